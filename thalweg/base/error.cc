@@ -1,0 +1,24 @@
+#include "thalweg/base/error.h"
+
+#include <cstring>
+
+namespace thalweg::base {
+
+std::string Message::str() const {
+    std::string text = problem;
+    if (!why.empty()) text += " (" + why + ")";
+    if (!suggestion.empty()) text += ": " + suggestion;
+    return text;
+}
+
+void fail_usage(Message const& message) { throw UsageError(message.str()); }
+
+void fail_data(Message const& message) { throw DataError(message.str()); }
+
+void fail_system(Message const& message, int errno_code) {
+    Message complete = message;
+    if (complete.why.empty() && errno_code != 0) complete.why = std::strerror(errno_code);
+    throw SystemError(complete.str(), errno_code);
+}
+
+} // namespace thalweg::base

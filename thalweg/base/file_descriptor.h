@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace thalweg::base {
+
+// Owns one open file descriptor; empty when moved from or default-constructed.
+class FileDescriptor {
+  public:
+    FileDescriptor() = default;
+    explicit FileDescriptor(int fd) : fd_(fd) {}
+    FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~FileDescriptor() { reset(); }
+
+    int get() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+    void reset();
+
+  private:
+    int fd_ = -1;
+};
+
+// open(2) with O_CLOEXEC; throws SystemError naming the path.
+FileDescriptor open_file(std::string const& path, int flags, unsigned mode = 0644);
+
+// Makes a file's creation, renaming or removal durable: fsync of the directory that holds `path`.
+void sync_directory_of(std::string const& path);
+
+} // namespace thalweg::base

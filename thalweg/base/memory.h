@@ -1,0 +1,66 @@
+// Owned regions of memory: aligned for O_DIRECT, private, or shared between processes by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace thalweg::base {
+
+// Zeroed anonymous memory, page-aligned (so fit for O_DIRECT).
+class AlignedBuffer {
+  public:
+    AlignedBuffer() = default;
+    explicit AlignedBuffer(std::size_t size_bytes);
+    AlignedBuffer(AlignedBuffer&& other) noexcept;
+    AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
+    ~AlignedBuffer();
+
+    std::byte* data() const { return data_; }
+    std::size_t size() const { return size_bytes_; }
+    std::span<std::byte> bytes() const { return {data_, size_bytes_}; }
+
+  private:
+    std::byte* data_ = nullptr;
+    std::size_t size_bytes_ = 0;
+};
+
+// Memory that several processes see under one name (in /dev/shm, mode 0600), or, with an empty name, private memory
+// with the same interface. Its pages are allocated when it is created, so that a full /dev/shm is an error here and
+// never a SIGBUS later. The creator unlinks the name when it is destroyed, unless `keep` was called.
+class SharedMemory {
+  public:
+    SharedMemory() = default;
+    static SharedMemory create(std::string const& name, std::size_t size_bytes);
+    static SharedMemory create_private(std::size_t size_bytes);
+    // Throws SystemError (ENOENT) where there is no such segment.
+    static SharedMemory attach(std::string const& name);
+
+    SharedMemory(SharedMemory&& other) noexcept;
+    SharedMemory& operator=(SharedMemory&& other) noexcept;
+    ~SharedMemory();
+
+    std::string const& name() const { return name_; }
+    std::byte* data() const { return data_; }
+    std::size_t size() const { return size_bytes_; }
+    explicit operator bool() const { return data_ != nullptr; }
+
+    // Leave the name in place when this object goes: somebody else will unlink it.
+    void keep() { owner_ = false; }
+    // Take on the unlinking of an attached segment.
+    void adopt() { owner_ = !name_.empty(); }
+    static void unlink(std::string const& name);
+    // Names in /dev/shm that begin with `prefix`.
+    static std::vector<std::string> list(std::string const& prefix);
+
+  private:
+    std::string name_;
+    std::byte* data_ = nullptr;
+    std::size_t size_bytes_ = 0;
+    bool owner_ = false;
+    std::int32_t owner_pid_ = 0; // a forked child never unlinks what its parent created
+};
+
+} // namespace thalweg::base

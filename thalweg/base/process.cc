@@ -1,0 +1,61 @@
+#include "thalweg/base/process.h"
+
+#include <cerrno>
+#include <fstream>
+#include <signal.h>
+#include <sstream>
+#include <unistd.h>
+
+namespace thalweg::base {
+namespace {
+
+struct Stat {
+    char state = '?';
+    std::uint64_t start_ticks = 0;
+};
+
+// /proc/PID/stat: "pid (name) state ppid ...": the name may hold blanks and brackets, so fields count from the last ')'.
+bool read_stat(std::int32_t pid, Stat& stat) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    auto const name_end = text.rfind(')');
+    if (name_end == std::string::npos) return false;
+    std::istringstream fields(text.substr(name_end + 1));
+    std::string skipped;
+    fields >> stat.state;
+    for (int field = 4; field < 22; ++field) fields >> skipped;
+    fields >> stat.start_ticks;
+    return static_cast<bool>(fields);
+}
+
+} // namespace
+
+ProcessId this_process() {
+    ProcessId self;
+    self.pid = ::getpid();
+    Stat stat;
+    if (read_stat(self.pid, stat)) self.start_ticks = stat.start_ticks;
+    return self;
+}
+
+bool is_alive(ProcessId const& process) {
+    if (process.pid <= 0) return false;
+    Stat stat;
+    if (!read_stat(process.pid, stat)) return ::kill(process.pid, 0) == 0 || errno == EPERM;
+    return stat.start_ticks == process.start_ticks && stat.state != 'Z' && stat.state != 'X';
+}
+
+std::string boot_id() {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    file >> id;
+    return id;
+}
+
+std::string host_name() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
+
+} // namespace thalweg::base

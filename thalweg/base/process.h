@@ -1,0 +1,27 @@
+// Who is alive: a process is named by its pid and its start time, because pids are reused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace thalweg::base {
+
+struct ProcessId {
+    std::int32_t pid = 0;
+    std::uint32_t reserved = 0;
+    std::uint64_t start_ticks = 0; // field 22 of /proc/PID/stat: clock ticks since boot
+
+    bool operator==(ProcessId const&) const = default;
+};
+
+ProcessId this_process();
+
+// False for a zombie, too: nothing that a zombie held will ever be finished.
+bool is_alive(ProcessId const& process);
+
+// Differs between machines and between boots of one machine (/proc/sys/kernel/random/boot_id).
+std::string boot_id();
+
+std::string host_name();
+
+} // namespace thalweg::base

@@ -1,0 +1,76 @@
+// The seam of the storages: bytes at offsets of one file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace thalweg::storage {
+
+struct Completion {
+    std::uint64_t token = 0;
+    int error = 0; // errno, 0 when all bytes were written
+};
+
+// Writes in flight, of one thread. The bytes of a submitted write must stay as they are until it is reaped.
+class WriteQueue {
+  public:
+    virtual ~WriteQueue() = default;
+
+    // Starts a write, waiting for room first when `depth` writes are in flight. `offset` and size must be multiples of
+    // base::kBlockBytes and the bytes page-aligned, whatever the engine: that is what keeps every file fit for direct I/O.
+    virtual void submit(std::uint64_t offset, std::span<std::byte const> bytes, std::uint64_t token) = 0;
+
+    // Writes that have ended since the last call: at most `out.size()` of them; with `wait`, at least one if any are in
+    // flight. A short write is continued, never reported as done.
+    virtual std::size_t reap(std::span<Completion> out, bool wait) = 0;
+
+    virtual std::size_t in_flight() const = 0;
+};
+
+// One file, open for reading and writing. Thread-safe. Every call does all that it is asked or throws
+// base::SystemError naming the file, the offset and the reason.
+class Storage {
+  public:
+    virtual ~Storage() = default;
+
+    virtual std::string const& path() const = 0;
+    // "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory": what was chosen, for reports.
+    virtual std::string engine() const = 0;
+
+    // Any offset and size. Reading beyond the end is an error.
+    virtual void read(std::uint64_t offset, std::span<std::byte> bytes) const = 0;
+    virtual void write(std::uint64_t offset, std::span<std::byte const> bytes) = 0;
+
+    virtual std::uint64_t size() const = 0;
+    virtual void resize(std::uint64_t size_bytes) = 0;
+
+    // Allocates blocks so that later writes in this range cannot fail for want of space (and changes no bytes; the
+    // file grows to at least the range's end). Throws SystemError with ENOSPC or EDQUOT when there is no room.
+    virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
+
+    // Everything written and reaped before is durable afterwards.
+    virtual void sync() = 0;
+
+    // The queue refers to this storage and must not outlive it.
+    virtual std::unique_ptr<WriteQueue> write_queue(std::size_t depth) = 0;
+};
+
+enum class Engine : std::uint8_t { automatic, uring, threads, posix };
+
+// Throws base::UsageError for anything but "auto", "uring", "threads", "posix".
+Engine parse_engine(std::string const& text);
+
+enum class OpenMode : std::uint8_t { create_new, read_write, read_only };
+
+// A file of the file system. `automatic` takes direct I/O where statx(STATX_DIOALIGN) offers it on a real device
+// (io_uring where the kernel lets us, else threads), and buffered posix elsewhere. Asking for `uring` or `threads`
+// where they do not work is a UsageError that says why.
+std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine = Engine::automatic);
+
+// A file that lives in this process only, grown as needed.
+std::unique_ptr<Storage> make_memory_storage(std::string const& name);
+
+} // namespace thalweg::storage
