@@ -28,6 +28,13 @@ function(thalweg_folder folder)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "\\.test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz|bench)\\.cc$")
+  if(NOT sources) # a seam: headers only
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    set_property(GLOBAL APPEND PROPERTY THALWEG_TARGETS ${target})
+    return()
+  endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)

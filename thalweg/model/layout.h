@@ -1,0 +1,36 @@
+// How the columns of a table are cut into pages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/model/column.h"
+
+namespace thalweg::model {
+
+struct ColumnLayout {
+    std::uint64_t page_items = 0; // items in a full page
+    std::string codec;            // a codec::Spec by name
+};
+
+// Of the columns that count rows, the widest has the fewest rows a page; every other one has 2^k times as many. So the
+// page sizes divide each other, and `block_rows`, the largest, is a multiple of all: rows that fill a block fill whole
+// pages of every such column.
+struct TableLayout {
+    std::vector<ColumnLayout> columns;
+    std::uint64_t block_rows = 1;
+};
+
+struct LayoutOptions {
+    std::uint64_t wide_page_bytes = 1 << 20;     // of columns with items of 1 KiB and more
+    std::uint64_t narrow_page_bytes = 32 << 10;  // of all others
+    std::uint64_t table_page_bytes = 4 << 20;    // the pages of one table, one of each column, stay below this
+    std::string wide_codec = "bitshuffle+lz4";   // of integer columns with items of 1 KiB and more
+    std::string narrow_codec = "bitshuffle+lz4"; // of all others
+};
+
+// Throws base::UsageError where one item is larger than a page can be (4 GiB).
+TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const& options);
+
+} // namespace thalweg::model

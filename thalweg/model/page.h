@@ -1,0 +1,73 @@
+// The page map: where the items of each column lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "thalweg/model/layout.h"
+
+namespace thalweg::model {
+
+// `count` items of a column, from item `first` on: they begin `skip` items into the decoded page.
+struct Page {
+    enum class Place : std::uint8_t { file, journal };
+
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint64_t skip = 0;
+    std::uint64_t offset = 0; // of the stored bytes
+    std::uint64_t stored_bytes = 0;
+    std::uint64_t raw_bytes = 0; // decoded size: of the whole page, `skip` and padding included
+    std::uint64_t checksum = 0;  // base::xxh3 of the stored bytes; 0 where none was kept
+    bool encoded = false;        // by the column's codec; otherwise the stored bytes are the raw ones
+    Place place = Place::file;   // journal: bytes that wait there for a page of their own
+
+    bool operator==(Page const&) const = default;
+};
+
+struct RowRange {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+
+    bool operator==(RowRange const&) const = default;
+};
+
+// What one producer wrote to one table; items and rows are numbered as that producer counted them.
+struct Part {
+    std::uint32_t producer = 0;
+    std::vector<std::vector<Page>> columns; // sorted by `first`, no two overlap
+    // The rows that are whole in every column, ascending. All begin at a multiple of block_rows, and all but the last
+    // are whole blocks: a damaged page costs its block.
+    std::vector<RowRange> rows;
+};
+
+// A stretch of one part in the order of the finished table.
+struct Segment {
+    std::size_t part = 0;
+    std::uint64_t first_row = 0; // as the producer counted
+    std::uint64_t rows = 0;
+};
+
+// The one order of rows: whole blocks of part 0, of part 1, ...; then what is left of each, cut at the next smaller
+// page size, part by part; and so on down to the rows that fill no page. So every full page of every row-counting
+// column lies on its column's grid, wherever its producer stopped. Rows of one producer keep their order within each
+// step.
+std::vector<Segment> order_of_rows(TableLayout const& layout, std::vector<Column> const& columns,
+                                   std::span<Part const> parts);
+
+// The pieces of `pages` that hold items [first, first + count), cut at both ends. Throws base::DataError where an item
+// is in none.
+std::vector<Page> slice(std::span<Page const> pages, std::uint64_t first, std::uint64_t count);
+
+// A whole table, numbered as readers see it.
+struct TableMap {
+    struct ColumnMap {
+        std::vector<Page> pages;
+        bool cumulative = false; // of a lengths column: each value is the sum of all lengths up to and with its own
+    };
+    std::uint64_t rows = 0;
+    std::vector<ColumnMap> columns;
+};
+
+} // namespace thalweg::model

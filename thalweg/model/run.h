@@ -1,0 +1,40 @@
+// A run as its journal begins and as its file ends.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "thalweg/model/page.h"
+
+namespace thalweg::model {
+
+// Known at creation; the head of the journal.
+struct RunHead {
+    std::string id; // 32 hexadecimal digits, random
+    Schema schema;
+    std::vector<std::vector<Column>> columns; // flatten(schema.tables[i])
+    std::vector<TableLayout> layouts;         // of the same tables
+    std::map<std::string, std::string> metadata;
+};
+
+RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std::string, std::string> metadata);
+
+std::string to_json(RunHead const& head);
+RunHead run_head_from_json(std::string_view json);
+
+// Known at the end: what close and recover hand to a format.
+struct RunFacts {
+    std::vector<std::vector<Part>> tables; // by table, then by producer
+    std::map<std::string, std::string> metadata; // of the head, with what was added since
+    std::uint64_t end_offset = 0;          // no claimed extent reaches beyond
+};
+
+// What a reader needs to know of a file, or of a run that is still open.
+struct RunMap {
+    RunHead head;
+    std::vector<TableMap> tables;
+    std::map<std::string, std::string> metadata;
+};
+
+} // namespace thalweg::model
