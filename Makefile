@@ -63,59 +63,5 @@ clean: ## Remove everything that was built, and .venv
 	@$(venv)/pip install -q "thalweg[$*]"
 	@touch $@
 
-build-packages test-packages bench-packages lint-packages
-
-help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-
-build: .venv/package ## Install what is missing and build, which leaves .venv/bin/thalweg
-
-test: .venv/test | test-packages ## Build and run all tests, C++ and Python
-	@cmake --preset default >/dev/null
-	@cmake --build --preset default
-	@$(venv)/python tools/run_tests.py
-
-demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
-	@tools/demo $(venv)/thalweg $(DATA)
-
-bench: .venv/test | bench-packages ## Measure, as studies/record describes it
-	@$(venv)/python studies/record/run.py
-
-asan: | test-packages ## Run the C++ tests under AddressSanitizer
-	@cmake --workflow --preset asan
-
-tsan: | test-packages ## Run the C++ tests under ThreadSanitizer
-	@cmake --workflow --preset tsan
-
-lint: .venv/lint | lint-packages ## Check format, types and house rules, and run clang-tidy (slow)
-	@$(venv)/pre-commit run --all-files
-	@$(venv)/pre-commit run --all-files --hook-stage manual
-
-format: .venv/lint ## Rewrite C++ and Python in the house format
-	@git ls-files -z '*.cc' '*.h' | xargs -0 $(venv)/clang-format -i
-	@$(venv)/ruff format . && $(venv)/ruff check --fix .
-
-install: | build-packages ## Install the C++ libraries for find_package(thalweg) under PREFIX
-	@cmake --preset default >/dev/null
-	@cmake --build --preset default
-	@cmake --install build/default --prefix $(PREFIX) --component cpp
-
-clean: ## Remove everything that was built, and .venv
-	rm -rf .venv build demo
-
-# Each file below is a stamp: it says when a step was last done, and lives in .venv so as to go with it.
-.venv/tools: pyproject.toml | build-packages
-	@$(PYTHON) tools/create_venv.py .venv
-	@touch $@
-
-.venv/package: .venv/tools $(sources)
-	@echo "Building Thalweg (the first time this takes some minutes)"
-	@$(venv)/pip install -q --no-build-isolation .
-	@touch $@
-
-.venv/test .venv/lint: .venv/%: .venv/package
-	@$(venv)/pip install -q --no-build-isolation "thalweg[$*] @ file://$(CURDIR)" --no-deps --dry-run >/dev/null 2>&1 || true
-	@touch $@
-
 build-packages test-packages bench-packages lint-packages: %-packages:
 	@tools/system-packages build $(filter-out build,$*)
