@@ -26,6 +26,7 @@ struct LayoutOptions {
     std::uint64_t wide_page_bytes = 1 << 20;     // of columns with items of 1 KiB and more
     std::uint64_t narrow_page_bytes = 32 << 10;  // of all others
     std::uint64_t table_page_bytes = 4 << 20;    // the pages of one table, one of each column, stay below this
+    std::uint64_t block_bytes = 64 << 20;        // a damaged page costs its block
     std::string wide_codec = "bitshuffle+lz4";   // of integer columns with items of 1 KiB and more
     std::string narrow_codec = "bitshuffle+lz4"; // of all others
 };

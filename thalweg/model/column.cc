@@ -1,0 +1,64 @@
+#include "thalweg/model/column.h"
+
+#include <utility>
+
+namespace thalweg::model {
+namespace {
+
+// Where in the nesting a field stands.
+struct Place {
+    std::string path;
+    std::vector<std::uint64_t> shape;
+    std::optional<std::size_t> parent;
+    std::vector<std::size_t> field_path;
+};
+
+class Flattener {
+  public:
+    void add(Field const& field, Place place) {
+        place.shape.insert(place.shape.end(), field.shape.begin(), field.shape.end());
+        switch (field.kind) {
+        case Kind::scalar: push(place, Column::Role::values, field.scalar); break;
+        case Kind::string: push(inside_list(place), Column::Role::values, Scalar::uint8); break;
+        case Kind::list: add(field.members[0], inside_list(place)); break;
+        case Kind::record: add_members(field.members, place); break;
+        }
+    }
+
+    void add_members(std::vector<Field> const& fields, Place const& place) {
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            Place inner = place;
+            inner.path += (place.path.empty() ? "" : "/") + fields[i].name;
+            inner.field_path.push_back(i);
+            add(fields[i], std::move(inner));
+        }
+    }
+
+    std::vector<Column> take() { return std::move(columns_); }
+
+  private:
+    void push(Place const& place, Column::Role role, Scalar scalar) {
+        Column column{place.path, role, scalar, place.shape, 1, place.parent, place.field_path};
+        for (auto const extent : place.shape) column.values_per_item *= extent;
+        columns_.push_back(std::move(column));
+    }
+
+    Place inside_list(Place const& place) {
+        push(place, Column::Role::lengths, Scalar::uint64);
+        auto field_path = place.field_path;
+        field_path.push_back(0);
+        return {place.path + "/*", {}, columns_.size() - 1, std::move(field_path)};
+    }
+
+    std::vector<Column> columns_;
+};
+
+} // namespace
+
+std::vector<Column> flatten(Table const& table) {
+    Flattener flattener;
+    flattener.add_members(table.fields, {});
+    return flattener.take();
+}
+
+} // namespace thalweg::model

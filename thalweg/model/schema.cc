@@ -1,0 +1,147 @@
+#include "thalweg/model/schema.h"
+
+#include <array>
+#include <fmt/format.h>
+#include <limits>
+#include <set>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::model {
+namespace {
+
+struct ScalarFacts {
+    Scalar scalar;
+    std::string_view name;
+    std::size_t size_bytes;
+};
+
+constexpr std::array<ScalarFacts, 13> kScalars{{{Scalar::boolean, "bool", 1},
+                                                {Scalar::int8, "int8", 1},
+                                                {Scalar::int16, "int16", 2},
+                                                {Scalar::int32, "int32", 4},
+                                                {Scalar::int64, "int64", 8},
+                                                {Scalar::uint8, "uint8", 1},
+                                                {Scalar::uint16, "uint16", 2},
+                                                {Scalar::uint32, "uint32", 4},
+                                                {Scalar::uint64, "uint64", 8},
+                                                {Scalar::float32, "float32", 4},
+                                                {Scalar::float64, "float64", 8},
+                                                {Scalar::complex64, "complex64", 8},
+                                                {Scalar::complex128, "complex128", 16}}};
+
+constexpr std::size_t kMaxDepth = 32;
+
+// Slashes separate what is nested, '*' stands for the elements of a list, and the rest is what lh5 writes its
+// datatypes with.
+constexpr std::string_view kForbiddenInFields = "/*{},";
+constexpr std::string_view kForbiddenInTables = "*{},";
+
+[[noreturn]] void refuse(std::string const& where, std::string why, std::string suggestion = "") {
+    base::fail_usage({where + " cannot be stored", std::move(why), std::move(suggestion)});
+}
+
+void check_name(std::string const& where, std::string_view name, std::string_view forbidden) {
+    if (name.empty()) refuse(where, "its name is empty");
+    if (name == "." || name == "..") refuse(where, "HDF5 gives that name a meaning of its own", "choose another name");
+    if (name.find('\0') != name.npos) refuse(where, "its name holds a NUL character");
+    if (auto const at = name.find_first_of(forbidden); at != name.npos) {
+        refuse(where, fmt::format("its name holds '{}'", name[at]), "choose a name without " + std::string(forbidden));
+    }
+}
+
+void check_fields(std::string const& where, std::vector<Field> const& fields, std::size_t depth);
+
+void check_field(std::string const& where, Field const& field, std::size_t depth) {
+    if (depth > kMaxDepth) refuse(where, fmt::format("it is nested deeper than {} levels", kMaxDepth));
+    std::uint64_t values = field.kind == Kind::scalar ? size_bytes(field.scalar) : 8;
+    for (auto const extent : field.shape) {
+        if (extent == 0) refuse(where, "its shape has a zero", "use a list for sizes that vary");
+        if (extent > std::numeric_limits<std::uint32_t>::max() / values) refuse(where, "one item is larger than 4 GiB");
+        values *= extent;
+    }
+    switch (field.kind) {
+    case Kind::scalar:
+    case Kind::string:
+        if (!field.members.empty()) refuse(where, "only lists and structs have members");
+        break;
+    case Kind::list:
+        if (field.members.size() != 1) refuse(where, "a list has exactly one kind of element");
+        check_field(where + " (element)", field.members[0], depth + 1);
+        break;
+    case Kind::record: check_fields(where, field.members, depth); break;
+    }
+}
+
+void check_fields(std::string const& where, std::vector<Field> const& fields, std::size_t depth) {
+    if (fields.empty()) refuse(where, "it has no fields");
+    std::set<std::string_view> names;
+    for (auto const& field : fields) {
+        auto const inner = fmt::format("{}, field '{}'", where, field.name);
+        check_name(inner, field.name, kForbiddenInFields);
+        if (!names.insert(field.name).second) refuse(inner, "there are two of that name");
+        check_field(inner, field, depth + 1);
+    }
+}
+
+// A table "a" cannot hold a table "a/b": groups of tables are groups, not tables.
+void check_nesting(std::set<std::string> const& names) {
+    for (auto const& name : names) {
+        for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+            if (names.contains(name.substr(0, slash))) {
+                refuse(fmt::format("table '{}'", name), fmt::format("'{}' is a table, too", name.substr(0, slash)));
+            }
+        }
+    }
+}
+
+void check_table_name(std::string const& name) {
+    auto const where = fmt::format("table '{}'", name);
+    check_name(where, name, kForbiddenInTables);
+    if (name == "thalweg" || name.starts_with("thalweg/")) refuse(where, "that group holds the run's own records");
+    std::size_t begin = 0;
+    while (begin <= name.size()) {
+        auto const end = std::min(name.find('/', begin), name.size());
+        check_name(where, std::string_view(name).substr(begin, end - begin), kForbiddenInTables);
+        begin = end + 1;
+    }
+}
+
+} // namespace
+
+std::size_t size_bytes(Scalar scalar) { return kScalars[static_cast<std::size_t>(scalar)].size_bytes; }
+
+std::string_view name_of(Scalar scalar) { return kScalars[static_cast<std::size_t>(scalar)].name; }
+
+Scalar parse_scalar(std::string_view name) {
+    std::string known;
+    for (auto const& facts : kScalars) {
+        if (facts.name == name) return facts.scalar;
+        known += (known.empty() ? "" : ", ") + std::string(facts.name);
+    }
+    base::fail_usage({fmt::format("'{}' is not a type of value", name), "", "use one of " + known});
+}
+
+std::size_t Schema::table_index(std::string_view name) const {
+    std::string known;
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        if (tables[i].name == name) return i;
+        if (i < 8) known += (known.empty() ? "" : ", ") + tables[i].name;
+    }
+    if (tables.size() > 8) known += fmt::format(" and {} more", tables.size() - 8);
+    base::fail_usage({fmt::format("there is no table '{}'", name), "", "the tables are " + known});
+}
+
+void validate(Schema const& schema) {
+    if (schema.tables.empty()) base::fail_usage({"the schema is empty", "", "give it at least one table"});
+    std::set<std::string> names;
+    for (auto const& table : schema.tables) {
+        check_table_name(table.name);
+        auto const where = fmt::format("table '{}'", table.name);
+        if (!names.insert(table.name).second) refuse(where, "there are two of that name");
+        check_fields(where, table.fields, 0);
+    }
+    check_nesting(names);
+}
+
+} // namespace thalweg::model

@@ -1,0 +1,79 @@
+#include "thalweg/model/schema.h"
+
+#include <gtest/gtest.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::model {
+namespace {
+
+Field scalar(std::string name, Scalar type, std::vector<std::uint64_t> shape = {}) {
+    return {std::move(name), Kind::scalar, type, std::move(shape), {}, "", ""};
+}
+
+Field record(std::string name, std::vector<Field> members) {
+    return {std::move(name), Kind::record, Scalar::float64, {}, std::move(members), "", ""};
+}
+
+Field list(std::string name, Field element) { return {std::move(name), Kind::list, Scalar::float64, {}, {std::move(element)}, "", ""}; }
+
+Schema nested() {
+    auto energy = scalar("energy", Scalar::float32);
+    energy.unit = "keV";
+    energy.description = "calibrated, \"prompt\"";
+    auto hits = list("hits", record("", {energy, list("samples", scalar("", Scalar::uint16, {2, 3}))}));
+    Field note{"note", Kind::string, Scalar::float64, {2}, {}, "", ""};
+    return {{{"ch0/raw", {scalar("t", Scalar::uint64), hits, note}, "a table"},
+             {"z", {scalar("psi", Scalar::complex128, {4})}, ""}}};
+}
+
+TEST(Schema, RoundTripsThroughJson) { EXPECT_EQ(schema_from_json(to_json(nested())), nested()); }
+
+TEST(Schema, EveryScalarRoundTripsByName) {
+    for (int i = 0; i <= static_cast<int>(Scalar::complex128); ++i) {
+        auto const type = static_cast<Scalar>(i);
+        EXPECT_EQ(parse_scalar(name_of(type)), type);
+    }
+    EXPECT_THROW(parse_scalar("int128"), base::UsageError);
+}
+
+TEST(Schema, RefusesWhatNoContainerCanHold) {
+    auto const refused = [](Table table) {
+        try {
+            validate({{table}});
+        } catch (base::UsageError const& error) {
+            return std::string(error.what()).find("table '" + table.name + "'") != std::string::npos;
+        }
+        return false;
+    };
+    auto const good = scalar("x", Scalar::int8);
+    EXPECT_TRUE(refused({"", {good}, ""}));
+    EXPECT_TRUE(refused({"a", {}, ""}));
+    EXPECT_TRUE(refused({"a//b", {good}, ""}));
+    EXPECT_TRUE(refused({"/a", {good}, ""}));
+    EXPECT_TRUE(refused({"thalweg", {good}, ""}));
+    EXPECT_TRUE(refused({"a", {good, good}, ""}));
+    EXPECT_TRUE(refused({"a", {scalar("b/c", Scalar::int8)}, ""}));
+    EXPECT_TRUE(refused({"a", {scalar(".", Scalar::int8)}, ""}));
+    EXPECT_TRUE(refused({"a", {scalar("x", Scalar::int8, {0})}, ""}));
+    EXPECT_TRUE(refused({"a", {scalar("x", Scalar::int64, {1u << 20, 1u << 20})}, ""}));
+    EXPECT_TRUE(refused({"a", {record("r", {})}, ""}));
+    EXPECT_TRUE(refused({"a", {Field{"l", Kind::list, {}, {}, {}, "", ""}}, ""}));
+    EXPECT_THROW(validate({}), base::UsageError);
+    EXPECT_THROW(validate({{{"a", {good}, ""}, {"a", {good}, ""}}}), base::UsageError);
+    EXPECT_THROW(validate({{{"a", {good}, ""}, {"a/b", {good}, ""}}}), base::UsageError);
+}
+
+TEST(Schema, TakesBlanksDotsAndUnicode) {
+    EXPECT_NO_THROW(validate({{{"détecteur 1.α/raw", {scalar("énergie [keV].x", Scalar::int8)}, ""}}}));
+}
+
+TEST(Schema, RefusesTextThatIsNoSchema) {
+    for (auto const* text : {"", "{", "[]", "{\"tables\":[]}", "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\"}]}]}",
+                             "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\",\"type\":\"int7\"}]}]}"}) {
+        EXPECT_THROW(schema_from_json(std::string_view(text)), base::DataError) << text;
+    }
+}
+
+} // namespace
+} // namespace thalweg::model
