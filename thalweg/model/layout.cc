@@ -10,6 +10,7 @@ namespace thalweg::model {
 namespace {
 
 constexpr std::uint64_t kWideItemBytes = 1024;
+constexpr std::uint64_t kMinBlockPages = 64; // of the widest column: narrow pages of a few rows would be slow to read
 constexpr std::uint64_t kMaxPageBytes = std::numeric_limits<std::uint32_t>::max();
 
 bool is_wide(Column const& column) { return column.item_bytes() >= kWideItemBytes; }
@@ -48,15 +49,19 @@ std::vector<std::uint64_t> page_items(std::vector<Column> const& columns, Target
     std::vector<std::uint64_t> items;
     for (auto const& column : columns) {
         auto const target = targets.of(column);
-        auto const limit = std::min(target / column.item_bytes(), targets.block_bytes / row_bytes);
+        auto const block = std::max(targets.block_bytes / row_bytes, base_rows * kMinBlockPages);
+        auto const limit = std::min(target / column.item_bytes(), block);
         items.push_back(column.parent ? items_for(column.item_bytes(), target) : doubled_up_to(base_rows, limit));
     }
     return items;
 }
 
+// Without pages of one item: smaller targets would not make them smaller.
 std::uint64_t total_bytes(std::vector<Column> const& columns, std::vector<std::uint64_t> const& items) {
     std::uint64_t total = 0;
-    for (std::size_t i = 0; i < columns.size(); ++i) total += items[i] * columns[i].item_bytes();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (items[i] > 1) total += items[i] * columns[i].item_bytes();
+    }
     return total;
 }
 
