@@ -41,7 +41,8 @@ def main() -> int:
     python = run("python", [sys.executable, "-m", "pytest", f"--junitxml={REPORTS / 'python.xml'}", *sys.argv[1:]])
     total = {outcome: cpp[outcome] + python[outcome] for outcome in cpp}
     parts = ", ".join(f"{total[outcome]} {outcome}" for outcome in ("failed", "passed", "skipped"))
-    print(f"{parts} in {time.monotonic() - begin:.0f} s (C++: {cpp['passed']} passed, Python: {python['passed']} passed)")
+    print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together:")
+    print(f"{parts} in {time.monotonic() - begin:.0f} s")
     return 1 if total["failed"] else 0
 
 

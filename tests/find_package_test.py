@@ -1,0 +1,66 @@
+"""A C++ project of its own finds the installed libraries and headers, and builds against them."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def run(*words: object) -> str:
+    result = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="session")
+def installed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    build = repository / "build" / "default"
+    if not (build / "cmake_install.cmake").exists():
+        pytest.skip("the C++ libraries are not built: make test")
+    prefix = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", build, "--prefix", prefix, "--component", "cpp")
+    return prefix
+
+
+@pytest.fixture
+def build_project(installed: Path, tmp_path: Path) -> Callable[[Path], Path]:
+    """Configures and builds a project against the installed tree; returns its build directory."""
+
+    def build(source: Path) -> Path:
+        directory = tmp_path / "build"
+        run("cmake", "-G", "Ninja", "-S", source, "-B", directory, f"-DCMAKE_PREFIX_PATH={installed}")
+        run("cmake", "--build", directory)
+        return directory
+
+    return build
+
+
+def test_every_installed_header_compiles_on_its_own(installed: Path, build_project, tmp_path: Path) -> None:
+    include = installed / "include"
+    headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
+    assert "thalweg/base/error.h" in headers
+    project = tmp_path / "headers"
+    project.mkdir()
+    for number, header in enumerate(headers):
+        (project / f"header_{number}.cc").write_text(f'#include "{header}"\n')
+    (project / "main.cc").write_text(
+        '#include <cstdio>\n#include "thalweg/base/units.h"\n'
+        "int main() { std::puts(thalweg::base::format_bytes(2.5e9).c_str()); }\n"
+    )
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(headers LANGUAGES C CXX)\n"
+        "find_package(thalweg 0.1 REQUIRED)\nfile(GLOB sources *.cc)\nadd_executable(main ${sources})\n"
+        "target_link_libraries(main PRIVATE thalweg::thalweg)\n"
+    )
+    assert run(build_project(project) / "main") == "2.50 GB\n"
+
+
+def test_a_version_that_is_too_new_is_refused(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(newer LANGUAGES C CXX)\nfind_package(thalweg 99 REQUIRED)\n"
+    )
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={installed}"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode != 0
+    assert 'compatible with requested version "99"' in result.stderr

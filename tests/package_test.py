@@ -1,0 +1,58 @@
+"""The installed package and the files around the code agree with each other."""
+
+import importlib.metadata
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import thalweg
+
+
+def test_the_version_is_the_same_everywhere(repository: Path, thalweg_command) -> None:
+    version = thalweg.__version__
+    assert importlib.metadata.version("thalweg") == version
+    assert thalweg_command("--version").stdout == f"thalweg {version}\n"
+    assert f"VERSION {version} " in (repository / "CMakeLists.txt").read_text()
+    assert f"\nversion: {version}\n" in (repository / "CITATION.cff").read_text()
+    assert f"\n## {version}" in (repository / "CHANGELOG.md").read_text()
+
+
+def test_type_checkers_see_the_extension() -> None:
+    package = files("thalweg")
+    assert package.joinpath("py.typed").is_file()
+    assert "__version__" in package.joinpath("_core.pyi").read_text()
+
+
+def test_every_decision_is_numbered_and_says_why(repository: Path) -> None:
+    records = sorted((repository / "docs" / "decisions").glob("*.md"))
+    assert [record.name[:4] for record in records] == [f"{number:04}" for number in range(len(records))]
+    for record in records:
+        headings = re.findall(r"^## (.*)$", record.read_text(), re.MULTILINE)
+        assert headings == ["Status", "Context", "Decision", "Consequences"], record.name
+
+
+def test_links_between_documents_lead_somewhere(repository: Path) -> None:
+    documents = [*repository.glob("*.md"), *repository.glob("docs/**/*.md"), *repository.glob("studies/**/*.md")]
+    broken = [
+        f"{document.relative_to(repository)}: {target}"
+        for document in documents
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
+        if not (document.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_make_help_names_every_command(repository: Path) -> None:
+    makefile = (repository / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony
+    for target in phony[1].split():
+        if not target.endswith("-packages"):
+            assert re.search(rf"^{target}:.* ## \S", makefile, re.MULTILINE), target
+
+
+def test_build_requirements_are_bounded_from_below(repository: Path) -> None:
+    project = tomllib.loads((repository / "pyproject.toml").read_text())
+    requirements = project["build-system"]["requires"] + project["project"]["dependencies"]
+    assert [requirement for requirement in requirements if ">=" not in requirement] == []
