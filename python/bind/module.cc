@@ -1,5 +1,5 @@
 #include <nanobind/nanobind.h>
 
-namespace nb = nanobind;
-
-NB_MODULE(_core, module) { module.attr("__version__") = THALWEG_VERSION; }
+NB_MODULE(_core, module) {
+    module.def("version", [] { return THALWEG_VERSION; }, "The version that the C++ core was built as.");
+}
