@@ -14,19 +14,22 @@ struct Completion {
     int error = 0; // errno, 0 when all bytes were written
 };
 
-// Writes in flight, of one thread. The bytes of a submitted write must stay as they are until it is reaped.
+// Writes in flight, of one thread. The bytes of a submitted write must stay as they are until it is reaped, or until
+// the queue is destroyed, which waits for all that is in flight.
 class WriteQueue {
   public:
     virtual ~WriteQueue() = default;
 
     // Starts a write, waiting for room first when `depth` writes are in flight. `offset` and size must be multiples of
-    // base::kBlockBytes and the bytes page-aligned, whatever the engine: that is what keeps every file fit for direct I/O.
+    // base::kBlockBytes and the bytes page-aligned, whatever the engine (else UsageError): that is what keeps every
+    // file fit for direct I/O.
     virtual void submit(std::uint64_t offset, std::span<std::byte const> bytes, std::uint64_t token) = 0;
 
     // Writes that have ended since the last call: at most `out.size()` of them; with `wait`, at least one if any are in
     // flight. A short write is continued, never reported as done.
     virtual std::size_t reap(std::span<Completion> out, bool wait) = 0;
 
+    // Submitted and not yet reaped.
     virtual std::size_t in_flight() const = 0;
 };
 
@@ -37,7 +40,8 @@ class Storage {
     virtual ~Storage() = default;
 
     virtual std::string const& path() const = 0;
-    // "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory": what was chosen, for reports.
+    // What was chosen, for reports: "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory", with the reason in
+    // brackets where it is a second choice.
     virtual std::string engine() const = 0;
 
     // Any offset and size. Reading beyond the end is an error.
@@ -51,7 +55,8 @@ class Storage {
     // file grows to at least the range's end). Throws SystemError with ENOSPC or EDQUOT when there is no room.
     virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
 
-    // Everything written and reaped before is durable afterwards.
+    // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
+    // forgets what it could not write.
     virtual void sync() = 0;
 
     // The queue refers to this storage and must not outlive it.
@@ -66,8 +71,9 @@ Engine parse_engine(std::string const& text);
 enum class OpenMode : std::uint8_t { create_new, read_write, read_only };
 
 // A file of the file system. `automatic` takes direct I/O where statx(STATX_DIOALIGN) offers it on a real device
-// (io_uring where the kernel lets us, else threads), and buffered posix elsewhere. Asking for `uring` or `threads`
-// where they do not work is a UsageError that says why.
+// (io_uring where the kernel and THALWEG_IO_URING let us, else threads), and buffered posix elsewhere. Asking for
+// `uring` or `threads` where they do not work is a UsageError that says why. A file open for reading only is posix, and
+// refuses every change.
 std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine = Engine::automatic);
 
 // A file that lives in this process only, grown as needed.

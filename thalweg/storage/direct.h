@@ -1,0 +1,25 @@
+// A file whose queued writes go past the page cache, straight from the producer's memory to the device.
+#pragma once
+
+#include "thalweg/storage/posix.h"
+
+namespace thalweg::storage {
+
+// Metadata keeps to the buffered descriptor of PosixStorage; the queues have one of their own, opened with O_DIRECT.
+// The kernel keeps the two views coherent as long as nobody writes one place through both at once.
+class DirectStorage final : public PosixStorage {
+  public:
+    // `engine` is uring, threads, or automatic: io_uring where the kernel lets us, else threads.
+    DirectStorage(std::string path, OpenMode mode, Engine engine);
+
+    std::string engine() const override;
+    std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
+
+  private:
+    base::FileDescriptor direct_;
+    Engine wanted_;
+    std::string why_no_uring_; // never changes after the constructor
+    std::atomic<bool> uring_;
+};
+
+} // namespace thalweg::storage

@@ -1,0 +1,117 @@
+#include "thalweg/storage/posix.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/storage/failure.h"
+#include "thalweg/storage/queue.h"
+#include "thalweg/trace/trace.h"
+
+namespace thalweg::storage {
+namespace {
+
+base::FileDescriptor open_for(std::string const& path, OpenMode mode) {
+    if (mode == OpenMode::read_only) return base::open_file(path, O_RDONLY);
+    if (mode == OpenMode::read_write) return base::open_file(path, O_RDWR);
+    try {
+        return base::open_file(path, O_RDWR | O_CREAT | O_EXCL);
+    } catch (base::SystemError const& error) {
+        if (error.code != EEXIST) throw;
+        base::fail_system({"cannot create " + path, "it exists already", "remove it or choose another name"}, EEXIST);
+    }
+}
+
+// Calls `call` again for as long as a signal interrupts it; an errno, or 0.
+template <class Call> int uninterrupted(Call const& call) {
+    while (call() != 0) {
+        if (errno != EINTR) return errno;
+    }
+    return 0;
+}
+
+} // namespace
+
+int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes) {
+    while (!bytes.empty()) {
+        auto const written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+        if (written == 0) return EIO; // no progress and no reason: better an error than a loop
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+        offset += static_cast<std::uint64_t>(written);
+    }
+    return 0;
+}
+
+PosixStorage::PosixStorage(std::string path, OpenMode mode)
+    : path_(std::move(path)), mode_(mode), file_(open_for(path_, mode)) {}
+
+void PosixStorage::check_writable() const {
+    if (mode_ == OpenMode::read_only) {
+        base::fail_system({"cannot write to " + path_, "it was opened for reading only"}, EBADF);
+    }
+}
+
+void PosixStorage::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+    auto rest = bytes;
+    while (!rest.empty()) {
+        auto const at = offset + (bytes.size() - rest.size());
+        auto const got = ::pread(file_.get(), rest.data(), rest.size(), static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_at("read", path_, offset, bytes.size(), errno);
+        if (got == 0) fail_past_end(path_, offset, bytes.size(), size());
+        rest = rest.subspan(static_cast<std::size_t>(got));
+    }
+}
+
+void PosixStorage::write(std::uint64_t offset, std::span<std::byte const> bytes) {
+    check_writable();
+    if (int const error = write_all(file_.get(), offset, bytes); error != 0) {
+        fail_at("write", path_, offset, bytes.size(), error);
+    }
+}
+
+std::uint64_t PosixStorage::size() const {
+    struct stat status {};
+    if (::fstat(file_.get(), &status) != 0) fail_whole("read the size of", path_, errno);
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+void PosixStorage::resize(std::uint64_t size_bytes) {
+    check_writable();
+    auto const truncate = [&] { return ::ftruncate(file_.get(), static_cast<off_t>(size_bytes)); };
+    if (int const error = uninterrupted(truncate); error != 0) fail_whole("resize", path_, error);
+}
+
+void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
+    static auto& timer = trace::timer("storage.reserve");
+    trace::Span const span(timer);
+    check_writable();
+    if (size_bytes == 0) return;
+    auto const allocate = [&] {
+        return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+    };
+    int const error = uninterrupted(allocate);
+    // A file system without fallocate cannot promise space; the file grows all the same.
+    if (error == EOPNOTSUPP) return resize(std::max(size(), offset + size_bytes));
+    if (error != 0) fail_at("reserve", path_, offset, size_bytes, error);
+}
+
+void PosixStorage::sync() {
+    static auto& timer = trace::timer("storage.sync");
+    trace::Span const span(timer);
+    // The kernel reports a failed write-back once and then forgets the lost pages: a later success would be a lie.
+    if (sync_error_ == 0) sync_error_ = uninterrupted([&] { return ::fdatasync(file_.get()); });
+    if (int const error = sync_error_; error != 0) fail_whole("sync", path_, error);
+}
+
+std::unique_ptr<WriteQueue> PosixStorage::write_queue(std::size_t) {
+    check_writable();
+    return make_synchronous_queue(*this);
+}
+
+} // namespace thalweg::storage

@@ -1,0 +1,39 @@
+// A file through the page cache: pread, pwrite, fdatasync.
+#pragma once
+
+#include <atomic>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::storage {
+
+// pwrite until all is written; an errno, or 0.
+int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);
+
+class PosixStorage : public Storage {
+  public:
+    PosixStorage(std::string path, OpenMode mode);
+
+    std::string const& path() const override { return path_; }
+    std::string engine() const override { return "posix"; }
+
+    void read(std::uint64_t offset, std::span<std::byte> bytes) const override;
+    void write(std::uint64_t offset, std::span<std::byte const> bytes) override;
+    std::uint64_t size() const override;
+    void resize(std::uint64_t size_bytes) override;
+    void reserve(std::uint64_t offset, std::uint64_t size_bytes) override;
+    void sync() override;
+    std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
+
+  protected:
+    void check_writable() const;
+
+  private:
+    std::string path_;
+    OpenMode mode_;
+    base::FileDescriptor file_;
+    std::atomic<int> sync_error_ = 0;
+};
+
+} // namespace thalweg::storage

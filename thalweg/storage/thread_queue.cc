@@ -1,0 +1,110 @@
+#include "thalweg/storage/thread_queue.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "thalweg/base/error.h"
+#include "thalweg/storage/posix.h"
+#include "thalweg/storage/queue.h"
+
+namespace thalweg::storage {
+namespace {
+
+constexpr std::size_t kMaxThreads = 4;
+
+class ThreadQueue final : public WriteQueue {
+  public:
+    ThreadQueue(int fd, std::string path, std::size_t depth) : fd_(fd), path_(std::move(path)), depth_(depth) {
+        for (std::size_t i = 0; i < std::min(depth_, kMaxThreads); ++i) start_thread();
+    }
+
+    // What was submitted is still written: the bytes may go once the queue has gone, not before.
+    ~ThreadQueue() override { stop(); }
+
+    void submit(std::uint64_t offset, std::span<std::byte const> bytes, std::uint64_t token) override {
+        check_aligned(path_, offset, bytes);
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [&] { return pending_ < depth_; });
+        ++pending_;
+        waiting_.push_back({offset, bytes, token});
+        lock.unlock();
+        submitted_.notify_one();
+    }
+
+    std::size_t reap(std::span<Completion> out, bool wait) override {
+        std::unique_lock lock(mutex_);
+        if (wait) ended_.wait(lock, [&] { return !done_.empty() || pending_ == 0; });
+        return hand_out(done_, out);
+    }
+
+    std::size_t in_flight() const override {
+        std::lock_guard const lock(mutex_);
+        return pending_ + done_.size();
+    }
+
+  private:
+    struct Write {
+        std::uint64_t offset;
+        std::span<std::byte const> bytes;
+        std::uint64_t token;
+    };
+
+    void start_thread() {
+        try {
+            threads_.emplace_back([this] { work(); });
+        } catch (std::system_error const& error) {
+            if (!threads_.empty()) return; // fewer threads are slower and no less right
+            base::fail_system({"cannot start a thread to write " + path_}, error.code().value());
+        }
+    }
+
+    void stop() {
+        {
+            std::lock_guard const lock(mutex_);
+            stopping_ = true;
+        }
+        submitted_.notify_all();
+        threads_.clear(); // joins
+    }
+
+    void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            submitted_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+            if (waiting_.empty()) return;
+            auto const write = waiting_.front();
+            waiting_.pop_front();
+            lock.unlock();
+            int const error = write_all(fd_, write.offset, write.bytes);
+            lock.lock();
+            --pending_;
+            done_.push_back({write.token, error});
+            ended_.notify_one();
+        }
+    }
+
+    int fd_;
+    std::string path_;
+    std::size_t depth_;
+    std::vector<std::jthread> threads_;
+
+    mutable std::mutex mutex_; // of everything below
+    std::condition_variable submitted_;
+    std::condition_variable ended_;
+    std::deque<Write> waiting_;
+    std::deque<Completion> done_;
+    std::size_t pending_ = 0; // waiting or being written
+    bool stopping_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<WriteQueue> make_thread_queue(int fd, std::string path, std::size_t depth) {
+    return std::make_unique<ThreadQueue>(fd, std::move(path), std::max<std::size_t>(depth, 1));
+}
+
+} // namespace thalweg::storage
