@@ -32,10 +32,11 @@ class Codec {
   public:
     virtual ~Codec() = default;
 
-    // Room that `encode` may need for a page of this size.
+    // Room that `encode` needs in `out` for a page of this size; more than the result ever takes.
     virtual std::size_t bound_bytes(std::size_t raw_bytes) const = 0;
 
-    // Returns the encoded size, or 0 when the page does not shrink: it is then stored raw, and `out` means nothing.
+    // Returns the encoded size, or 0 when the page does not shrink: it is then stored raw, and `out` means nothing. A
+    // prefilter alone keeps the size of a page, and is done all the same.
     virtual std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) = 0;
 
     // Fills `raw` completely, or throws base::DataError (offset within the page, and reason). Never reads or writes
@@ -43,7 +44,9 @@ class Codec {
     virtual void decode(std::span<std::byte const> stored, std::span<std::byte> raw) = 0;
 };
 
-// `element_bytes`: the size of one value, which is what shuffle and bitshuffle transpose.
+inline constexpr std::size_t kMaxElementBytes = 1 << 20;
+
+// `element_bytes`: the size of one value, which is what shuffle and bitshuffle transpose. Throws base::UsageError.
 std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes);
 
 } // namespace thalweg::codec

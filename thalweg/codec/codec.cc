@@ -1,0 +1,137 @@
+#include "thalweg/codec/codec.h"
+
+#include "thalweg/base/error.h"
+#include "thalweg/codec/bitshuffle.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace thalweg::codec {
+namespace {
+
+class RawCodec : public Codec {
+  public:
+    std::size_t bound_bytes(std::size_t) const override { return 0; }
+    std::size_t encode(std::span<std::byte const>, std::span<std::byte>) override { return 0; }
+    void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        if (stored.size() != raw.size()) {
+            fail_page(0, fmt::format("{} bytes are stored of a page of {}", stored.size(), raw.size()));
+        }
+        std::copy(stored.begin(), stored.end(), raw.begin());
+    }
+};
+
+class CompressedCodec : public Codec {
+  public:
+    explicit CompressedCodec(std::unique_ptr<Compressor> compressor) : compressor_(std::move(compressor)) {}
+
+    std::size_t bound_bytes(std::size_t raw_bytes) const override { return compressor_->bound_bytes(raw_bytes); }
+
+    std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        std::size_t const size = compressor_->compress(raw, out);
+        return size < raw.size() ? size : 0;
+    }
+
+    void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        if (char const* const why = compressor_->decompress(stored, raw)) fail_page(0, why);
+    }
+
+  private:
+    std::unique_ptr<Compressor> compressor_;
+};
+
+// The page is rearranged as a whole, and what then becomes of it is another codec's business.
+class TransposedCodec : public Codec {
+  public:
+    TransposedCodec(Prefilter prefilter, std::size_t element_bytes, std::unique_ptr<Codec> inner)
+        : bits_(prefilter == Prefilter::bitshuffle), transposer_(element_bytes), inner_(std::move(inner)) {}
+
+    std::size_t bound_bytes(std::size_t raw_bytes) const override {
+        return inner_ ? inner_->bound_bytes(raw_bytes) : raw_bytes;
+    }
+
+    std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        std::byte* const rearranged = inner_ ? scratch_of(raw.size()) : out.data();
+        bits_ ? bitshuffle_page(transposer_, raw, rearranged) : transposer_.shuffle(raw, rearranged);
+        return inner_ ? inner_->encode({rearranged, raw.size()}, out) : raw.size();
+    }
+
+    void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        if (inner_) {
+            inner_->decode(stored, {scratch_of(raw.size()), raw.size()});
+            stored = {scratch_.get(), raw.size()};
+        } else if (stored.size() != raw.size()) {
+            fail_page(0, fmt::format("{} bytes are stored of a page of {}", stored.size(), raw.size()));
+        }
+        bits_ ? bitunshuffle_page(transposer_, stored, raw.data()) : transposer_.unshuffle(stored, raw.data());
+    }
+
+  private:
+    std::byte* scratch_of(std::size_t size) {
+        if (scratch_bytes_ < size) {
+            scratch_ = std::make_unique_for_overwrite<std::byte[]>(size);
+            scratch_bytes_ = size;
+        }
+        return scratch_.get();
+    }
+
+    bool bits_;
+    Transposer transposer_;
+    std::unique_ptr<Codec> inner_; // none: the prefilter alone
+    std::unique_ptr<std::byte[]> scratch_;
+    std::size_t scratch_bytes_ = 0;
+};
+
+// Refuses what no caller may ask, so that no codec needs to, and settles the empty page, which has nothing to encode.
+class CheckedCodec : public Codec {
+  public:
+    explicit CheckedCodec(std::unique_ptr<Codec> inner) : inner_(std::move(inner)) {}
+
+    std::size_t bound_bytes(std::size_t raw_bytes) const override { return inner_->bound_bytes(raw_bytes); }
+
+    std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        if (raw.empty()) return 0;
+        if (out.size() < bound_bytes(raw.size())) {
+            base::fail_usage({fmt::format("no room to encode a page of {} bytes", raw.size()),
+                              fmt::format("{} bytes were given, {} may be needed", out.size(), bound_bytes(raw.size()))});
+        }
+        return inner_->encode(raw, out);
+    }
+
+    void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        if (raw.empty() && stored.empty()) return;
+        inner_->decode(stored, raw);
+    }
+
+  private:
+    std::unique_ptr<Codec> inner_;
+};
+
+std::unique_ptr<Codec> make_compressed(Spec const& spec) {
+    if (spec.compression == Compression::none) return nullptr;
+    return std::make_unique<CompressedCodec>(make_compressor(spec.compression, spec.level));
+}
+
+std::unique_ptr<Codec> make_unchecked(Spec const& spec, std::size_t element_bytes) {
+    bool const blocks = spec.compression == Compression::lz4 || spec.compression == Compression::zstd;
+    if (spec.prefilter == Prefilter::bitshuffle && blocks) {
+        return make_bitshuffle_codec(element_bytes, make_block_compressor(spec.compression, spec.level));
+    }
+    if (spec.prefilter != Prefilter::none) {
+        return std::make_unique<TransposedCodec>(spec.prefilter, element_bytes, make_compressed(spec));
+    }
+    if (spec.compression == Compression::none) return std::make_unique<RawCodec>();
+    return make_compressed(spec);
+}
+
+} // namespace
+
+std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes) {
+    if (element_bytes == 0 || element_bytes > kMaxElementBytes) {
+        base::fail_usage({fmt::format("no codec for elements of {} bytes", element_bytes),
+                          fmt::format("they have 1 to {} bytes", kMaxElementBytes)});
+    }
+    return std::make_unique<CheckedCodec>(make_unchecked(spec, element_bytes));
+}
+
+} // namespace thalweg::codec

@@ -1,0 +1,42 @@
+// What remains of a codec behind its prefilter.
+#pragma once
+
+#include "thalweg/codec/codec.h"
+#include "thalweg/codec/kernel.h"
+
+namespace thalweg::codec {
+
+// Readable bytes that callers leave before and behind what they compress in blocks, and behind the room for the result.
+inline constexpr std::size_t kMarginBytes = 64;
+
+class Compressor {
+  public:
+    virtual ~Compressor() = default;
+    virtual std::size_t bound_bytes(std::size_t raw_bytes) const = 0;
+
+    // `out` has bound_bytes. Returns the compressed size, or 0 when `raw` does not fit into it.
+    virtual std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) = 0;
+
+    // Fills `raw` completely and returns nullptr, or returns the reason why it could not.
+    virtual char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) = 0;
+};
+
+// One for each library, in the file of its name.
+std::unique_ptr<Compressor> make_deflate(int level);
+std::unique_ptr<Compressor> make_zstd(int level);
+std::unique_ptr<Compressor> make_lz4_pages();
+std::unique_ptr<Compressor> make_lz4_planes();
+
+// Of whole pages, each in the form of the HDF5 filter of that name: 1, 32004, 32015.
+std::unique_ptr<Compressor> make_compressor(Compression compression, int level);
+
+// Of the blocks that bitshuffle has made, as HDF5 filter 32008 stores them; lz4 and zstd only. Blocks of one page are
+// compressed in order, with kMarginBytes around each.
+std::unique_ptr<Compressor> make_block_compressor(Compression compression, int level);
+
+// Throws base::DataError about a page that does not decode, from this offset on.
+[[noreturn]] void fail_page(std::size_t offset, std::string const& why);
+
+int default_level(Compression compression);
+
+} // namespace thalweg::codec

@@ -1,0 +1,39 @@
+// The inner loops of the codecs, once for each instruction set. All do the same to the last bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace thalweg::codec {
+
+struct Kernel {
+    char const* name;
+
+    // `count` pairs of bytes into `count` first and `count` second ones, and back.
+    void (*deinterleave)(std::byte const* pairs, std::byte* first, std::byte* second, std::size_t count);
+    void (*interleave)(std::byte const* first, std::byte const* second, std::byte* pairs, std::size_t count);
+
+    // 8 * `groups` bytes into eight bit planes of `groups` bytes each, and back. Plane k begins at k * stride and holds
+    // bit k of every byte, the earlier bytes in the lower bits.
+    void (*split_bits)(std::byte const* bytes, std::byte* planes, std::size_t stride, std::size_t groups);
+    void (*join_bits)(std::byte const* planes, std::size_t stride, std::byte* bytes, std::size_t groups);
+
+    // Bit i of `repeats` says that bytes[i] equals bytes[i - 1]. Reads from bytes[-1] to the next multiple of 64, of
+    // which the bits mean nothing.
+    void (*mark_repeats)(std::byte const* bytes, std::size_t count, std::uint64_t* repeats);
+};
+
+// What this processor can run, slowest first; the scalar one is always there.
+std::span<Kernel const* const> usable_kernels();
+
+// The last of them.
+Kernel const& best_kernel();
+
+extern Kernel const kScalarKernel;
+#if defined(__x86_64__)
+extern Kernel const kAvx2Kernel;
+extern Kernel const kAvx512Kernel; // with VBMI and GFNI: Ice Lake, Zen 4 and later
+#endif
+
+} // namespace thalweg::codec

@@ -1,0 +1,136 @@
+#include "thalweg/codec/big_endian.h"
+#include "thalweg/codec/compressor.h"
+#include "thalweg/codec/run_lz4.h"
+
+#include <algorithm>
+#include <cstring>
+#include <lz4.h>
+
+namespace thalweg::codec {
+namespace {
+
+constexpr char const* kDamaged = "the LZ4 block is damaged";
+
+char* chars(std::byte* bytes) { return reinterpret_cast<char*>(bytes); }
+char const* chars(std::byte const* bytes) { return reinterpret_cast<char const*>(bytes); }
+
+// LZ4's own encoder. Its table of 16 KiB is kept between blocks and not cleared for each.
+class GeneralLz4 {
+  public:
+    std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) {
+        LZ4_resetStream_fast(&stream_);
+        int const size = LZ4_compress_fast_continue(&stream_, chars(raw.data()), chars(out.data()),
+                                                    static_cast<int>(raw.size()), static_cast<int>(out.size()), 1);
+        return static_cast<std::size_t>(std::max(size, 0));
+    }
+
+  private:
+    LZ4_stream_t stream_ = [] {
+        LZ4_stream_t stream;
+        LZ4_initStream(&stream, sizeof(stream));
+        return stream;
+    }();
+};
+
+char const* decompress_block(std::span<std::byte const> stored, std::span<std::byte> raw) {
+    if (stored.size() > static_cast<std::size_t>(LZ4_COMPRESSBOUND(LZ4_MAX_INPUT_SIZE))) return kDamaged;
+    int const size = LZ4_decompress_safe(chars(stored.data()), chars(raw.data()), static_cast<int>(stored.size()),
+                                         static_cast<int>(std::min<std::size_t>(raw.size(), LZ4_MAX_INPUT_SIZE)));
+    return size >= 0 && static_cast<std::size_t>(size) == raw.size() ? nullptr : kDamaged;
+}
+
+std::size_t block_bound(std::size_t raw_bytes) { return raw_bytes + raw_bytes / 255 + 16; }
+
+// HDF5 filter 32004: u64 raw size, u32 block size, then each block behind its u32 stored size; all big-endian. A block
+// that does not shrink is stored raw, and recognised by its size.
+class Lz4Pages : public Compressor {
+  public:
+    std::size_t bound_bytes(std::size_t raw_bytes) const override {
+        return kHeadBytes + block_bound(raw_bytes) + (raw_bytes / kBlockBytes + 1) * (4 + 16);
+    }
+
+    std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        put_big_endian<std::uint64_t>(out.data(), raw.size());
+        put_big_endian<std::uint32_t>(out.data() + 8, static_cast<std::uint32_t>(std::min(raw.size(), kBlockBytes)));
+        std::size_t at = kHeadBytes;
+        for (std::size_t first = 0; first < raw.size(); first += kBlockBytes) {
+            auto const block = raw.subspan(first, std::min(kBlockBytes, raw.size() - first));
+            auto const room = out.subspan(at + 4);
+            std::size_t size = encoder_.encode(block, room.first(std::min(room.size(), block_bound(block.size()))));
+            if (size == 0 || size >= block.size()) {
+                std::copy(block.begin(), block.end(), room.begin());
+                size = block.size();
+            }
+            put_big_endian(out.data() + at, static_cast<std::uint32_t>(size));
+            at += 4 + size;
+        }
+        return at;
+    }
+
+    char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        if (stored.size() < kHeadBytes) return "the LZ4 header is cut short";
+        if (get_big_endian<std::uint64_t>(stored.data()) != raw.size()) return "the LZ4 header tells of another size";
+        std::size_t const block_bytes = get_big_endian<std::uint32_t>(stored.data() + 8);
+        if (block_bytes == 0 && !raw.empty()) return "the LZ4 header tells of empty blocks";
+        stored = stored.subspan(kHeadBytes);
+        while (!raw.empty()) {
+            auto const block = raw.first(std::min(block_bytes, raw.size()));
+            if (stored.size() < 4) return "an LZ4 block is cut short";
+            std::size_t const size = get_big_endian<std::uint32_t>(stored.data());
+            if (size > stored.size() - 4) return "an LZ4 block is cut short";
+            auto const body = stored.subspan(4, size);
+            if (size == block.size()) {
+                std::copy(body.begin(), body.end(), block.begin());
+            } else if (char const* const why = decompress_block(body, block)) {
+                return why;
+            }
+            stored = stored.subspan(4 + size);
+            raw = raw.subspan(block.size());
+        }
+        return stored.empty() ? nullptr : "bytes follow the last LZ4 block";
+    }
+
+  private:
+    static constexpr std::size_t kHeadBytes = 12;
+    static constexpr std::size_t kBlockBytes = std::size_t{1} << 30; // the filter's own default
+    GeneralLz4 encoder_;
+};
+
+// Plain LZ4 blocks. Of the two encoders, the fast one is used unless the general one saves more than a twentieth: that
+// is tried on a block every now and then, at once after a change, because what a column holds seldom changes.
+class Lz4Planes : public Compressor {
+  public:
+    std::size_t bound_bytes(std::size_t raw_bytes) const override { return block_bound(raw_bytes); }
+
+    std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        if (blocks_++ % kTryEvery == 0) return try_both(raw, out);
+        return runs_pay_ ? runs_.encode(raw, out.data()) : general_.encode(raw, out);
+    }
+
+    char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        return decompress_block(stored, raw);
+    }
+
+  private:
+    static constexpr std::size_t kTryEvery = 64;
+
+    std::size_t try_both(std::span<std::byte const> raw, std::span<std::byte> out) {
+        std::size_t const general = general_.encode(raw, out);
+        if (general == 0) return 0;
+        std::size_t const runs = runs_.encode(raw, out.data());
+        runs_pay_ = runs - runs / 20 <= general;
+        return runs_pay_ ? runs : general_.encode(raw, out);
+    }
+
+    RunLz4 runs_;
+    GeneralLz4 general_;
+    bool runs_pay_ = true;
+    std::size_t blocks_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Compressor> make_lz4_pages() { return std::make_unique<Lz4Pages>(); }
+std::unique_ptr<Compressor> make_lz4_planes() { return std::make_unique<Lz4Planes>(); }
+
+} // namespace thalweg::codec

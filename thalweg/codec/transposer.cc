@@ -1,0 +1,104 @@
+#include "thalweg/codec/transposer.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace thalweg::codec {
+namespace {
+
+// A tile passes through the first-level cache between its steps. 512 elements fill one cache line of each bit plane.
+constexpr std::size_t kTileElements = 512;
+
+// `count` elements into `size` runs of `count` bytes, `stride` apart. Even sizes halve until two or an odd size is
+// left, because one pass over pairs of bytes is what the processor does best. `scratch` holds twice the elements.
+void split_bytes(Kernel const& kernel, std::byte const* in, std::byte* out, std::size_t stride, std::size_t size,
+                 std::size_t count, std::byte* scratch) {
+    if (size == 1) return void(std::memcpy(out, in, count));
+    if (size == 2) return kernel.deinterleave(in, out, out + stride, count);
+    if (size % 2 != 0) {
+        for (std::size_t byte = 0; byte < size; ++byte) {
+            for (std::size_t i = 0; i < count; ++i) out[byte * stride + i] = in[i * size + byte];
+        }
+        return;
+    }
+    std::size_t const half_bytes = size / 2 * count;
+    kernel.deinterleave(in, scratch, scratch + half_bytes, half_bytes);
+    std::byte* const rest = scratch + 2 * half_bytes;
+    split_bytes(kernel, scratch, out, 2 * stride, size / 2, count, rest);
+    split_bytes(kernel, scratch + half_bytes, out + stride, 2 * stride, size / 2, count, rest);
+}
+
+void join_bytes(Kernel const& kernel, std::byte const* in, std::size_t stride, std::byte* out, std::size_t size,
+                std::size_t count, std::byte* scratch) {
+    if (size == 1) return void(std::memcpy(out, in, count));
+    if (size == 2) return kernel.interleave(in, in + stride, out, count);
+    if (size % 2 != 0) {
+        for (std::size_t byte = 0; byte < size; ++byte) {
+            for (std::size_t i = 0; i < count; ++i) out[i * size + byte] = in[byte * stride + i];
+        }
+        return;
+    }
+    std::size_t const half_bytes = size / 2 * count;
+    std::byte* const rest = scratch + 2 * half_bytes;
+    join_bytes(kernel, in, 2 * stride, scratch, size / 2, count, rest);
+    join_bytes(kernel, in + stride, 2 * stride, scratch + half_bytes, size / 2, count, rest);
+    kernel.interleave(scratch, scratch + half_bytes, out, half_bytes);
+}
+
+// Calls `work(first element, number of elements)` for each tile.
+template <class Work> void for_each_tile(std::size_t elements, Work work) {
+    for (std::size_t first = 0; first < elements; first += kTileElements) {
+        work(first, std::min(kTileElements, elements - first));
+    }
+}
+
+} // namespace
+
+Transposer::Transposer(std::size_t element_bytes, Kernel const& kernel)
+    : element_bytes_(element_bytes), kernel_(&kernel),
+      bytes_(std::make_unique_for_overwrite<std::byte[]>(kTileElements * element_bytes)),
+      scratch_(std::make_unique_for_overwrite<std::byte[]>(2 * kTileElements * element_bytes)) {}
+
+void Transposer::shuffle(std::span<std::byte const> in, std::byte* out) {
+    std::size_t const elements = in.size() / element_bytes_;
+    for_each_tile(elements, [&](std::size_t first, std::size_t count) {
+        split_bytes(*kernel_, in.data() + first * element_bytes_, out + first, elements, element_bytes_, count,
+                    scratch_.get());
+    });
+    std::size_t const whole_bytes = elements * element_bytes_;
+    std::copy(in.begin() + whole_bytes, in.end(), out + whole_bytes);
+}
+
+void Transposer::unshuffle(std::span<std::byte const> in, std::byte* out) {
+    std::size_t const elements = in.size() / element_bytes_;
+    for_each_tile(elements, [&](std::size_t first, std::size_t count) {
+        join_bytes(*kernel_, in.data() + first, elements, out + first * element_bytes_, element_bytes_, count,
+                   scratch_.get());
+    });
+    std::size_t const whole_bytes = elements * element_bytes_;
+    std::copy(in.begin() + whole_bytes, in.end(), out + whole_bytes);
+}
+
+void Transposer::shuffle_bits(std::span<std::byte const> in, std::byte* out) {
+    std::size_t const stride = in.size() / element_bytes_ / 8;
+    for_each_tile(8 * stride, [&](std::size_t first, std::size_t count) {
+        std::byte const* const tile = in.data() + first * element_bytes_;
+        split_bytes(*kernel_, tile, bytes_.get(), count, element_bytes_, count, scratch_.get());
+        for (std::size_t byte = 0; byte < element_bytes_; ++byte) {
+            kernel_->split_bits(bytes_.get() + byte * count, out + 8 * byte * stride + first / 8, stride, count / 8);
+        }
+    });
+}
+
+void Transposer::unshuffle_bits(std::span<std::byte const> in, std::byte* out) {
+    std::size_t const stride = in.size() / element_bytes_ / 8;
+    for_each_tile(8 * stride, [&](std::size_t first, std::size_t count) {
+        for (std::size_t byte = 0; byte < element_bytes_; ++byte) {
+            kernel_->join_bits(in.data() + 8 * byte * stride + first / 8, stride, bytes_.get() + byte * count, count / 8);
+        }
+        std::byte* const tile = out + first * element_bytes_;
+        join_bytes(*kernel_, bytes_.get(), count, tile, element_bytes_, count, scratch_.get());
+    });
+}
+
+} // namespace thalweg::codec
