@@ -45,7 +45,7 @@ struct DigitizerOptions {
     double energy_resolution = 0.033;  // FWHM / E at 662 keV
     double noise_adc = 1.5;            // sigma, white
     double baseline_adc = 80;
-    double gain_adc_per_kev = 1.35; // height of a pulse: 700 keV reach the top of the 10 bits
+    double gain_adc_per_kev = 1.35;              // height of a pulse: 700 keV reach the top of the 10 bits
     std::uint64_t onboard_bytes = 4'000'000'000; // of each channel
     std::uint32_t pool_pulses = 1024;            // distinct pulses; in memory 2 bytes a sample: 21.5 MB
     std::uint64_t record_limit = 0;              // of each stream; 0: none

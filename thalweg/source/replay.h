@@ -25,7 +25,7 @@ struct ReplayOptions {
     // Each loop adds the time from the earliest to the latest timestamp of all tables, and one mean interval. Rows
     // keep their order, also where their timestamps are not sorted.
     std::string timestamp = "timestamp";
-    std::uint64_t batch_bytes = 1 << 20; // about
+    std::uint64_t batch_bytes = 1 << 20;         // about
     std::map<std::string, std::string> metadata; // what to say of the input
 };
 

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <deque>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/source/digitizer_options.h"
+#include "thalweg/source/digitizer_reader.h"
+#include "thalweg/source/gauge.h"
+#include "thalweg/source/record_view.h"
+#include "thalweg/source/wait.h"
+
+namespace thalweg::source {
+namespace {
+
+// Nothing runs in the background: each call catches up with what the card did since the last one, trigger by trigger,
+// with the memory as it was then. The record that was handed out stays on board until the next call.
+class ClockedReader : public StreamReader {
+  public:
+    ClockedReader(DigitizerOptions const& options, std::uint32_t channel, std::shared_ptr<PulsePool const> pool)
+        : triggers_(options, channel), view_(options, std::move(pool)), record_limit_(options.record_limit),
+          end_ps_(options.duration_ns * 1000), row_bytes_(row_bytes(options)),
+          capacity_(options.onboard_bytes / row_bytes_), start_ns_(options.start_ns) {}
+
+    bool next(Batch& batch, std::uint64_t deadline_ns) override {
+        for (;;) {
+            auto const now_ns = base::monotonic_ns();
+            catch_up(now_ns);
+            release();
+            if (!onboard_.empty()) return show(batch);
+            if (ended() || now_ns >= deadline_ns) return false;
+            sleep_until(paused_ ? deadline_ns : std::min(deadline_ns, wall_ns(triggers_.peek().time_ps)));
+        }
+    }
+
+    bool ended() const override { return onboard_.empty() && finished(); }
+
+    Counters counters() const override {
+        auto const rows = rows_.get(), lost = lost_.get(), onboard = onboard_records_.get();
+        return {.triggers = taken_.get() + lost,
+                .lost = lost,
+                .piled_up = piled_up_.get(),
+                .rows = rows,
+                .onboard_bytes = onboard * row_bytes_,
+                .onboard_limit_bytes = capacity_ * row_bytes_,
+                .dead_time_ns = dead_ps_.get() / 1000,
+                .live_time_ns = live_ps_.get() / 1000};
+    }
+
+    void pause() override {
+        catch_up(base::monotonic_ns());
+        paused_ = true;
+    }
+
+    void resume() override {
+        catch_up(base::monotonic_ns());
+        paused_ = false;
+    }
+
+  private:
+    bool limit_reached() const { return record_limit_ != 0 && taken_.get() >= record_limit_; }
+    bool finished() const { return triggers_.ended() || limit_reached(); }
+    bool full() const { return onboard_.size() >= capacity_; }
+
+    std::uint64_t clock_ps(std::uint64_t now_ns) {
+        if (start_ns_ == 0) start_ns_ = now_ns;
+        return now_ns > start_ns_ ? (now_ns - start_ns_) * 1000 : 0;
+    }
+    std::uint64_t wall_ns(std::uint64_t time_ps) const { return start_ns_ + time_ps / 1000 + 1; }
+
+    void catch_up(std::uint64_t now_ns) {
+        auto const now_ps = clock_ps(now_ns);
+        if (paused_) triggers_.skip_until(now_ps);
+        while (!finished() && triggers_.peek().time_ps <= now_ps) take_trigger();
+        account_until(now_ps);
+        piled_up_.set(triggers_.piled_up());
+    }
+
+    void take_trigger() {
+        auto const hit = triggers_.take();
+        if (full()) return lost_.add(1);
+        account_until(hit.time_ps);
+        onboard_.push_back(hit);
+        taken_.add(1);
+        onboard_records_.set(onboard_.size());
+    }
+
+    // The time since the last call of this was dead, live, or paused, as the card now is.
+    void account_until(std::uint64_t now_ps) {
+        if (end_ps_ != 0) now_ps = std::min(now_ps, end_ps_);
+        if (now_ps <= accounted_ps_) return;
+        if (!paused_ && !limit_reached()) (full() ? dead_ps_ : live_ps_).add(now_ps - accounted_ps_);
+        accounted_ps_ = now_ps;
+    }
+
+    bool show(Batch& batch) {
+        view_.show(onboard_.front(), batch);
+        shown_ = true;
+        rows_.add(1);
+        return true;
+    }
+
+    void release() {
+        if (!shown_) return;
+        onboard_.pop_front();
+        onboard_records_.set(onboard_.size());
+        shown_ = false;
+    }
+
+    Triggers triggers_;
+    RecordView view_;
+    std::uint64_t record_limit_;
+    std::uint64_t end_ps_;
+    std::uint64_t row_bytes_;
+    std::uint64_t capacity_; // records
+    std::uint64_t start_ns_;
+    std::deque<Hit> onboard_;
+    bool shown_ = false; // the first on board
+    bool paused_ = false;
+    std::uint64_t accounted_ps_ = 0;
+    Gauge taken_, lost_, piled_up_, rows_, onboard_records_, dead_ps_, live_ps_;
+};
+
+} // namespace
+
+std::unique_ptr<StreamReader> make_clocked_reader(DigitizerOptions const& options, std::uint32_t channel,
+                                                  std::shared_ptr<PulsePool const> pool) {
+    return std::make_unique<ClockedReader>(options, channel, std::move(pool));
+}
+
+} // namespace thalweg::source

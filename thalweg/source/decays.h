@@ -1,0 +1,61 @@
+// The physics in front of the digitizer: decays, and what one detector sees of them.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "thalweg/source/digitizer.h"
+#include "thalweg/source/random.h"
+
+namespace thalweg::source {
+
+struct Cascade {
+    double first_kev = 0;
+    double second_kev = 0;
+    double half_life_ns = 0; // of the state between them
+};
+
+// Of Isotope::none: all zero.
+Cascade cascade_of(Isotope isotope);
+
+// What no detector sees, in keV.
+inline constexpr double kThresholdKev = 25;
+
+struct Hit {
+    std::uint64_t time_ps = 0;
+    double energy_kev = 0;
+};
+
+// The hits of one channel, ascending in time. Decays are a Poisson process, and decay number i is a function of the
+// seed and i alone: whoever reads another channel, in whatever process, sees the other gammas of the same decays. Two
+// detectors see the two gammas of a cascade in no preferred directions: angular correlation is not modelled.
+class Hits {
+  public:
+    // `hits_per_s`: of each channel.
+    Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t channel);
+
+    Hit const& peek() const { return pending_.top(); }
+    void pop();
+
+  private:
+    struct Later {
+        bool operator()(Hit const& a, Hit const& b) const { return a.time_ps > b.time_ps; }
+    };
+
+    void next_decay();
+    void see(Random& random, double delay_ps, double energy_kev);
+    void fill();
+
+    DigitizerOptions options_;
+    Cascade cascade_;
+    std::uint32_t channel_;
+    double pair_fraction_;
+    double mean_interval_ps_;
+    double time_sigma_ps_; // of one detector
+    std::uint64_t decay_ = 0;
+    std::uint64_t decay_time_ps_;
+    std::priority_queue<Hit, std::vector<Hit>, Later> pending_;
+};
+
+} // namespace thalweg::source

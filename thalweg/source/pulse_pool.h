@@ -1,0 +1,35 @@
+// Digitized pulses, made once and handed out by reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "thalweg/source/digitizer.h"
+#include "thalweg/source/random.h"
+
+namespace thalweg::source {
+
+// Pulse number i is of the energy (i + 1/2) * step, begins at a random place between two samples, and has noise of its
+// own. So energies that differ by the resolution of the crystal meet different pulses.
+class PulsePool {
+  public:
+    explicit PulsePool(DigitizerOptions const& options);
+
+    // Energies beyond the last pulse get the last one: it is clipped anyway.
+    std::size_t index_of(double energy_kev) const;
+    std::span<std::uint16_t const> values(std::size_t index) const {
+        return {values_.data() + index * record_samples_, record_samples_};
+    }
+    // Time of the first sample as counted from the pulse's beginning.
+    float const& t0_ns(std::size_t index) const { return t0_ns_[index]; }
+
+  private:
+    std::size_t record_samples_;
+    double step_kev_;
+    std::vector<std::uint16_t> values_;
+    std::vector<float> t0_ns_;
+};
+
+} // namespace thalweg::source

@@ -1,0 +1,32 @@
+#include "thalweg/source/triggers.h"
+
+#include "thalweg/source/digitizer_options.h"
+
+namespace thalweg::source {
+namespace {
+
+double record_s(DigitizerOptions const& options) { return options.record_samples / options.sample_rate_hz; }
+
+// So many hits that, without those which pile up, as many records remain as were asked for.
+double hits_per_s(DigitizerOptions const& options) {
+    auto const records = records_per_s(options);
+    return records / (1 - records * record_s(options));
+}
+
+} // namespace
+
+Triggers::Triggers(DigitizerOptions const& options, std::uint32_t channel)
+    : hits_(options, hits_per_s(options), channel), record_ps_(static_cast<std::uint64_t>(1e12 * record_s(options))),
+      end_ps_(options.duration_ns * 1000) {}
+
+Hit Triggers::take() {
+    auto const hit = hits_.peek();
+    for (hits_.pop(); hits_.peek().time_ps < hit.time_ps + record_ps_; hits_.pop()) ++piled_up_;
+    return hit;
+}
+
+void Triggers::skip_until(std::uint64_t time_ps) {
+    while (hits_.peek().time_ps < time_ps) hits_.pop();
+}
+
+} // namespace thalweg::source

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "thalweg/source/decays.h"
+
+namespace thalweg::source {
+
+// Those hits of a channel that start a record: not the ones that fall into the record of another.
+class Triggers {
+  public:
+    Triggers(DigitizerOptions const& options, std::uint32_t channel);
+
+    bool ended() const { return end_ps_ != 0 && hits_.peek().time_ps >= end_ps_; }
+    Hit const& peek() const { return hits_.peek(); }
+    Hit take();
+    void skip_until(std::uint64_t time_ps);
+    std::uint64_t piled_up() const { return piled_up_; }
+
+  private:
+    Hits hits_;
+    std::uint64_t record_ps_;
+    std::uint64_t end_ps_;
+    std::uint64_t piled_up_ = 0;
+};
+
+} // namespace thalweg::source
