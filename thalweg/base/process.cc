@@ -1,7 +1,9 @@
 #include "thalweg/base/process.h"
 
+#include <atomic>
 #include <cerrno>
 #include <fstream>
+#include <pthread.h>
 #include <signal.h>
 #include <sstream>
 #include <unistd.h>
@@ -28,7 +30,14 @@ bool read_stat(std::int32_t pid, Stat& stat) {
     return static_cast<bool>(fields);
 }
 
+std::atomic<std::uint64_t> forks = 0;
+
+// Before main: no fork can come earlier.
+[[maybe_unused]] int const fork_handler = ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
+
 } // namespace
+
+std::uint64_t fork_generation() { return forks.load(std::memory_order_relaxed); }
 
 ProcessId this_process() {
     ProcessId self;

@@ -24,4 +24,7 @@ std::string boot_id();
 
 std::string host_name();
 
+// Differs in a forked child from what it was in the parent; costs one load.
+std::uint64_t fork_generation();
+
 } // namespace thalweg::base

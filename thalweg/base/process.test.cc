@@ -1,0 +1,89 @@
+#include "thalweg/base/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thalweg::base {
+namespace {
+
+// A child that sleeps until it is killed, and says who it is.
+struct Child {
+    Child() {
+        int ends[2];
+        if (::pipe(ends) != 0) return;
+        pid = ::fork();
+        if (pid == 0) {
+            ::prctl(PR_SET_NAME, "a) Z 1 (b"); // a name that would fool a careless reader of /proc
+            auto const self = this_process();
+            auto const written = ::write(ends[1], &self, sizeof self);
+            for (;;) ::pause();
+            std::_Exit(written > 0 ? 0 : 1);
+        }
+        ok = ::read(ends[0], &id, sizeof id) == sizeof id;
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+    ~Child() { bury(); }
+
+    void bury() {
+        if (pid > 0) {
+            ::kill(pid, SIGKILL);
+            ::waitpid(pid, nullptr, 0);
+        }
+        pid = 0;
+    }
+
+    // Dead and not yet waited for.
+    void make_zombie() const {
+        ::kill(pid, SIGKILL);
+        siginfo_t info{};
+        ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+    }
+
+    pid_t pid = 0;
+    ProcessId id;
+    bool ok = false;
+};
+
+TEST(Process, ThisProcessIsAlive) {
+    EXPECT_EQ(this_process().pid, ::getpid());
+    EXPECT_GT(this_process().start_ticks, 0u);
+    EXPECT_TRUE(is_alive(this_process()));
+}
+
+TEST(Process, AChildIsAliveUntilItIsKilled) {
+    Child child;
+    ASSERT_TRUE(child.ok);
+    EXPECT_EQ(child.id.pid, child.pid);
+    EXPECT_TRUE(is_alive(child.id));
+    child.bury();
+    EXPECT_FALSE(is_alive(child.id));
+}
+
+TEST(Process, AZombieIsDead) {
+    Child const child;
+    ASSERT_TRUE(child.ok);
+    child.make_zombie();
+    ASSERT_EQ(::kill(child.pid, 0), 0) << "the kernel still knows it";
+    EXPECT_FALSE(is_alive(child.id));
+}
+
+TEST(Process, AReusedPidIsSomebodyElse) {
+    auto other = this_process();
+    other.start_ticks -= 1;
+    EXPECT_FALSE(is_alive(other));
+    EXPECT_FALSE(is_alive({}));
+    EXPECT_FALSE(is_alive({.pid = -1}));
+}
+
+TEST(Process, HostAndBootHaveNames) {
+    EXPECT_EQ(boot_id().size(), 36u);
+    EXPECT_EQ(boot_id(), boot_id());
+    EXPECT_FALSE(host_name().empty());
+}
+
+} // namespace
+} // namespace thalweg::base
