@@ -13,11 +13,16 @@ constexpr double kEarliestSigmas = 6;
 
 // A crystal of about an inch takes the whole of a soft gamma and often only a part of a hard one, up to the Compton
 // edge: what is missing left again with the scattered gamma.
-double deposit_kev(Random& random, double gamma_kev) {
-    auto const photopeak = 1 / (1 + std::pow(gamma_kev / 350, 1.5));
-    auto const edge = gamma_kev * 2 * gamma_kev / (kElectronKev + 2 * gamma_kev);
-    if (random.uniform() <= photopeak || edge <= kThresholdKev) return gamma_kev;
-    return kThresholdKev + (edge - kThresholdKev) * random.uniform();
+Gamma gamma_of(double energy_kev) {
+    return {.energy_kev = energy_kev,
+            .photopeak_fraction = 1 / (1 + std::pow(energy_kev / 350, 1.5)),
+            .compton_edge_kev = energy_kev * 2 * energy_kev / (kElectronKev + 2 * energy_kev)};
+}
+
+double deposit_kev(Random& random, Gamma const& gamma) {
+    if (random.uniform() <= gamma.photopeak_fraction || gamma.compton_edge_kev <= kThresholdKev)
+        return gamma.energy_kev;
+    return kThresholdKev + (gamma.compton_edge_kev - kThresholdKev) * random.uniform();
 }
 
 double background_kev(Random& random) { return kThresholdKev + 150 * random.exponential(); }
@@ -27,9 +32,9 @@ double background_kev(Random& random) { return kThresholdKev + 150 * random.expo
 Cascade cascade_of(Isotope isotope) {
     switch (isotope) {
     case Isotope::hf181:
-        return {.first_kev = 133, .second_kev = 482, .half_life_ns = 10.8};
+        return {.first = gamma_of(133), .second = gamma_of(482), .half_life_ns = 10.8};
     case Isotope::in111:
-        return {.first_kev = 171, .second_kev = 245, .half_life_ns = 84.5};
+        return {.first = gamma_of(171), .second = gamma_of(245), .half_life_ns = 84.5};
     case Isotope::none:
         break;
     }
@@ -41,7 +46,8 @@ Hits::Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t cha
       pair_fraction_(options.isotope == Isotope::none || options.channels < 2 ? 0 : options.coincidence_fraction),
       mean_interval_ps_(1e12 * (1 + pair_fraction_) / (hits_per_s * options.channels)),
       time_sigma_ps_(options.time_resolution_ps / kFwhm / std::numbers::sqrt2),
-      decay_time_ps_(static_cast<std::uint64_t>(kEarliestSigmas * time_sigma_ps_) + 1) {
+      energy_sigma_sqrt_kev_(options.energy_resolution / kFwhm * std::sqrt(662.0)),
+      earliest_ps_(static_cast<std::uint64_t>(kEarliestSigmas * time_sigma_ps_) + 1), decay_time_ps_(earliest_ps_) {
     fill();
 }
 
@@ -51,8 +57,7 @@ void Hits::pop() {
 }
 
 void Hits::fill() {
-    auto const early_ps = static_cast<std::uint64_t>(kEarliestSigmas * time_sigma_ps_) + 1;
-    while (pending_.empty() || pending_.top().time_ps + early_ps > decay_time_ps_) next_decay();
+    while (pending_.empty() || pending_.top().time_ps + earliest_ps_ > decay_time_ps_) next_decay();
 }
 
 // What every process draws of every decay comes first and is little; the rest only who sees it.
@@ -63,25 +68,26 @@ void Hits::next_decay() {
     auto const first = random.index(options_.channels);
     if (!pair) {
         if (first != channel_) return;
-        bool const background = cascade_.first_kev == 0 || random.uniform() <= options_.background_fraction;
+        bool const background = cascade_.first.energy_kev == 0 || random.uniform() <= options_.background_fraction;
         if (background) return see(random, 0, background_kev(random));
-        return see(random, 0, deposit_kev(random, random.uniform() < 0.5 ? cascade_.first_kev : cascade_.second_kev));
+        return see(random, 0, deposit_kev(random, random.uniform() < 0.5 ? cascade_.first : cascade_.second));
     }
     auto const second = (first + 1 + random.index(options_.channels - 1)) % options_.channels;
-    if (first == channel_) return see(random, 0, deposit_kev(random, cascade_.first_kev));
+    if (first == channel_) return see(random, 0, deposit_kev(random, cascade_.first));
     if (second != channel_) return;
     // A sequence of its own: the two detectors measure independently.
     Random other(~random.bits());
     auto const delay_ps = other.exponential() * cascade_.half_life_ns * 1000 / std::numbers::ln2;
-    see(other, delay_ps, deposit_kev(other, cascade_.second_kev));
+    see(other, delay_ps, deposit_kev(other, cascade_.second));
 }
 
 void Hits::see(Random& random, double delay_ps, double energy_kev) {
-    auto const jitter = std::clamp(random.normal(), -kEarliestSigmas, kEarliestSigmas) * time_sigma_ps_;
-    auto const sigma_kev = options_.energy_resolution / kFwhm * std::sqrt(662 * energy_kev);
-    auto const after_decay_ps = static_cast<std::int64_t>(std::floor(delay_ps + jitter + 0.5));
+    auto const [early_or_late, more_or_less] = random.normals();
+    auto const jitter_ps = std::clamp(early_or_late, -kEarliestSigmas, kEarliestSigmas) * time_sigma_ps_;
+    auto const after_decay_ps = static_cast<std::int64_t>(std::floor(delay_ps + jitter_ps + 0.5));
+    auto const measured_kev = energy_kev + energy_sigma_sqrt_kev_ * std::sqrt(energy_kev) * more_or_less;
     pending_.push({.time_ps = decay_time_ps_ + static_cast<std::uint64_t>(after_decay_ps), // wraps back when early
-                   .energy_kev = std::max(energy_kev + sigma_kev * random.normal(), kThresholdKev / 2)});
+                   .energy_kev = std::max(measured_kev, kThresholdKev / 2)});
 }
 
 } // namespace thalweg::source

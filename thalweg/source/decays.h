@@ -10,13 +10,19 @@
 
 namespace thalweg::source {
 
+struct Gamma {
+    double energy_kev = 0;
+    double photopeak_fraction = 0;
+    double compton_edge_kev = 0;
+};
+
 struct Cascade {
-    double first_kev = 0;
-    double second_kev = 0;
+    Gamma first;
+    Gamma second;
     double half_life_ns = 0; // of the state between them
 };
 
-// Of Isotope::none: all zero.
+// Of Isotope::none: no energy, no half-life.
 Cascade cascade_of(Isotope isotope);
 
 // What no detector sees, in keV.
@@ -52,7 +58,9 @@ class Hits {
     std::uint32_t channel_;
     double pair_fraction_;
     double mean_interval_ps_;
-    double time_sigma_ps_; // of one detector
+    double time_sigma_ps_;         // of one detector
+    double energy_sigma_sqrt_kev_; // at 1 keV; it grows with the square root of the energy
+    std::uint64_t earliest_ps_;    // how much earlier than its decay a hit can be
     std::uint64_t decay_ = 0;
     std::uint64_t decay_time_ps_;
     std::priority_queue<Hit, std::vector<Hit>, Later> pending_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 namespace thalweg::source {
@@ -23,9 +24,11 @@ class Random {
     // In (0, 1]: its logarithm is finite.
     double uniform() { return static_cast<double>((bits() >> 11) + 1) * 0x1p-53; }
     double exponential() { return -std::log(uniform()); }
-    double normal() {
+    // Two independent normally distributed numbers.
+    std::pair<double, double> normals() {
         auto const radius = std::sqrt(2 * exponential());
-        return radius * std::cos(2 * std::numbers::pi * uniform());
+        auto const angle = 2 * std::numbers::pi * uniform();
+        return {radius * std::cos(angle), radius * std::sin(angle)};
     }
     // Below `count`, which is below 2^32.
     std::uint32_t index(std::uint32_t count) { return static_cast<std::uint32_t>(((bits() >> 32) * count) >> 32); }
