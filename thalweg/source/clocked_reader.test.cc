@@ -1,0 +1,120 @@
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/source/digitizer.h"
+#include "thalweg/source/wait.h"
+
+namespace thalweg::source {
+namespace {
+
+constexpr std::uint64_t kMillisecondNs = 1'000'000;
+
+DigitizerOptions clocked_options() {
+    DigitizerOptions options;
+    options.record_samples = 1200;
+    options.pool_pulses = 16;
+    options.rate.records_per_s = 50'000;
+    options.duration_ns = 100 * kMillisecondNs;
+    return options;
+}
+
+std::uint64_t drain(StreamReader& reader) {
+    std::uint64_t rows = 0;
+    Batch batch;
+    while (!reader.ended())
+        if (reader.next(batch, base::monotonic_ns() + 20 * kMillisecondNs)) rows += batch.rows;
+    return rows;
+}
+
+TEST(ClockedReader, TriggersInWallTimeAndLosesNothingWhenReadInTime) {
+    auto const source = make_digitizer(clocked_options());
+    auto const reader = source->open(0);
+    auto const begin_ns = base::monotonic_ns();
+    auto const rows = drain(*reader);
+    auto const counters = reader->counters();
+    EXPECT_GE(base::monotonic_ns() - begin_ns, 99 * kMillisecondNs);
+    EXPECT_NEAR(static_cast<double>(rows), 5000, 300);
+    EXPECT_EQ(counters.triggers, rows);
+    EXPECT_EQ(counters.rows, rows);
+    EXPECT_EQ(counters.lost, 0u);
+    EXPECT_EQ(counters.dead_time_ns, 0u);
+    EXPECT_EQ(counters.live_time_ns, 100 * kMillisecondNs);
+    EXPECT_EQ(counters.onboard_bytes, 0u);
+    EXPECT_NEAR(static_cast<double>(counters.onboard_limit_bytes), 4e9, 3000);
+}
+
+TEST(ClockedReader, GivesTheRowsOfTheSameDecaysAsAtAnyOtherTime) {
+    auto options = clocked_options();
+    auto const clocked = make_digitizer(options)->open(3);
+    options.activity_hz = options.rate.records_per_s;
+    options.rate = {};
+    auto const free = make_digitizer(options)->open(3);
+    for (Batch expected, batch; free->next(expected, 0);) {
+        ASSERT_TRUE(clocked->next(batch, base::monotonic_ns() + 1000 * kMillisecondNs));
+        for (std::size_t i = 0; i < batch.columns.size(); ++i) {
+            ASSERT_EQ(batch.columns[i].size(), expected.columns[i].size());
+            ASSERT_EQ(std::memcmp(batch.columns[i].data(), expected.columns[i].data(), batch.columns[i].size()), 0);
+        }
+    }
+    EXPECT_EQ(drain(*clocked), 0u);
+}
+
+TEST(ClockedReader, FullMemoryLosesTriggersAndSaysSo) {
+    auto options = clocked_options();
+    options.onboard_bytes = 100 * 2416; // 100 records: 2 ms
+    auto const reader = make_digitizer(options)->open(0);
+    Batch batch;
+    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 50 * kMillisecondNs));
+    sleep_until(base::monotonic_ns() + 50 * kMillisecondNs);
+    ASSERT_TRUE(reader->next(batch, 0));
+    auto const behind = reader->counters();
+    EXPECT_EQ(behind.onboard_bytes, 99 * 2416u); // one was released
+    EXPECT_GE(behind.lost, 2000u);
+    EXPECT_GE(behind.dead_time_ns, 45 * kMillisecondNs);
+    auto const rows = drain(*reader) + 2;
+    auto const counters = reader->counters();
+    EXPECT_EQ(counters.triggers, rows + counters.lost);
+    EXPECT_NEAR(static_cast<double>(counters.live_time_ns + counters.dead_time_ns), 100e6, 1);
+    // What was taken in the live time, scaled to all time, is the rate: dead time can be corrected for.
+    auto const live_s = static_cast<double>(counters.live_time_ns) * 1e-9;
+    EXPECT_NEAR(static_cast<double>(rows) / live_s, 50'000, 5'000);
+}
+
+TEST(ClockedReader, PausedTriggersAreNeitherTakenNorLost) {
+    auto const reader = make_digitizer(clocked_options())->open(0);
+    Batch batch;
+    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 50 * kMillisecondNs));
+    reader->pause();
+    while (reader->next(batch, 0)) {
+    }
+    EXPECT_FALSE(reader->next(batch, base::monotonic_ns() + 40 * kMillisecondNs));
+    EXPECT_FALSE(reader->ended());
+    reader->resume();
+    auto const rows = drain(*reader);
+    auto const counters = reader->counters();
+    EXPECT_LE(rows, 3500u);
+    EXPECT_EQ(counters.lost, 0u);
+    EXPECT_LE(counters.live_time_ns, 61 * kMillisecondNs);
+}
+
+TEST(ClockedReader, EndsAtItsLimitOfRecords) {
+    auto options = clocked_options();
+    options.record_limit = 77;
+    auto const reader = make_digitizer(options)->open(0);
+    EXPECT_EQ(drain(*reader), 77u);
+}
+
+TEST(ClockedReader, ReturnsAtTheDeadline) {
+    auto options = clocked_options();
+    options.start_ns = base::monotonic_ns() + 1000 * kMillisecondNs; // all processes begin together, later
+    auto const reader = make_digitizer(options)->open(0);
+    Batch batch;
+    auto const begin_ns = base::monotonic_ns();
+    EXPECT_FALSE(reader->next(batch, begin_ns + 3 * kMillisecondNs));
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 500 * kMillisecondNs);
+    EXPECT_FALSE(reader->ended());
+}
+
+} // namespace
+} // namespace thalweg::source
