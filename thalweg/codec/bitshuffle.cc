@@ -49,20 +49,18 @@ class BitshuffleCodec : public Codec {
         put_big_endian<std::uint64_t>(out.data(), raw.size());
         put_big_endian(out.data() + 8, static_cast<std::uint32_t>(block_bytes_));
         std::size_t at = kHeadBytes;
-        bool fits = true;
         std::size_t const leftover = for_each_block(
             raw.size(), block_bytes_, transposer_.element_bytes(), [&](std::size_t offset, std::size_t size) {
-                if (!fits || at >= raw.size()) return;
+                if (at >= raw.size()) return; // it will not shrink any more
                 std::byte* const planes = planes_of(size);
                 transposer_.shuffle_bits(raw.subspan(offset, size), planes);
                 std::size_t const room = compressor_->bound_bytes(size);
                 std::size_t const stored = compressor_->compress({planes, size}, out.subspan(at + kSizeBytes, room));
                 put_big_endian(out.data() + at, static_cast<std::uint32_t>(stored));
-                at += kSizeBytes + stored;
-                fits = stored != 0;
+                at += stored == 0 ? raw.size() : kSizeBytes + stored;
             });
         std::size_t const size = at + raw.size() - leftover;
-        if (!fits || size >= raw.size()) return 0;
+        if (size >= raw.size()) return 0;
         std::copy(raw.begin() + leftover, raw.end(), out.begin() + at);
         return size;
     }
@@ -127,9 +125,9 @@ class BitshuffleCodec : public Codec {
 
 void bitshuffle_page(Transposer& transposer, std::span<std::byte const> in, std::byte* out) {
     std::size_t const element_bytes = transposer.element_bytes();
-    std::size_t const leftover =
-        for_each_block(in.size(), default_block_bytes(element_bytes), element_bytes,
-                       [&](std::size_t at, std::size_t size) { transposer.shuffle_bits(in.subspan(at, size), out + at); });
+    std::size_t const leftover = for_each_block(
+        in.size(), default_block_bytes(element_bytes), element_bytes,
+        [&](std::size_t at, std::size_t size) { transposer.shuffle_bits(in.subspan(at, size), out + at); });
     std::copy(in.begin() + leftover, in.end(), out + leftover);
 }
 

@@ -73,7 +73,10 @@ void register_all() {
         for (bool forth : {true, false}) {
             std::string const name = std::string(forth ? "shuffle_bits/" : "unshuffle_bits/") + kernel->name;
             benchmark::RegisterBenchmark(name.c_str(), [=](auto& state) { transpose(state, *kernel, forth); })
-                ->Arg(1)->Arg(2)->Arg(4)->Arg(8);
+                ->Arg(1)
+                ->Arg(2)
+                ->Arg(4)
+                ->Arg(8);
         }
     }
 }

@@ -92,8 +92,9 @@ class CheckedCodec : public Codec {
     std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
         if (raw.empty()) return 0;
         if (out.size() < bound_bytes(raw.size())) {
-            base::fail_usage({fmt::format("no room to encode a page of {} bytes", raw.size()),
-                              fmt::format("{} bytes were given, {} may be needed", out.size(), bound_bytes(raw.size()))});
+            base::fail_usage(
+                {fmt::format("no room to encode a page of {} bytes", raw.size()),
+                 fmt::format("{} bytes were given, {} may be needed", out.size(), bound_bytes(raw.size()))});
         }
         return inner_->encode(raw, out);
     }
@@ -115,7 +116,7 @@ std::unique_ptr<Codec> make_compressed(Spec const& spec) {
 std::unique_ptr<Codec> make_unchecked(Spec const& spec, std::size_t element_bytes) {
     bool const blocks = spec.compression == Compression::lz4 || spec.compression == Compression::zstd;
     if (spec.prefilter == Prefilter::bitshuffle && blocks) {
-        return make_bitshuffle_codec(element_bytes, make_block_compressor(spec.compression, spec.level));
+        return make_bitshuffle_codec(element_bytes, make_block_compressor(spec, element_bytes));
     }
     if (spec.prefilter != Prefilter::none) {
         return std::make_unique<TransposedCodec>(spec.prefilter, element_bytes, make_compressed(spec));

@@ -44,7 +44,7 @@ class Codec {
     virtual void decode(std::span<std::byte const> stored, std::span<std::byte> raw) = 0;
 };
 
-inline constexpr std::size_t kMaxElementBytes = 1 << 20;
+inline constexpr std::size_t kMaxElementBytes = 1 << 16;
 
 // `element_bytes`: the size of one value, which is what shuffle and bitshuffle transpose. Throws base::UsageError.
 std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes);

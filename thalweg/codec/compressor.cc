@@ -8,25 +8,33 @@ namespace thalweg::codec {
 
 int default_level(Compression compression) {
     switch (compression) {
-    case Compression::deflate: return 1;
-    case Compression::zstd: return 3;
-    default: return 0;
+    case Compression::deflate:
+        return 1;
+    case Compression::zstd:
+        return 3;
+    default:
+        return 0;
     }
 }
 
 std::unique_ptr<Compressor> make_compressor(Compression compression, int level) {
     int const used_level = level == 0 ? default_level(compression) : level;
     switch (compression) {
-    case Compression::deflate: return make_deflate(used_level);
-    case Compression::zstd: return make_zstd(used_level);
-    case Compression::lz4: return make_lz4_pages();
-    case Compression::none: break;
+    case Compression::deflate:
+        return make_deflate(used_level);
+    case Compression::zstd:
+        return make_zstd(used_level);
+    case Compression::lz4:
+        return make_lz4_pages();
+    case Compression::none:
+        break;
     }
     return nullptr;
 }
 
-std::unique_ptr<Compressor> make_block_compressor(Compression compression, int level) {
-    return compression == Compression::lz4 ? make_lz4_planes() : make_compressor(compression, level);
+std::unique_ptr<Compressor> make_block_compressor(Spec const& spec, std::size_t element_bytes) {
+    if (spec.compression == Compression::lz4) return make_lz4_planes(8 * element_bytes);
+    return make_compressor(spec.compression, spec.level);
 }
 
 void fail_page(std::size_t offset, std::string const& why) {

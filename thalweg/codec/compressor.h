@@ -25,14 +25,14 @@ class Compressor {
 std::unique_ptr<Compressor> make_deflate(int level);
 std::unique_ptr<Compressor> make_zstd(int level);
 std::unique_ptr<Compressor> make_lz4_pages();
-std::unique_ptr<Compressor> make_lz4_planes();
+std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes);
 
 // Of whole pages, each in the form of the HDF5 filter of that name: 1, 32004, 32015.
 std::unique_ptr<Compressor> make_compressor(Compression compression, int level);
 
 // Of the blocks that bitshuffle has made, as HDF5 filter 32008 stores them; lz4 and zstd only. Blocks of one page are
 // compressed in order, with kMarginBytes around each.
-std::unique_ptr<Compressor> make_block_compressor(Compression compression, int level);
+std::unique_ptr<Compressor> make_block_compressor(Spec const& spec, std::size_t element_bytes);
 
 // Throws base::DataError about a page that does not decode, from this offset on.
 [[noreturn]] void fail_page(std::size_t offset, std::string const& why);

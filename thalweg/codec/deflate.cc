@@ -31,10 +31,14 @@ class Deflate : public Compressor {
         std::size_t read = 0;
         switch (libdeflate_zlib_decompress_ex(decompressor_.get(), stored.data(), stored.size(), raw.data(), raw.size(),
                                               &read, nullptr)) {
-        case LIBDEFLATE_SUCCESS: return read == stored.size() ? nullptr : "bytes follow the end of the zlib stream";
-        case LIBDEFLATE_SHORT_OUTPUT: return "the zlib stream is shorter than the page";
-        case LIBDEFLATE_INSUFFICIENT_SPACE: return "the zlib stream is longer than the page";
-        case LIBDEFLATE_BAD_DATA: break;
+        case LIBDEFLATE_SUCCESS:
+            return read == stored.size() ? nullptr : "bytes follow the end of the zlib stream";
+        case LIBDEFLATE_SHORT_OUTPUT:
+            return "the zlib stream is shorter than the page";
+        case LIBDEFLATE_INSUFFICIENT_SPACE:
+            return "the zlib stream is longer than the page";
+        case LIBDEFLATE_BAD_DATA:
+            break;
         }
         return "the zlib stream is damaged";
     }

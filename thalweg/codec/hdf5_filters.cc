@@ -18,15 +18,22 @@ constexpr unsigned kBitshuffleMajor = 0, kBitshuffleMinor = 4, kInsideNothing = 
 std::string registered_name(unsigned id) {
     std::string const plugins = "https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md";
     switch (id) {
-    case kDeflate: return "deflate";
-    case kShuffle: return "shuffle";
-    case kLz4: return "HDF5 lz4 filter; see " + plugins;
-    case kZstd: return "HDF5 zstd filter; see " + plugins;
-    default: return "bitshuffle; see https://github.com/kiyo-masui/bitshuffle";
+    case kDeflate:
+        return "deflate";
+    case kShuffle:
+        return "shuffle";
+    case kLz4:
+        return "HDF5 lz4 filter; see " + plugins;
+    case kZstd:
+        return "HDF5 zstd filter; see " + plugins;
+    default:
+        return "bitshuffle; see https://github.com/kiyo-masui/bitshuffle";
     }
 }
 
-Hdf5Filter filter(unsigned id, std::vector<unsigned> cd_values) { return {id, registered_name(id), std::move(cd_values)}; }
+Hdf5Filter filter(unsigned id, std::vector<unsigned> cd_values) {
+    return {id, registered_name(id), std::move(cd_values)};
+}
 
 unsigned level_of(Spec const& spec) {
     return static_cast<unsigned>(spec.level != 0 ? spec.level : default_level(spec.compression));
@@ -58,12 +65,23 @@ class Reader {
     Spec read() {
         for (Hdf5Filter const& one : filters_) {
             switch (one.id) {
-            case kShuffle: read_shuffle(one); break;
-            case kBitshuffle: read_bitshuffle(one); break;
-            case kDeflate: compress(Compression::deflate, value(one, 0, 1)); break;
-            case kLz4: compress(Compression::lz4, 0); break;
-            case kZstd: compress(Compression::zstd, value(one, 0, 3)); break;
-            default: fail_filters(filters_, fmt::format("filter {} is not known", one.id));
+            case kShuffle:
+                read_shuffle(one);
+                break;
+            case kBitshuffle:
+                read_bitshuffle(one);
+                break;
+            case kDeflate:
+                compress(Compression::deflate, value(one, 0, 1));
+                break;
+            case kLz4:
+                compress(Compression::lz4, 0);
+                break;
+            case kZstd:
+                compress(Compression::zstd, value(one, 0, 3));
+                break;
+            default:
+                fail_filters(filters_, fmt::format("filter {} is not known", one.id));
             }
         }
         return spec_;
@@ -102,10 +120,16 @@ class Reader {
         prefilter(Prefilter::bitshuffle, one.cd_values[2]);
         inside_ = true;
         switch (value(one, 4, kInsideNothing)) {
-        case kInsideNothing: break;
-        case kInsideLz4: compress(Compression::lz4, 0); break;
-        case kInsideZstd: compress(Compression::zstd, value(one, 5, 3)); break;
-        default: fail_filters(filters_, fmt::format("bitshuffle's compression {} is not known", one.cd_values[4]));
+        case kInsideNothing:
+            break;
+        case kInsideLz4:
+            compress(Compression::lz4, 0);
+            break;
+        case kInsideZstd:
+            compress(Compression::zstd, value(one, 5, 3));
+            break;
+        default:
+            fail_filters(filters_, fmt::format("bitshuffle's compression {} is not known", one.cd_values[4]));
         }
         inside_ = false;
         if (spec_.compression == Compression::none && value(one, 3, 0) != 0) {
@@ -128,8 +152,11 @@ std::vector<Hdf5Filter> filter_pipeline(Spec const& spec, std::size_t element_by
     bool const inside = spec.prefilter == Prefilter::bitshuffle;
     if (inside) filters.push_back(bitshuffle_filter(spec, element));
     switch (spec.compression) {
-    case Compression::none: break;
-    case Compression::deflate: filters.push_back(filter(kDeflate, {level_of(spec)})); break;
+    case Compression::none:
+        break;
+    case Compression::deflate:
+        filters.push_back(filter(kDeflate, {level_of(spec)}));
+        break;
     case Compression::lz4:
         if (!inside) filters.push_back(filter(kLz4, {0}));
         break;

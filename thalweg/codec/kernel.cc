@@ -53,11 +53,11 @@ void join_bits(std::byte const* planes, std::size_t stride, std::byte* bytes, st
     }
 }
 
-void mark_repeats(std::byte const* bytes, std::size_t count, std::uint64_t* repeats) {
+void mark_repeats(std::byte const* bytes, std::size_t count, std::size_t distance, std::uint64_t* repeats) {
     for (std::size_t start = 0; start < count; start += 64) {
         std::uint64_t mask = 0;
         for (std::size_t i = 0; i < 64; ++i) {
-            mask |= std::uint64_t(bytes[start + i] == *(bytes + start + i - 1)) << i;
+            mask |= std::uint64_t(bytes[start + i] == *(bytes + start + i - distance)) << i;
         }
         repeats[start / 64] = mask;
     }

@@ -19,9 +19,9 @@ struct Kernel {
     void (*split_bits)(std::byte const* bytes, std::byte* planes, std::size_t stride, std::size_t groups);
     void (*join_bits)(std::byte const* planes, std::size_t stride, std::byte* bytes, std::size_t groups);
 
-    // Bit i of `repeats` says that bytes[i] equals bytes[i - 1]. Reads from bytes[-1] to the next multiple of 64, of
-    // which the bits mean nothing.
-    void (*mark_repeats)(std::byte const* bytes, std::size_t count, std::uint64_t* repeats);
+    // Bit i of `repeats` says that bytes[i] equals bytes[i - distance]. Reads and marks up to the next multiple of 64;
+    // bits from `count` on mean nothing.
+    void (*mark_repeats)(std::byte const* bytes, std::size_t count, std::size_t distance, std::uint64_t* repeats);
 };
 
 // What this processor can run, slowest first; the scalar one is always there.

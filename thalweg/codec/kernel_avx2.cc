@@ -104,13 +104,15 @@ THALWEG_AVX2 void join_bits(std::byte const* planes, std::size_t stride, std::by
     kScalarKernel.join_bits(planes + group, stride, bytes + 8 * group, groups - group);
 }
 
-THALWEG_AVX2 inline std::uint32_t repeats_of_32(std::byte const* bytes) {
-    return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(bytes), load(bytes - 1))));
+THALWEG_AVX2 inline std::uint32_t repeats_of_32(std::byte const* bytes, std::size_t distance) {
+    return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(bytes), load(bytes - distance))));
 }
 
-THALWEG_AVX2 void mark_repeats(std::byte const* bytes, std::size_t count, std::uint64_t* repeats) {
+THALWEG_AVX2 void mark_repeats(std::byte const* bytes, std::size_t count, std::size_t distance,
+                               std::uint64_t* repeats) {
     for (std::size_t i = 0; i < count; i += 64) {
-        repeats[i / 64] = repeats_of_32(bytes + i) | std::uint64_t(repeats_of_32(bytes + i + 32)) << 32;
+        repeats[i / 64] = repeats_of_32(bytes + i, distance) | std::uint64_t(repeats_of_32(bytes + i + 32, distance))
+                                                                   << 32;
     }
 }
 

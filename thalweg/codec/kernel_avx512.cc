@@ -122,9 +122,10 @@ THALWEG_AVX512 void join_bits(std::byte const* planes, std::size_t stride, std::
     kAvx2Kernel.join_bits(planes + group, stride, bytes + 8 * group, groups - group);
 }
 
-THALWEG_AVX512 void mark_repeats(std::byte const* bytes, std::size_t count, std::uint64_t* repeats) {
+THALWEG_AVX512 void mark_repeats(std::byte const* bytes, std::size_t count, std::size_t distance,
+                                 std::uint64_t* repeats) {
     for (std::size_t i = 0; i < count; i += 64) {
-        repeats[i / 64] = _mm512_cmpeq_epi8_mask(load(bytes + i), load(bytes + i - 1));
+        repeats[i / 64] = _mm512_cmpeq_epi8_mask(load(bytes + i), load(bytes + i - distance));
     }
 }
 

@@ -1,6 +1,6 @@
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/compressor.h"
-#include "thalweg/codec/run_lz4.h"
+#include "thalweg/codec/plane_lz4.h"
 
 #include <algorithm>
 #include <cstring>
@@ -96,15 +96,17 @@ class Lz4Pages : public Compressor {
     GeneralLz4 encoder_;
 };
 
-// Plain LZ4 blocks. Of the two encoders, the fast one is used unless the general one saves more than a twentieth: that
-// is tried on a block every now and then, at once after a change, because what a column holds seldom changes.
+// Plain LZ4 blocks of bit planes. Of the two encoders, the fast one is used unless the general one saves more than an
+// eighth. Both are tried on one block in 64, because what a column holds seldom changes.
 class Lz4Planes : public Compressor {
   public:
+    explicit Lz4Planes(std::size_t planes) : planes_(planes) {}
+
     std::size_t bound_bytes(std::size_t raw_bytes) const override { return block_bound(raw_bytes); }
 
     std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
         if (blocks_++ % kTryEvery == 0) return try_both(raw, out);
-        return runs_pay_ ? runs_.encode(raw, out.data()) : general_.encode(raw, out);
+        return general_pays_ ? general_.encode(raw, out) : encode_planes(raw, out);
     }
 
     char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
@@ -114,23 +116,27 @@ class Lz4Planes : public Compressor {
   private:
     static constexpr std::size_t kTryEvery = 64;
 
-    std::size_t try_both(std::span<std::byte const> raw, std::span<std::byte> out) {
-        std::size_t const general = general_.encode(raw, out);
-        if (general == 0) return 0;
-        std::size_t const runs = runs_.encode(raw, out.data());
-        runs_pay_ = runs - runs / 20 <= general;
-        return runs_pay_ ? runs : general_.encode(raw, out);
+    std::size_t encode_planes(std::span<std::byte const> raw, std::span<std::byte> out) {
+        return plane_encoder_.encode(raw, raw.size() / planes_, out.data());
     }
 
-    RunLz4 runs_;
+    std::size_t try_both(std::span<std::byte const> raw, std::span<std::byte> out) {
+        std::size_t const general = general_.encode(raw, out);
+        std::size_t const planes = encode_planes(raw, out);
+        general_pays_ = general < planes - planes / 8;
+        return general_pays_ ? general_.encode(raw, out) : planes;
+    }
+
+    std::size_t planes_;
+    PlaneLz4 plane_encoder_;
     GeneralLz4 general_;
-    bool runs_pay_ = true;
+    bool general_pays_ = false;
     std::size_t blocks_ = 0;
 };
 
 } // namespace
 
 std::unique_ptr<Compressor> make_lz4_pages() { return std::make_unique<Lz4Pages>(); }
-std::unique_ptr<Compressor> make_lz4_planes() { return std::make_unique<Lz4Planes>(); }
+std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes) { return std::make_unique<Lz4Planes>(planes); }
 
 } // namespace thalweg::codec

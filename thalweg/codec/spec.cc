@@ -14,10 +14,9 @@ struct CompressionName {
     int highest_level; // 0: has none
 };
 
-constexpr std::array kCompressions = {CompressionName{Compression::none, "none", 0},
-                                      CompressionName{Compression::deflate, "deflate", 9},
-                                      CompressionName{Compression::lz4, "lz4", 0},
-                                      CompressionName{Compression::zstd, "zstd", 22}};
+constexpr std::array kCompressions = {
+    CompressionName{Compression::none, "none", 0}, CompressionName{Compression::deflate, "deflate", 9},
+    CompressionName{Compression::lz4, "lz4", 0}, CompressionName{Compression::zstd, "zstd", 22}};
 
 struct PrefilterName {
     Prefilter prefilter;

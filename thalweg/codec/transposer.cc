@@ -6,8 +6,11 @@
 namespace thalweg::codec {
 namespace {
 
-// A tile passes through the first-level cache between its steps. 512 elements fill one cache line of each bit plane.
-constexpr std::size_t kTileElements = 512;
+// A tile stays in the first-level cache from step to step. 512 elements fill one cache line of each bit plane.
+std::size_t tile_elements_of(std::size_t element_bytes) {
+    constexpr std::size_t kTileBytes = 8192;
+    return std::clamp<std::size_t>(kTileBytes / element_bytes / 8 * 8, 8, 512);
+}
 
 // `count` elements into `size` runs of `count` bytes, `stride` apart. Even sizes halve until two or an odd size is
 // left, because one pass over pairs of bytes is what the processor does best. `scratch` holds twice the elements.
@@ -46,22 +49,22 @@ void join_bytes(Kernel const& kernel, std::byte const* in, std::size_t stride, s
 }
 
 // Calls `work(first element, number of elements)` for each tile.
-template <class Work> void for_each_tile(std::size_t elements, Work work) {
-    for (std::size_t first = 0; first < elements; first += kTileElements) {
-        work(first, std::min(kTileElements, elements - first));
+template <class Work> void for_each_tile(std::size_t elements, std::size_t tile_elements, Work work) {
+    for (std::size_t first = 0; first < elements; first += tile_elements) {
+        work(first, std::min(tile_elements, elements - first));
     }
 }
 
 } // namespace
 
 Transposer::Transposer(std::size_t element_bytes, Kernel const& kernel)
-    : element_bytes_(element_bytes), kernel_(&kernel),
-      bytes_(std::make_unique_for_overwrite<std::byte[]>(kTileElements * element_bytes)),
-      scratch_(std::make_unique_for_overwrite<std::byte[]>(2 * kTileElements * element_bytes)) {}
+    : element_bytes_(element_bytes), tile_elements_(tile_elements_of(element_bytes)), kernel_(&kernel),
+      bytes_(std::make_unique_for_overwrite<std::byte[]>(tile_elements_ * element_bytes)),
+      scratch_(std::make_unique_for_overwrite<std::byte[]>(2 * tile_elements_ * element_bytes)) {}
 
 void Transposer::shuffle(std::span<std::byte const> in, std::byte* out) {
     std::size_t const elements = in.size() / element_bytes_;
-    for_each_tile(elements, [&](std::size_t first, std::size_t count) {
+    for_each_tile(elements, tile_elements_, [&](std::size_t first, std::size_t count) {
         split_bytes(*kernel_, in.data() + first * element_bytes_, out + first, elements, element_bytes_, count,
                     scratch_.get());
     });
@@ -71,7 +74,7 @@ void Transposer::shuffle(std::span<std::byte const> in, std::byte* out) {
 
 void Transposer::unshuffle(std::span<std::byte const> in, std::byte* out) {
     std::size_t const elements = in.size() / element_bytes_;
-    for_each_tile(elements, [&](std::size_t first, std::size_t count) {
+    for_each_tile(elements, tile_elements_, [&](std::size_t first, std::size_t count) {
         join_bytes(*kernel_, in.data() + first, elements, out + first * element_bytes_, element_bytes_, count,
                    scratch_.get());
     });
@@ -81,7 +84,7 @@ void Transposer::unshuffle(std::span<std::byte const> in, std::byte* out) {
 
 void Transposer::shuffle_bits(std::span<std::byte const> in, std::byte* out) {
     std::size_t const stride = in.size() / element_bytes_ / 8;
-    for_each_tile(8 * stride, [&](std::size_t first, std::size_t count) {
+    for_each_tile(8 * stride, tile_elements_, [&](std::size_t first, std::size_t count) {
         std::byte const* const tile = in.data() + first * element_bytes_;
         split_bytes(*kernel_, tile, bytes_.get(), count, element_bytes_, count, scratch_.get());
         for (std::size_t byte = 0; byte < element_bytes_; ++byte) {
@@ -92,9 +95,10 @@ void Transposer::shuffle_bits(std::span<std::byte const> in, std::byte* out) {
 
 void Transposer::unshuffle_bits(std::span<std::byte const> in, std::byte* out) {
     std::size_t const stride = in.size() / element_bytes_ / 8;
-    for_each_tile(8 * stride, [&](std::size_t first, std::size_t count) {
+    for_each_tile(8 * stride, tile_elements_, [&](std::size_t first, std::size_t count) {
         for (std::size_t byte = 0; byte < element_bytes_; ++byte) {
-            kernel_->join_bits(in.data() + 8 * byte * stride + first / 8, stride, bytes_.get() + byte * count, count / 8);
+            kernel_->join_bits(in.data() + 8 * byte * stride + first / 8, stride, bytes_.get() + byte * count,
+                               count / 8);
         }
         std::byte* const tile = out + first * element_bytes_;
         join_bytes(*kernel_, bytes_.get(), count, tile, element_bytes_, count, scratch_.get());

@@ -1,4 +1,4 @@
-#include "thalweg/codec/run_lz4.h"
+#include "thalweg/codec/plane_lz4.h"
 
 #include <algorithm>
 #include <bit>
@@ -61,36 +61,68 @@ std::byte token(std::size_t literals, std::size_t match) {
     return std::byte(std::min<std::size_t>(literals, 15) << 4 | std::min<std::size_t>(match, 15));
 }
 
-std::byte* put_sequence(std::byte* out, std::byte const* literals, std::size_t count, std::size_t run) {
-    std::size_t const match = run - kShortestMatch;
+std::byte* put_sequence(std::byte* out, std::byte const* literals, std::size_t count, std::size_t distance,
+                        std::size_t length) {
+    std::size_t const match = length - kShortestMatch;
     *out++ = token(count, match);
     out = put_literals(out, literals, count);
-    *out++ = std::byte(1); // the match lies one byte back: a little-endian offset
-    *out++ = std::byte(0);
+    *out++ = std::byte(distance); // little-endian
+    *out++ = std::byte(distance >> 8);
     return match >= 15 ? put_long_length(out, match - 15) : out;
 }
 
+// Where bytes equal those a given distance back: a bitmap with a cursor.
+class Matches {
+  public:
+    // Only bytes from `distance` on and before `end` count. `bits` has room for end / 64 + 2 words.
+    Matches(Kernel const& kernel, std::byte const* in, std::size_t end, std::size_t distance, std::uint64_t* bits)
+        : bits_(bits), end_(end), distance_(distance) {
+        std::fill(bits, bits + end / 64 + 2, 0);
+        if (distance < end) {
+            std::size_t const first = distance / 64;
+            kernel.mark_repeats(in + 64 * first, end - 64 * first, distance, bits + first);
+            bits[first] &= ~std::uint64_t{0} << distance % 64;
+            bits[end / 64] &= (std::uint64_t{1} << end % 64) - 1;
+        }
+        begin_ = find_run(bits, 0, end);
+    }
+
+    void advance(std::size_t at) {
+        if (begin_ < at) begin_ = find_run(bits_, at, end_);
+    }
+    std::size_t begin() const { return begin_; } // of the next match; the end when there is none
+    std::size_t length() const { return end_of_run(bits_, begin_ + kShortestRun) - begin_; }
+    std::size_t distance() const { return distance_; }
+
+  private:
+    std::uint64_t const* bits_;
+    std::size_t end_;
+    std::size_t distance_;
+    std::size_t begin_;
+};
+
 } // namespace
 
-std::size_t RunLz4::encode(std::span<std::byte const> in, std::byte* out) {
-    std::size_t const words = in.size() / 64 + 3; // one to mark the end, one to be read beyond it
+std::size_t PlaneLz4::encode(std::span<std::byte const> in, std::size_t plane_bytes, std::byte* out) {
+    std::size_t const end = in.size() < kLastLiterals ? 0 : in.size() - kLastLiterals;
+    std::size_t const words = end / 64 + 2; // the last one is read beyond the end
     if (repeats_words_ < words) {
-        repeats_ = std::make_unique_for_overwrite<std::uint64_t[]>(words);
+        repeats_ = std::make_unique_for_overwrite<std::uint64_t[]>(2 * words);
         repeats_words_ = words;
     }
-    std::uint64_t* const repeats = repeats_.get();
-    std::size_t const end = in.size() < kLastLiterals ? 0 : in.size() - kLastLiterals;
-    kernel_->mark_repeats(in.data(), end, repeats);
-    repeats[0] &= ~std::uint64_t{1};
-    repeats[end / 64] &= (std::uint64_t{1} << end % 64) - 1;
-    repeats[end / 64 + 1] = 0;
+    Matches runs(*kernel_, in.data(), end, 1, repeats_.get());
+    Matches planes(*kernel_, in.data(), end, plane_bytes, repeats_.get() + words);
 
     std::byte* const begin = out;
     std::size_t literals = 0; // where those not yet written begin
-    for (std::size_t run = find_run(repeats, 0, end); run < end; run = find_run(repeats, literals, end)) {
-        std::size_t const run_end = end_of_run(repeats, run + kShortestRun);
-        out = put_sequence(out, in.data() + literals, run - literals, run_end - run);
-        literals = run_end;
+    for (;;) {
+        Matches const& next = runs.begin() < planes.begin() ? runs : planes;
+        if (next.begin() >= end) break;
+        std::size_t const length = next.length();
+        out = put_sequence(out, in.data() + literals, next.begin() - literals, next.distance(), length);
+        literals = next.begin() + length;
+        runs.advance(literals);
+        planes.advance(literals);
     }
     std::size_t const rest = in.size() - literals;
     *out++ = token(rest, 0);
