@@ -8,6 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 .PHONY: help build test demo bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
@@ -15,7 +16,7 @@ help: ## List these commands
 
 build: .venv/package ## Install what is missing and build, which leaves .venv/bin/thalweg
 
-test: .venv/test | test-packages ## Build and run all tests, C++ and Python
+test: test-packages .venv/test ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@$(venv)/python tools/run_tests.py
@@ -23,16 +24,16 @@ test: .venv/test | test-packages ## Build and run all tests, C++ and Python
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
 
-bench: .venv/test | bench-packages ## Measure, as studies/record describes it
+bench: bench-packages .venv/test ## Measure, as studies/record describes it
 	@$(venv)/python studies/record/run.py
 
-asan: | test-packages ## Run the C++ tests under AddressSanitizer
+asan: test-packages ## Run the C++ tests under AddressSanitizer
 	@cmake --workflow --preset asan
 
-tsan: | test-packages ## Run the C++ tests under ThreadSanitizer
+tsan: test-packages ## Run the C++ tests under ThreadSanitizer
 	@cmake --workflow --preset tsan
 
-lint: .venv/lint | lint-packages ## Check format, types and house rules, and run clang-tidy (slow)
+lint: lint-packages .venv/lint ## Check format, types and house rules, and run clang-tidy (slow)
 	@$(venv)/pre-commit run --all-files
 	@$(venv)/pre-commit run --all-files --hook-stage manual
 
@@ -40,7 +41,7 @@ format: .venv/lint ## Rewrite C++ and Python in the house format
 	@git ls-files -z '*.cc' '*.h' | xargs -0 $(venv)/clang-format -i
 	@$(venv)/ruff format . && $(venv)/ruff check --fix .
 
-install: | build-packages ## Install the C++ libraries for find_package(thalweg) under PREFIX
+install: build-packages ## Install the C++ libraries for find_package(thalweg) under PREFIX
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@cmake --install build/default --prefix $(PREFIX) --component cpp
