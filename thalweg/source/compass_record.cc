@@ -1,0 +1,86 @@
+#include "thalweg/source/compass_record.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::source {
+namespace {
+
+constexpr std::uint16_t kMagic = 0xCAE0;
+constexpr std::uint16_t kMagicMask = 0xFFF0;
+
+// Well above what any crate holds: a larger number is not one that CoMPASS wrote.
+constexpr unsigned kMaxBoard = 255;
+constexpr unsigned kMaxChannel = 1023;
+
+bool is_header(std::uint16_t value) { return (value & kMagicMask) == kMagic; }
+
+CompassContent content_of(std::uint16_t header) {
+    return {.energy = (header & 1) != 0,
+            .energy_calibrated = (header & 2) != 0,
+            .energy_short = (header & 4) != 0,
+            .waveform = (header & 8) != 0};
+}
+
+} // namespace
+
+CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header)
+    : bytes_(bytes), name_(std::move(name)) {
+    if (header && !is_header(*header))
+        base::fail_usage({fmt::format("0x{:04X} is no CoMPASS header", *header), "", "say 0xCAE0 to 0xCAEF"});
+    std::uint16_t first = 0;
+    if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
+    if (is_header(first)) {
+        header = first;
+        offset_ = sizeof first;
+    }
+    if (!header)
+        base::fail_data({fmt::format("{} is no CoMPASS file: offset 0", name_),
+                         bytes.size() < sizeof first ? fmt::format("it has {} bytes", bytes.size())
+                                                     : fmt::format("0x{:04X} instead of 0xCAE0 to 0xCAEF", first),
+                         "of a run that was split only the first file has the header: give it as an option"});
+    content_ = content_of(*header);
+}
+
+bool CompassRecords::next(CompassRecord& record) {
+    if (offset_ == bytes_.size()) return false;
+    record_offset_ = offset_;
+    take(record.board);
+    take(record.channel);
+    take(record.timestamp_ps);
+    if (content_.energy) take(record.energy);
+    if (content_.energy_calibrated) take(record.energy_calibrated);
+    if (content_.energy_short) take(record.energy_short);
+    take(record.flags);
+    if (record.board > kMaxBoard || record.channel > kMaxChannel)
+        fail(fmt::format("board {}, channel {}: there are no such", record.board, record.channel));
+    if (content_.waveform) {
+        std::uint8_t code;
+        std::uint32_t samples;
+        take(code);
+        take(samples);
+        record.samples = take_bytes(2 * std::uint64_t{samples});
+    }
+    ++records_;
+    return true;
+}
+
+template <typename Value> void CompassRecords::take(Value& value) {
+    std::memcpy(&value, take_bytes(sizeof value).data(), sizeof value);
+}
+
+std::span<std::byte const> CompassRecords::take_bytes(std::uint64_t count) {
+    if (count > bytes_.size() - offset_)
+        fail(fmt::format("{} bytes should follow at offset {}, {} are left", count, offset_, bytes_.size() - offset_));
+    auto const taken = bytes_.subspan(offset_, count);
+    offset_ += count;
+    return taken;
+}
+
+void CompassRecords::fail(std::string const& why) const {
+    base::fail_data({fmt::format("{}: record {} at offset {} is damaged", name_, records_, record_offset_), why});
+}
+
+} // namespace thalweg::source

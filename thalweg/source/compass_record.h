@@ -1,0 +1,56 @@
+// Byte by byte: the records of a CoMPASS file. Little endian, packed.
+//   file:   header u16 = 0xCAE0 + bits: 1 energy, 2 calibrated energy, 4 short energy, 8 waveform; then records
+//   record: board u16, channel u16, time u64 (ps), [energy u16], [calibrated energy f64], [short energy u16], flags
+//   u32,
+//           and, where there are waveforms: code u8, number of samples u32, samples u16 each
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace thalweg::source {
+
+struct CompassContent {
+    bool energy = false;
+    bool energy_calibrated = false;
+    bool energy_short = false;
+    bool waveform = false;
+};
+
+struct CompassRecord {
+    std::uint16_t board = 0;
+    std::uint16_t channel = 0;
+    std::uint64_t timestamp_ps = 0;
+    std::uint16_t energy = 0;
+    double energy_calibrated = 0;
+    std::uint16_t energy_short = 0;
+    std::uint32_t flags = 0;
+    std::span<std::byte const> samples; // two bytes each
+};
+
+class CompassRecords {
+  public:
+    // `header` for a file that has none. Throws base::DataError where there is neither.
+    CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header);
+
+    CompassContent const& content() const { return content_; }
+    // False at the end. Throws base::DataError with the offset of the record that is damaged.
+    bool next(CompassRecord& record);
+
+  private:
+    template <typename Value> void take(Value& value);
+    std::span<std::byte const> take_bytes(std::uint64_t count);
+    [[noreturn]] void fail(std::string const& why) const;
+
+    std::span<std::byte const> bytes_;
+    std::string name_;
+    CompassContent content_;
+    std::size_t offset_ = 0;
+    std::size_t record_offset_ = 0;
+    std::uint64_t records_ = 0;
+};
+
+} // namespace thalweg::source
