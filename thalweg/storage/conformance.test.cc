@@ -42,7 +42,7 @@ Kind faulty_kind(char const* name, Kind const& inner) {
             }};
 }
 
-Kind const kMemory{"memory", make_memory_storage};
+Kind const kMemory{"memory", [](std::string const& path) { return make_memory_storage(path); }};
 
 std::unique_ptr<Storage> make_or_skip_reason(Kind const& kind, std::string const& path, std::string& reason) {
     try {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <sys/mman.h>
 #include <vector>
 
 #include "thalweg/base/error.h"
@@ -20,7 +19,14 @@ constexpr std::uint64_t kMaxBytes = 1024 * base::kGiB;
 
 class MemoryStorage final : public Storage {
   public:
-    explicit MemoryStorage(std::string name) : name_(std::move(name)), chunks_(kMaxBytes / kChunkBytes) {}
+    MemoryStorage(std::string name, MemoryOptions const& options)
+        : name_(std::move(name)), chunks_(chunk_count(options.ring_bytes)) {
+        if (options.ring_bytes == 0) return;
+        for (std::size_t index = 0; index < chunks_.size(); ++index) {
+            auto const bytes = chunk_at(index).bytes();
+            std::memset(bytes.data(), 0, bytes.size());
+        }
+    }
     MemoryStorage(MemoryStorage const&) = delete;
     MemoryStorage& operator=(MemoryStorage const&) = delete;
     ~MemoryStorage() override {
@@ -33,23 +39,21 @@ class MemoryStorage final : public Storage {
     void read(std::uint64_t offset, std::span<std::byte> bytes) const override {
         auto const end = size();
         if (offset > end || bytes.size() > end - offset) fail_past_end(name_, offset, bytes.size(), end);
-        for_each_piece(offset, bytes.size(),
-                       [&](std::uint64_t index, std::uint64_t within, std::uint64_t at, std::uint64_t count) {
-                           auto const* const chunk = chunks_[index].load(std::memory_order_acquire);
-                           if (chunk != nullptr) {
-                               std::memcpy(bytes.data() + at, chunk->data() + within, count);
-                           } else { // a hole
-                               std::memset(bytes.data() + at, 0, count);
-                           }
-                       });
+        for_each_piece(offset, bytes.size(), [&](Piece const& piece) {
+            auto const to = bytes.subspan(piece.done, piece.count);
+            if (auto const* const chunk = chunks_[piece.chunk].load(std::memory_order_acquire)) {
+                std::memcpy(to.data(), chunk->data() + piece.within, to.size());
+            } else { // a hole
+                std::memset(to.data(), 0, to.size());
+            }
+        });
     }
 
     void write(std::uint64_t offset, std::span<std::byte const> bytes) override {
         check_room("write", offset, bytes.size());
-        for_each_piece(offset, bytes.size(),
-                       [&](std::uint64_t index, std::uint64_t within, std::uint64_t at, std::uint64_t count) {
-                           std::memcpy(chunk_at(index).data() + within, bytes.data() + at, count);
-                       });
+        for_each_piece(offset, bytes.size(), [&](Piece const& piece) {
+            std::memcpy(chunk_at(piece.chunk).data() + piece.within, bytes.data() + piece.done, piece.count);
+        });
         if (!bytes.empty()) grow_to(offset + bytes.size());
     }
 
@@ -60,15 +64,15 @@ class MemoryStorage final : public Storage {
         check_room("resize", size_bytes, 0);
         auto const end = size_bytes_.exchange(size_bytes);
         if (size_bytes >= end) return;
-        for_each_piece(size_bytes, end - size_bytes,
-                       [&](std::uint64_t index, std::uint64_t within, std::uint64_t, std::uint64_t count) {
-                           if (auto* const chunk = chunks_[index].load()) std::memset(chunk->data() + within, 0, count);
-                       });
+        for_each_piece(size_bytes, end - size_bytes, [&](Piece const& piece) {
+            auto* const chunk = chunks_[piece.chunk].load();
+            if (chunk != nullptr) std::memset(chunk->data() + piece.within, 0, piece.count);
+        });
     }
 
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override {
         check_room("reserve", offset, size_bytes);
-        for_each_piece(offset, size_bytes, [&](std::uint64_t index, auto...) { chunk_at(index); });
+        for_each_piece(offset, size_bytes, [&](Piece const& piece) { chunk_at(piece.chunk); });
         if (size_bytes > 0) grow_to(offset + size_bytes);
     }
 
@@ -77,12 +81,23 @@ class MemoryStorage final : public Storage {
     std::unique_ptr<WriteQueue> write_queue(std::size_t) override { return make_synchronous_queue(*this); }
 
   private:
-    // Calls piece(chunk index, offset within the chunk, offset within the range, bytes).
-    template <class Piece> static void for_each_piece(std::uint64_t offset, std::uint64_t size_bytes, Piece piece) {
+    static std::size_t chunk_count(std::uint64_t ring_bytes) {
+        return base::round_up(ring_bytes == 0 ? kMaxBytes : ring_bytes, kChunkBytes) / kChunkBytes;
+    }
+
+    // What of a range lies in one chunk.
+    struct Piece {
+        std::uint64_t chunk;  // its index
+        std::uint64_t within; // offset in the chunk
+        std::uint64_t done;   // offset in the range
+        std::uint64_t count;  // bytes
+    };
+
+    template <class Work> void for_each_piece(std::uint64_t offset, std::uint64_t size_bytes, Work const& work) const {
         for (std::uint64_t done = 0; done < size_bytes;) {
             auto const within = (offset + done) % kChunkBytes;
             auto const count = std::min(kChunkBytes - within, size_bytes - done);
-            piece((offset + done) / kChunkBytes, within, done, count);
+            work(Piece{(offset + done) / kChunkBytes % chunks_.size(), within, done, count});
             done += count;
         }
     }
@@ -95,8 +110,6 @@ class MemoryStorage final : public Storage {
         auto& place = chunks_[index];
         if (auto* const chunk = place.load(std::memory_order_acquire)) return *chunk;
         auto fresh = std::make_unique<base::AlignedBuffer>(kChunkBytes);
-        // Large pages cost a fraction of the page faults. Where they are not to be had, nothing is lost.
-        ::madvise(fresh->data(), fresh->size(), MADV_HUGEPAGE);
         base::AlignedBuffer* first = nullptr;
         if (!place.compare_exchange_strong(first, fresh.get(), std::memory_order_acq_rel)) return *first;
         return *fresh.release();
@@ -115,6 +128,8 @@ class MemoryStorage final : public Storage {
 
 } // namespace
 
-std::unique_ptr<Storage> make_memory_storage(std::string const& name) { return std::make_unique<MemoryStorage>(name); }
+std::unique_ptr<Storage> make_memory_storage(std::string const& name, MemoryOptions const& options) {
+    return std::make_unique<MemoryStorage>(name, options);
+}
 
 } // namespace thalweg::storage

@@ -76,7 +76,14 @@ enum class OpenMode : std::uint8_t { create_new, read_write, read_only };
 // refuses every change.
 std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine = Engine::automatic);
 
+struct MemoryOptions {
+    // 0 keeps everything. Otherwise so much memory is allocated and touched at once (in multiples of 32 MiB) and used
+    // round and round: only what was written last reads back. For measuring how fast something writes, because memory
+    // touched for the first time costs many times the copy.
+    std::uint64_t ring_bytes = 0;
+};
+
 // A file that lives in this process only, grown as needed.
-std::unique_ptr<Storage> make_memory_storage(std::string const& name);
+std::unique_ptr<Storage> make_memory_storage(std::string const& name, MemoryOptions const& options = {});
 
 } // namespace thalweg::storage

@@ -59,9 +59,9 @@ class UringQueue final : public WriteQueue {
         while (free_.empty()) collect(true);
         auto const slot = free_.back();
         writes_[slot] = {offset, bytes, token};
-        start(slot);
         free_.pop_back();
         ++pending_;
+        start(slot);
     }
 
     std::size_t reap(std::span<Completion> out, bool wait) override {
@@ -80,6 +80,12 @@ class UringQueue final : public WriteQueue {
     };
 
     void start(std::size_t slot) {
+        if (broken_ == 0) broken_ = give_to_kernel(slot);
+        if (broken_ != 0) finish(slot, broken_);
+    }
+
+    // An errno that leaves the ring of no use, or 0.
+    int give_to_kernel(std::size_t slot) {
         auto const& write = writes_[slot];
         auto const size_bytes = static_cast<unsigned>(std::min(write.bytes.size(), kMaxWriteBytes));
         auto* const entry = ::io_uring_get_sqe(ring_.get()); // never null: the ring has an entry for every slot
@@ -87,13 +93,11 @@ class UringQueue final : public WriteQueue {
         ::io_uring_sqe_set_data64(entry, slot);
         while (::io_uring_sq_ready(ring_.get()) > 0) {
             int const result = ::io_uring_submit(ring_.get());
-            if (result == -EINTR) continue;
-            if (result == -EAGAIN || result == -EBUSY) { // the kernel is short of memory for the moment
-                ::sched_yield();
-            } else if (result < 0) {
-                fail_at("write", path_, write.offset, write.bytes.size(), -result);
-            }
+            bool const short_of_memory = result == -EAGAIN || result == -EBUSY; // for the moment
+            if (result < 0 && result != -EINTR && !short_of_memory) return -result;
+            if (short_of_memory) ::sched_yield();
         }
+        return 0;
     }
 
     // Takes what the kernel has reported; with `wait`, at least one report.
@@ -122,7 +126,11 @@ class UringQueue final : public WriteQueue {
         }
         bool const again = outcome == -EINTR || outcome == -EAGAIN || (outcome > 0 && !write.bytes.empty());
         if (again) return start(slot);
-        done_.push_back({write.token, outcome > 0 ? 0 : outcome < 0 ? -outcome : EIO});
+        finish(slot, outcome > 0 ? 0 : outcome < 0 ? -outcome : EIO);
+    }
+
+    void finish(std::size_t slot, int error) {
+        done_.push_back({writes_[slot].token, error});
         free_.push_back(slot);
         --pending_;
     }
@@ -134,6 +142,7 @@ class UringQueue final : public WriteQueue {
     std::vector<std::size_t> free_; // slots
     std::deque<Completion> done_;
     std::size_t pending_ = 0; // with the kernel
+    int broken_ = 0;          // errno of a ring that takes no more
 };
 
 // A filter of system calls may let a ring be made and still forbid its use, so one empty request goes through it.
