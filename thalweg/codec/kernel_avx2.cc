@@ -51,6 +51,7 @@ THALWEG_AVX2 void split_bits(std::byte const* bytes, std::byte* planes, std::siz
     std::size_t group = 0;
     for (; group + 4 <= groups; group += 4) {
         __m256i value = load(bytes + 8 * group);
+#pragma GCC unroll 8
         for (std::size_t bit = 8; bit-- > 0;) {
             int const mask = _mm256_movemask_epi8(value);
             std::memcpy(planes + bit * stride + group, &mask, 4);
@@ -75,22 +76,27 @@ THALWEG_AVX2 inline __m256i transpose_8x8(__m256i x) {
 // Interleaving three times puts the eight bytes of a group side by side; the halves of a register are 16 groups apart.
 THALWEG_AVX2 void join_32_groups(std::byte const* planes, std::size_t stride, std::byte* bytes) {
     __m256i even[8], odd[8];
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < 4; ++i) {
         __m256i const a = load(planes + 2 * i * stride);
         __m256i const b = load(planes + (2 * i + 1) * stride);
         even[2 * i] = _mm256_unpacklo_epi8(a, b);
         even[2 * i + 1] = _mm256_unpackhi_epi8(a, b);
     }
+#pragma GCC unroll 2
     for (std::size_t i = 0; i < 2; ++i) {
+#pragma GCC unroll 2
         for (std::size_t half = 0; half < 2; ++half) {
             odd[4 * i + 2 * half] = _mm256_unpacklo_epi16(even[4 * i + half], even[4 * i + half + 2]);
             odd[4 * i + 2 * half + 1] = _mm256_unpackhi_epi16(even[4 * i + half], even[4 * i + half + 2]);
         }
     }
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < 4; ++i) {
         even[2 * i] = _mm256_unpacklo_epi32(odd[i], odd[i + 4]);
         even[2 * i + 1] = _mm256_unpackhi_epi32(odd[i], odd[i + 4]);
     }
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < 8; ++i) {
         __m256i const joined = transpose_8x8(even[i]);
         store_half(bytes + 16 * i, _mm256_castsi256_si128(joined));

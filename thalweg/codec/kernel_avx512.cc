@@ -69,10 +69,12 @@ THALWEG_AVX512 void interleave(std::byte const* first, std::byte const* second, 
 // Eight registers as an 8x8 square of 8-byte words.
 THALWEG_AVX512 inline void transpose_words(__m512i (&rows)[8]) {
     __m512i low[4], high[4]; // words 0 2 4 6 and 1 3 5 7 of two rows each
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
         low[i] = _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1]);
         high[i] = _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1]);
     }
+#pragma GCC unroll 2
     for (int odd = 0; odd < 2; ++odd) {
         __m512i const* const from = odd ? high : low;
         __m512i const a = _mm512_shuffle_i64x2(from[0], from[1], 0x88);
@@ -97,11 +99,13 @@ THALWEG_AVX512 void split_bits(std::byte const* bytes, std::byte* planes, std::s
     std::size_t group = 0;
     for (; group + 64 <= groups; group += 64) {
         __m512i rows[8];
+#pragma GCC unroll 8
         for (std::size_t i = 0; i < 8; ++i) {
             __m512i const squares = _mm512_shuffle_epi8(load(bytes + 8 * group + 64 * i), reversed);
             rows[i] = _mm512_permutexvar_epi8(transposed, transpose_reversed_8x8(squares));
         }
         transpose_words(rows);
+#pragma GCC unroll 8
         for (std::size_t bit = 0; bit < 8; ++bit) store(planes + bit * stride + group, rows[bit]);
     }
     kAvx2Kernel.split_bits(bytes + 8 * group, planes + group, stride, groups - group);
@@ -112,8 +116,10 @@ THALWEG_AVX512 void join_bits(std::byte const* planes, std::size_t stride, std::
     std::size_t group = 0;
     for (; group + 64 <= groups; group += 64) {
         __m512i rows[8];
+#pragma GCC unroll 8
         for (std::size_t bit = 0; bit < 8; ++bit) rows[bit] = load(planes + bit * stride + group);
         transpose_words(rows);
+#pragma GCC unroll 8
         for (std::size_t i = 0; i < 8; ++i) {
             __m512i const squares = _mm512_permutexvar_epi8(transposed, rows[i]);
             store(bytes + 8 * group + 64 * i, transpose_reversed_8x8(squares));
