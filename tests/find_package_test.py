@@ -56,6 +56,20 @@ def test_every_installed_header_compiles_on_its_own(installed: Path, build_proje
     assert run(build_project(project) / "main") == "2.50 GB\n"
 
 
+def test_the_example_writes_a_file_that_h5py_reads(repository: Path, build_project, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("hdf5plugin")  # registers the filters
+    program = build_project(repository / "examples" / "cpp") / "two_threads"
+    path = tmp_path / "pulses.h5"
+    assert run(program, path) == "left: 20000 rows\nright: 20000 rows\n"
+    with h5py.File(path) as file:
+        for detector in ("left", "right"):
+            timestamps, waveforms = file[detector]["timestamp"][:], file[detector]["waveform"][:]
+            assert timestamps.tolist() == list(range(0, 20_000_000, 1000))
+            assert waveforms.shape == (20_000, 512)
+            assert waveforms[:2, 0].tolist() == [100, 101]
+
+
 def test_a_version_that_is_too_new_is_refused(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(newer LANGUAGES C CXX)\nfind_package(thalweg 99 REQUIRED)\n"
