@@ -1,0 +1,284 @@
+#include "thalweg/dataset/committer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr auto kPause = std::chrono::microseconds(500);
+constexpr std::uint64_t kLookIntervalNs = 100'000'000;
+constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB;
+constexpr std::uint64_t kSmallestAllocationBytes = 4 * base::kMiB;
+
+bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
+
+} // namespace
+
+Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
+                     std::function<std::uint64_t(std::uint64_t)> reserve_bytes)
+    : run_(run), journal_(std::move(journal)), options_(options), reserve_bytes_(std::move(reserve_bytes)),
+      allocation_bytes_(std::min(kFirstAllocationBytes, options.allocate_ahead_bytes)) {
+    durable_ns_ = base::monotonic_ns();
+    next_flush_ns_ = durable_ns_ + options_.flush_interval_ns;
+    journal_.reserve_ahead(options_.rows_budget_bytes);
+    allocate();
+    sync_thread_ = std::jthread([this] { sync_loop(); });
+    thread_ = std::jthread([this] { this->run(); });
+}
+
+Committer::~Committer() { stop(); }
+
+void Committer::stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    {
+        std::lock_guard const lock(sync_mutex_);
+        sync_stop_ = true;
+    }
+    sync_wake_.notify_all();
+    if (sync_thread_.joinable()) sync_thread_.join();
+}
+
+void Committer::run() {
+    try {
+        while (!stop_) {
+            step();
+            cpu_ns_ = base::thread_cpu_ns();
+            std::this_thread::sleep_for(kPause);
+        }
+    } catch (base::Error const& error) {
+        error_ = std::current_exception();
+        run_.ledger->fail(fmt::format("{} takes no more rows (its committer failed: {}): run `thalweg recover`",
+                                      run_.path(), error.what()));
+    }
+}
+
+void Committer::step() {
+    run_.ledger->beat();
+    admit();
+    drain();
+    allocate();
+    auto const now = base::monotonic_ns();
+    if (now >= next_look_ns_) {
+        look_for_dead();
+        next_look_ns_ = now + kLookIntervalNs;
+    }
+    advance_flush(now);
+    journal_bytes_ = journal_.size_bytes();
+}
+
+// Slots are taken in order, so a free one ends the search.
+void Committer::admit() {
+    auto& ledger = *run_.ledger;
+    while (slots_seen_ < ledger.slots() && ledger.slot(slots_seen_).state != SlotState::free) {
+        waiting_.push_back(slots_seen_++);
+    }
+    std::erase_if(waiting_, [&](std::size_t index) {
+        auto& slot = ledger.slot(index);
+        if (slot.state == SlotState::attaching) {
+            bool const died = slot.producer.pid != 0 && !base::is_alive(slot.producer);
+            if (died) slot.state = SlotState::settled;
+            if (died && ledger.is_shared()) base::SharedMemory::unlink(ledger.staging_name(index));
+            return died;
+        }
+        auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal_);
+        std::lock_guard const lock(mutex_);
+        producers_.push_back(std::move(intake));
+        return true;
+    });
+}
+
+void Committer::drain() {
+    for (auto& producer : producers_) {
+        auto& slot = run_.ledger->slot(producer->slot());
+        bool const finished = slot.state == SlotState::finished; // before the last look at its ring
+        pages_ += producer->take_pages(journal_);
+        if (finished) settle(*producer, false);
+    }
+    drop_settled();
+}
+
+void Committer::look_for_dead() {
+    for (auto& producer : producers_) {
+        if (!base::is_alive(run_.ledger->slot(producer->slot()).producer)) settle(*producer, true);
+    }
+    drop_settled();
+}
+
+void Committer::settle(ProducerIntake& producer, bool died) {
+    if (producer.settled()) return;
+    producer.settle(journal_, died);
+    auto status = status_of(producer);
+    status.died = died;
+    std::lock_guard const lock(mutex_);
+    ended_.push_back(std::move(status));
+}
+
+void Committer::drop_settled() {
+    std::lock_guard const lock(mutex_);
+    std::erase_if(producers_, [&](auto const& producer) {
+        if (producer->settled()) run_.ledger->slot(producer->slot()).state = SlotState::settled;
+        return producer->settled();
+    });
+}
+
+// Blocks are allocated before anybody may claim them, and behind them room for the metadata is kept: a full disk shows
+// here, while everything claimed can still be written and the file can still be closed.
+void Committer::allocate() {
+    auto& head = run_.ledger->head();
+    if (head.claims_refused != 0) return;
+    auto const claimed = head.claimed.load();
+    auto const claimable = head.claimable.load();
+    if (claimable - claimed >= allocation_bytes_ / 2 && claimable > claimed) return;
+    for (auto bytes = allocation_bytes_; bytes >= kSmallestAllocationBytes; bytes /= 2) {
+        auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
+        try {
+            run_.file->reserve(claimable, end - claimable + reserve_bytes_(pages_));
+        } catch (base::SystemError const& error) {
+            if (!is_no_space(error.code)) throw;
+            space_error_ = error.what();
+            continue;
+        }
+        head.claimable = end;
+        allocation_bytes_ = std::min(allocation_bytes_ * 2, options_.allocate_ahead_bytes);
+        return;
+    }
+    if (claimable - claimed >= kSmallestAllocationBytes) return; // a little is left: use it first
+    run_.ledger->refuse_claims(fmt::format("{} takes no more rows ({}): what it has is complete once it is closed",
+                                           run_.path(), space_error_));
+}
+
+void Committer::advance_flush(std::uint64_t now) {
+    std::unique_lock lock(sync_mutex_);
+    if (sync_error_) std::rethrow_exception(sync_error_);
+    switch (sync_) {
+    case Sync::idle:
+        if (now < next_flush_ns_) return;
+        lock.unlock();
+        for (auto& producer : producers_) producer->take_rows(journal_, false, options_.rows_budget_bytes);
+        reserve_journal();
+        flush_begin_ns_ = now;
+        flush_covers_bytes_ = journal_.size_bytes();
+        lock.lock();
+        sync_ = Sync::payload;
+        break;
+    case Sync::payload_done:
+        lock.unlock();
+        journal_.append(RecordType::barrier, BarrierRecord{flush_covers_bytes_});
+        lock.lock();
+        sync_ = Sync::journal;
+        break;
+    case Sync::journal_done:
+        durable_ns_ = flush_begin_ns_;
+        sync_ns_ = now - flush_begin_ns_;
+        next_flush_ns_ = std::max(now, flush_begin_ns_ + options_.flush_interval_ns);
+        sync_ = Sync::idle;
+        return;
+    case Sync::payload:
+    case Sync::journal: return; // under way
+    }
+    sync_wake_.notify_all();
+}
+
+void Committer::reserve_journal() {
+    try {
+        journal_.reserve_ahead(options_.rows_budget_bytes);
+    } catch (base::SystemError const& error) {
+        if (!is_no_space(error.code)) throw;
+        run_.ledger->refuse_claims(error.what());
+    }
+}
+
+void Committer::sync_loop() {
+    std::unique_lock lock(sync_mutex_);
+    while (true) {
+        sync_wake_.wait(lock, [&] { return sync_stop_ || sync_ == Sync::payload || sync_ == Sync::journal; });
+        if (sync_stop_) return;
+        bool const payload = sync_ == Sync::payload;
+        lock.unlock();
+        std::exception_ptr error;
+        try {
+            if (payload) {
+                run_.file->sync();
+            } else {
+                journal_.sync();
+            }
+        } catch (...) {
+            error = std::current_exception();
+        }
+        lock.lock();
+        sync_error_ = error;
+        sync_ = payload ? Sync::payload_done : Sync::journal_done;
+    }
+}
+
+std::vector<ProducerStatus> Committer::unfinished() const {
+    std::vector<ProducerStatus> found;
+    for (auto const& producer : status().producers) {
+        if (producer.state != SlotState::settled) found.push_back(producer);
+    }
+    return found;
+}
+
+ProducerStatus Committer::status_of(ProducerIntake const& producer) const {
+    auto const& slot = run_.ledger->slot(producer.slot());
+    auto const& staging = producer.staging();
+    ProducerStatus status{producer.slot(), producer.table(), slot.producer, slot.state,
+                          staging.head().rows_published.load(), {}, 0, false};
+    for (auto const& count : staging.head().counts) status.counts.push_back(count.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < staging.columns(); ++i) {
+        auto const& column = staging.column(i);
+        auto const used = static_cast<double>(column.published - std::min(column.released.load(), column.published.load()));
+        status.staging_fill = std::max(status.staging_fill, used / static_cast<double>(column.page_items * column.buffers));
+    }
+    return status;
+}
+
+CommitStatus Committer::status() const {
+    CommitStatus status;
+    {
+        std::lock_guard const lock(mutex_);
+        status.producers = ended_;
+        for (auto& producer : status.producers) producer.state = SlotState::settled;
+        for (auto const& producer : producers_) {
+            if (!producer->settled()) status.producers.push_back(status_of(*producer));
+        }
+    }
+    auto const& ledger = *run_.ledger;
+    for (std::size_t i = 0; i < ledger.slots() && ledger.slot(i).state != SlotState::free; ++i) {
+        if (ledger.slot(i).state == SlotState::attaching) {
+            status.producers.push_back({i, ledger.slot(i).table, ledger.slot(i).producer, SlotState::attaching, 0, {}, 0, false});
+        }
+    }
+    status.pages = pages_;
+    status.claimed_bytes = ledger.head().claimed;
+    status.journal_bytes = journal_bytes_;
+    status.durable_lag_ns = base::monotonic_ns() - durable_ns_;
+    status.sync_ns = sync_ns_;
+    status.cpu_ns = cpu_ns_;
+    if (ledger.head().state == LedgerState::failed || ledger.head().claims_refused != 0) status.failure = ledger.head().failure;
+    return status;
+}
+
+JournalWriter Committer::finish() {
+    stop();
+    if (error_) std::rethrow_exception(error_);
+    admit();
+    drain();
+    for (auto& producer : producers_) settle(*producer, true);
+    drop_settled();
+    auto const covers = journal_.size_bytes();
+    run_.file->sync();
+    journal_.append(RecordType::barrier, BarrierRecord{covers});
+    journal_.sync();
+    return std::move(journal_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,44 @@
+// The one function that makes a run's file complete: `close` ends with it, `recover` is it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "thalweg/dataset/facts.h"
+#include "thalweg/format/format.h"
+
+namespace thalweg::dataset {
+
+struct CompleteOptions {
+    bool check_pages = true;       // read pages behind the last BARRIER: a power cut may have taken them
+    bool whole_file_checksum = true;
+    std::uint64_t least_end = 0;   // extents may have been claimed up to here
+};
+
+struct CompleteResult {
+    Report report;
+    std::string path;
+    std::uint64_t file_bytes = 0;
+    std::uint32_t adler32 = 0; // of the whole file, where asked for
+    std::uint64_t gather_cpu_ns = 0;
+    std::uint64_t complete_cpu_ns = 0;
+};
+
+// Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption. The journal itself
+// stays: removing it is the caller's last step.
+CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Storage> const& journal,
+                            format::Format const& format, CompleteOptions const& options);
+
+// Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
+// journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
+// written, base::DataError where file and journal do not belong together.
+CompleteResult recover(std::string const& path);
+
+// Removes a journal, durably, and the shared memory of its run.
+void remove_journal(std::string const& data_path, std::string const& run_id);
+
+// Throws base::UsageError for names of files that no format knows.
+format::Format const& format_for(std::string const& path);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,231 @@
+#include "thalweg/dataset/facts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/coverage.h"
+#include "thalweg/dataset/whole_rows.h"
+
+namespace thalweg::dataset {
+namespace {
+
+struct ProducerFacts {
+    std::size_t table = 0;
+    std::vector<std::vector<Page>> pages;   // by column
+    std::vector<std::vector<Page>> waiting; // journaled as rows
+    std::optional<FinishRecord> finish;
+};
+
+// A page whose announcement no BARRIER covers yet.
+struct Unproved {
+    std::uint32_t producer;
+    std::uint32_t column;
+    std::size_t index;
+    std::uint64_t record_end;
+};
+
+class JournalReader {
+  public:
+    explicit JournalReader(std::string path) : path_(std::move(path)) {}
+
+    bool read(RecordView const& record) {
+        if (!head && record.type != RecordType::head) fail("its first record is not the head of a run");
+        switch (record.type) {
+        case RecordType::head: read_head(record); break;
+        case RecordType::producer: read_producer(record); break;
+        case RecordType::pages: read_pages(record); break;
+        case RecordType::rows: read_rows(record); break;
+        case RecordType::finish: read_finish(record); break;
+        case RecordType::barrier: read_barrier(record); break;
+        case RecordType::metadata: read_metadata(record); break;
+        case RecordType::closed: closed = true; break;
+        default: break; // of a later version: more than we know, not less
+        }
+        return true;
+    }
+
+    std::optional<model::RunHead> head;
+    std::map<std::uint32_t, ProducerFacts> producers;
+    std::map<std::string, std::string> metadata;
+    std::vector<Unproved> unproved;
+    std::vector<KnownBytes> known;
+    bool closed = false;
+
+  private:
+    [[noreturn]] void fail(std::string const& why) const { base::fail_data({path_ + " cannot be read", why}); }
+
+    template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const {
+        Record value;
+        if (record.payload.size() < at + sizeof value) fail(fmt::format("the record at offset {} is too short", record.payload_offset));
+        std::memcpy(&value, record.payload.data() + at, sizeof value);
+        return value;
+    }
+
+    void read_head(RecordView const& record) {
+        if (head) return;
+        auto const* text = reinterpret_cast<char const*>(record.payload.data());
+        head = model::run_head_from_json({text, record.payload.size()});
+        metadata = head->metadata;
+    }
+
+    void read_producer(RecordView const& record) {
+        auto const value = take<ProducerRecord>(record);
+        if (value.table >= head->schema.tables.size()) fail(fmt::format("producer {} is of no table", value.producer));
+        if (producers.contains(value.producer)) return; // admitted again by `recover`
+        auto const columns = head->columns[value.table].size();
+        producers[value.producer] = {value.table, std::vector<std::vector<Page>>(columns),
+                                     std::vector<std::vector<Page>>(columns), std::nullopt};
+    }
+
+    ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
+        auto const found = producers.find(index);
+        if (found == producers.end() || column >= found->second.pages.size()) {
+            fail(fmt::format("the record at offset {} is of no known producer and column", record.payload_offset));
+        }
+        return found->second;
+    }
+
+    // Sizes that fit together, so that nobody behind us has to ask again.
+    bool is_sound(Page const& page, std::size_t table, std::uint32_t column) const {
+        auto const item_bytes = head->columns[table][column].item_bytes();
+        auto constexpr kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
+        return page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+               page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
+               (page.encoded || page.stored_bytes == page.raw_bytes);
+    }
+
+    void read_pages(RecordView const& record) {
+        for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
+            auto const value = take<PageRecord>(record, at);
+            auto& producer = producer_of(value.producer, value.column, record);
+            Page const page{value.first,     value.count,    0, value.offset, value.stored_bytes, value.raw_bytes,
+                            value.checksum, value.encoded != 0, Page::Place::file};
+            if (!is_sound(page, producer.table, value.column)) fail(fmt::format("a page in the record at offset {} is impossible", record.payload_offset));
+            auto& pages = producer.pages[value.column];
+            pages.push_back(page);
+            known.push_back({page.offset, page.stored_bytes, value.adler32});
+            unproved.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
+        }
+    }
+
+    void read_rows(RecordView const& record) {
+        auto const value = take<RowsRecord>(record);
+        auto& producer = producer_of(value.producer, value.column, record);
+        auto const bytes = record.payload.size() - sizeof value;
+        Page const page{value.first, value.count, 0, record.payload_offset + sizeof value, bytes, bytes, 0, false,
+                        Page::Place::journal};
+        if (!is_sound(page, producer.table, value.column)) fail(fmt::format("the rows in the record at offset {} are impossible", record.payload_offset));
+        producer.waiting[value.column].push_back(page);
+    }
+
+    void read_finish(RecordView const& record) {
+        auto const value = take<FinishRecord>(record);
+        producer_of(value.producer, 0, record).finish = value;
+    }
+
+    void read_barrier(RecordView const& record) {
+        auto const covered = take<BarrierRecord>(record).covered_bytes;
+        std::erase_if(unproved, [&](auto const& page) { return page.record_end <= covered; });
+    }
+
+    void read_metadata(RecordView const& record) {
+        auto const* text = reinterpret_cast<char const*>(record.payload.data());
+        auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
+        if (!json.is_object()) fail(fmt::format("the metadata at offset {} is no JSON object", record.payload_offset));
+        for (auto const& [key, value] : json.items()) {
+            if (value.is_string()) metadata[key] = value.get<std::string>();
+        }
+    }
+
+    std::string path_;
+};
+
+// Why a page cannot be trusted; empty: it can.
+std::string doubt(Page const& page, storage::Storage const& file, bool check_bytes, std::vector<std::byte>& scratch) {
+    if (page.offset + page.stored_bytes > file.size()) return "lies beyond the end of the file";
+    if (!check_bytes) return "";
+    scratch.resize(page.stored_bytes);
+    file.read(page.offset, scratch);
+    return base::xxh3(scratch) == page.checksum ? "" : "is not what its checksum says";
+}
+
+void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, bool check_pages, Report& report) {
+    std::vector<std::byte> scratch;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
+    for (auto const& each : journal.unproved) {
+        auto const& producer = journal.producers.at(each.producer);
+        auto const& page = producer.pages[each.column][each.index];
+        auto const reason = doubt(page, file, check_pages, scratch);
+        if (reason.empty()) continue;
+        bad[{each.producer, each.column}].push_back(each.index);
+        ++report.damaged_pages;
+        report.notes.push_back(fmt::format("table '{}', column '{}': the page at offset {} {}; its block of rows is left out",
+                                           journal.head->schema.tables[producer.table].name,
+                                           journal.head->columns[producer.table][each.column].path, page.offset, reason));
+    }
+    for (auto const& [key, indices] : bad) {
+        auto& pages = journal.producers.at(key.first).pages[key.second];
+        for (auto index = indices.rbegin(); index != indices.rend(); ++index) pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+}
+
+void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const& journal, storage::Storage const& file,
+              storage::Storage const& journal_file, model::RunFacts& facts, Report& report) {
+    auto const& head = *journal.head;
+    auto const& columns = head.columns[producer.table];
+    auto const& layout = head.layouts[producer.table];
+    auto& table = report.tables[producer.table];
+    model::Part part;
+    part.producer = index;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        for (auto const& page : producer.pages[i]) {
+            facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
+            table.raw_bytes += page.raw_bytes;
+            table.stored_bytes += page.stored_bytes;
+            ++report.pages;
+        }
+        part.columns.push_back(merged(std::move(producer.pages[i]), std::move(producer.waiting[i])));
+    }
+    WholeRows const finder{columns, layout, part, file, journal_file, head.schema.tables[producer.table].name};
+    auto valid = finder.find();
+    std::uint64_t published = valid.empty() ? 0 : valid.back().first + valid.back().count;
+    if (producer.finish) {
+        published = producer.finish->rows;
+        valid = intersect(valid, {{0, published}});
+    }
+    part.rows = keep_blocks(valid, layout.block_rows);
+    table.rows += total(part.rows);
+    table.lost_rows += published - total(part.rows);
+    ++report.producers;
+    if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
+    facts.tables[producer.table].push_back(std::move(part));
+}
+
+} // namespace
+
+Gathered gather(storage::Storage const& journal_file, storage::Storage const& file, bool check_pages) {
+    JournalReader journal(journal_file.path());
+    auto const damage = read_journal(journal_file, [&](RecordView const& record) { return journal.read(record); });
+    if (!journal.head) base::fail_data({journal_file.path() + " cannot be read", "it holds no head of a run"});
+    Gathered gathered{*journal.head, {}, {}, std::move(journal.known), journal.closed};
+    auto& report = gathered.report;
+    if (!damage.reason.empty()) report.notes.push_back(damage.reason);
+    for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
+    gathered.facts.tables.resize(report.tables.size());
+    gathered.facts.metadata = journal.metadata;
+    leave_out_bad_pages(journal, file, check_pages, report);
+    for (auto& [index, producer] : journal.producers) {
+        add_part(producer, index, journal, file, journal_file, gathered.facts, report);
+    }
+    return gathered;
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,51 @@
+// From the journal to the facts of a run: what every producer wrote, and which of its rows are whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/journal.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct TableReport {
+    std::string table;
+    std::uint64_t rows = 0;
+    std::uint64_t lost_rows = 0; // known to have been published, but not whole in every column
+    std::uint64_t raw_bytes = 0; // of what is in pages
+    std::uint64_t stored_bytes = 0;
+};
+
+struct Report {
+    std::vector<TableReport> tables;
+    std::uint64_t pages = 0;
+    std::uint64_t damaged_pages = 0;
+    std::uint64_t producers = 0;
+    std::uint64_t producers_lost = 0; // that died, or never finished
+    std::vector<std::string> notes;   // plain sentences: what was damaged or left out, and where
+};
+
+// Bytes of the file whose Adler-32 their producer told.
+struct KnownBytes {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint32_t adler32 = 1;
+};
+
+struct Gathered {
+    model::RunHead head;
+    model::RunFacts facts;
+    Report report;
+    std::vector<KnownBytes> known; // in no order
+    bool closed = false; // the journal says that the file is complete
+};
+
+// `check_pages`: pages behind the last BARRIER are read and compared with their checksums; those that are not what
+// they should be are left out, and cost their block. Throws base::DataError where the journal's content contradicts
+// itself.
+Gathered gather(storage::Storage const& journal, storage::Storage const& file, bool check_pages);
+
+} // namespace thalweg::dataset

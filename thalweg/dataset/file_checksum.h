@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/dataset/facts.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+// Adler-32 of the whole file. Reads only what is not `known`.
+std::uint32_t file_adler32(storage::Storage const& file, std::vector<KnownBytes> known);
+
+// Adler-32 of bytes that begin with those of `first` and end with `second_bytes` bytes of `second`.
+std::uint32_t combine_adler32(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,76 @@
+// The bytes of the journal, as docs/formats/journal.md describes them. Little endian, records padded to 8 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace thalweg::dataset {
+
+inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '1'};
+
+enum class RecordType : std::uint32_t {
+    head = 1,     // JSON of the model::RunHead; always the first
+    producer = 2, // ProducerRecord
+    pages = 3,    // any number of PageRecord
+    rows = 4,     // RowsRecord, then the raw bytes of the items
+    finish = 5,   // FinishRecord
+    barrier = 6,  // BarrierRecord
+    metadata = 7, // JSON object of strings, added to the head's
+    closed = 8,   // empty: the file is complete
+};
+
+struct RecordHead {
+    std::uint32_t type;
+    std::uint32_t head_check; // low half of base::xxh3 of the two fields below and the type
+    std::uint64_t payload_bytes;
+    std::uint64_t payload_check; // base::xxh3 of the payload
+};
+static_assert(sizeof(RecordHead) == 24 && std::has_unique_object_representations_v<RecordHead>);
+
+struct ProducerRecord {
+    std::uint32_t producer; // counted from 0 over the run's life
+    std::uint32_t table;
+    std::int32_t pid;
+    std::uint32_t reserved;
+};
+static_assert(sizeof(ProducerRecord) == 16);
+
+// One page, where its producer wrote it.
+struct PageRecord {
+    std::uint32_t producer;
+    std::uint32_t column;
+    std::uint64_t first; // item, as the producer counts
+    std::uint32_t count; // items
+    std::uint32_t encoded;
+    std::uint64_t offset; // in the data file
+    std::uint64_t stored_bytes;
+    std::uint64_t raw_bytes;
+    std::uint64_t checksum; // base::xxh3 of the stored bytes
+    std::uint32_t adler32;  // of the same: so that the whole file's is known without reading it again
+    std::uint32_t reserved;
+};
+static_assert(sizeof(PageRecord) == 64 && offsetof(PageRecord, offset) == 24 && offsetof(PageRecord, checksum) == 48);
+static_assert(std::has_unique_object_representations_v<PageRecord>);
+
+struct RowsRecord {
+    std::uint32_t producer;
+    std::uint32_t column;
+    std::uint64_t first;
+    std::uint64_t count;
+};
+static_assert(sizeof(RowsRecord) == 24);
+
+struct FinishRecord {
+    std::uint32_t producer;
+    std::uint32_t died; // 1: the committer found it dead and took over what it had published
+    std::uint64_t rows;
+};
+static_assert(sizeof(FinishRecord) == 16);
+
+struct BarrierRecord {
+    std::uint64_t covered_bytes; // every page announced by a record that ends at or below this offset is durable
+};
+static_assert(sizeof(BarrierRecord) == 8);
+
+} // namespace thalweg::dataset

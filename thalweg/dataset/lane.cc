@@ -1,0 +1,184 @@
+#include "thalweg/dataset/lane.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/backoff.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
+constexpr std::size_t kDirectBytes = 256 * base::kKiB;
+
+void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
+    record.checksum = base::xxh3(stored);
+    record.adler32 = base::adler32(1, stored);
+}
+
+} // namespace
+
+void Announcer::announce(std::span<PageRecord const> pages) {
+    std::lock_guard const lock(mutex_);
+    for (auto const& page : pages) {
+        Backoff backoff;
+        while (!staging_.announce(page)) {
+            run_.ledger->check_alive();
+            backoff.pause();
+        }
+        staging_.add(Count::pages, 1);
+        staging_.add(Count::stored_bytes, page.stored_bytes);
+        release(page);
+    }
+}
+
+void Announcer::release(PageRecord const& page) {
+    auto& column = staging_.column(page.column);
+    auto& early = written_[page.column];
+    auto const released = column.released.load(std::memory_order_relaxed);
+    if (page.first != released) {
+        early.push_back(page);
+        return;
+    }
+    auto end = page.first + page.count;
+    while (true) {
+        auto const next = std::find_if(early.begin(), early.end(), [&](auto const& each) { return each.first == end; });
+        if (next == early.end()) break;
+        end += next->count;
+        early.erase(next);
+    }
+    column.released.store(end, std::memory_order_release);
+}
+
+Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer)
+    : run_(run), staging_(staging), announcer_(announcer), producer_(producer),
+      queue_(run.file->write_queue(run.options.queue_depth)) {
+    for (std::size_t i = 0; i < run.head.columns[table].size(); ++i) {
+        auto const spec = codec::Spec::parse(run.head.layouts[table].columns[i].codec);
+        auto const& column = run.head.columns[table][i];
+        codecs_.push_back(spec == codec::Spec{} ? nullptr
+                                                : codec::make_codec(spec, model::size_bytes(column.scalar)));
+    }
+}
+
+Lane::~Lane() {
+    // Buffers must outlive the writes that refer to them, also on the way out of an error.
+    std::array<storage::Completion, 16> ignored;
+    try {
+        while (queue_->in_flight() > 0) queue_->reap(ignored, true);
+    } catch (base::Error const&) {
+        return; // the queue's own destructor is the last word
+    }
+}
+
+void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
+    auto const& column = staging_.column(page.column);
+    std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
+    PageRecord const record{producer_, static_cast<std::uint32_t>(page.column), page.first,
+                            static_cast<std::uint32_t>(page.count), 0, 0, raw.size(), raw.size(), 0, 0, 0};
+    if (codecs_[page.column] == nullptr && raw.size() >= kDirectBytes) {
+        write_from_staging(record, raw, while_waiting);
+    } else {
+        add_to_extent(record, raw, while_waiting);
+    }
+    reap(false);
+}
+
+void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
+                         std::function<void()> const& while_waiting) {
+    auto* const codec = codecs_[record.column].get();
+    auto& extent = room_for(codec != nullptr ? codec->bound_bytes(raw.size()) : raw.size(), while_waiting);
+    auto const out = extent.buffer.bytes().subspan(extent.filled_bytes);
+    if (codec != nullptr) {
+        auto const begin_ns = base::thread_cpu_ns();
+        record.stored_bytes = codec->encode(raw, out);
+        record.encoded = record.stored_bytes > 0 ? 1 : 0;
+        staging_.add(Count::encode_ns, base::thread_cpu_ns() - begin_ns);
+    }
+    if (record.encoded == 0) {
+        record.stored_bytes = raw.size();
+        std::memcpy(out.data(), raw.data(), raw.size());
+    }
+    set_checksums(record, out.first(record.stored_bytes));
+    record.offset = extent.filled_bytes; // within the extent, until it has a place
+    extent.filled_bytes += record.stored_bytes;
+    extent.pages.push_back(record);
+    if (extent.filled_bytes >= run_.options.extent_bytes) flush(while_waiting);
+}
+
+void Lane::write_from_staging(PageRecord record, std::span<std::byte const> raw,
+                              std::function<void()> const& while_waiting) {
+    auto* const extent = free_extent();
+    set_checksums(record, raw);
+    record.offset = 0;
+    extent->pages.assign(1, record);
+    // Page buffers are multiples of a block, so the padding behind the page is memory of ours.
+    submit(*extent, raw.data(), raw.size(), while_waiting);
+}
+
+Lane::Extent& Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
+    if (gathering_ != nullptr && gathering_->buffer.size() - gathering_->filled_bytes < size_bytes) flush(while_waiting);
+    if (gathering_ == nullptr) {
+        gathering_ = free_extent();
+        auto const wanted = std::max<std::size_t>(run_.options.extent_bytes + base::kMiB, size_bytes);
+        if (gathering_->buffer.size() < wanted) gathering_->buffer = base::AlignedBuffer(wanted);
+    }
+    return *gathering_;
+}
+
+Lane::Extent* Lane::free_extent() {
+    while (free_.empty() && extents_.size() > run_.options.queue_depth) reap(true);
+    if (free_.empty()) {
+        extents_.push_back(std::make_unique<Extent>());
+        free_.push_back(extents_.back().get());
+    }
+    auto* const extent = free_.back();
+    free_.pop_back();
+    extent->filled_bytes = 0;
+    extent->pages.clear();
+    return extent;
+}
+
+void Lane::flush(std::function<void()> const& while_waiting) {
+    if (gathering_ == nullptr) return;
+    auto* const extent = std::exchange(gathering_, nullptr);
+    submit(*extent, extent->buffer.data(), extent->filled_bytes, while_waiting);
+}
+
+void Lane::submit(Extent& extent, std::byte const* data, std::size_t size_bytes,
+                  std::function<void()> const& while_waiting) {
+    auto const padded = base::round_up(size_bytes, base::kBlockBytes);
+    auto const offset = run_.ledger->claim(padded, while_waiting);
+    for (auto& page : extent.pages) page.offset += offset;
+    queue_->submit(offset, {data, padded}, reinterpret_cast<std::uint64_t>(&extent));
+    ++in_flight_;
+}
+
+void Lane::reap(bool wait) {
+    std::array<storage::Completion, 16> done;
+    auto const count = queue_->reap(done, wait);
+    for (auto const& completion : std::span(done).first(count)) {
+        --in_flight_;
+        auto* const extent = reinterpret_cast<Extent*>(completion.token);
+        if (completion.error != 0) {
+            base::fail_system({fmt::format("{}: a write of {} pages at offset {} failed", run_.path(),
+                                           extent->pages.size(), extent->pages.front().offset)},
+                              completion.error);
+        }
+        announcer_.announce(extent->pages);
+        free_.push_back(extent);
+    }
+}
+
+void Lane::drain(std::function<void()> const& while_waiting) {
+    flush(while_waiting);
+    while (in_flight_ > 0) reap(true);
+}
+
+} // namespace thalweg::dataset

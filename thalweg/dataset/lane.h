@@ -1,0 +1,81 @@
+// One path from staging to the file: encode pages, gather them into extents, write, announce.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "thalweg/codec/codec.h"
+#include "thalweg/dataset/open_run.h"
+
+namespace thalweg::dataset {
+
+// A page that is full (or the last of its column), as it lies in staging.
+struct SealedPage {
+    std::size_t column = 0;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+// Announcements of one producer, from all its lanes: puts them on the ring and releases the staging behind them.
+class Announcer {
+  public:
+    Announcer(OpenRun& run, Staging const& staging) : run_(run), staging_(staging), written_(staging.columns()) {}
+
+    // Waits while the ring is full. Throws base::SystemError when the committer is gone.
+    void announce(std::span<PageRecord const> pages);
+
+  private:
+    void release(PageRecord const& page);
+
+    OpenRun& run_;
+    Staging const& staging_;
+    std::mutex mutex_; // lanes of several threads announce on one ring
+    std::vector<std::vector<PageRecord>> written_; // by column: written before a page in front of them
+};
+
+class Lane {
+  public:
+    Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer);
+    ~Lane();
+
+    // Encodes the page. Its bytes in staging stay as they are until it is announced.
+    void add(SealedPage const& page, std::function<void()> const& while_waiting);
+    // Starts writing what is gathered.
+    void flush(std::function<void()> const& while_waiting);
+    // Announces what has been written; with `wait`, until something has (if anything is in flight).
+    void reap(bool wait);
+    // Flushes and waits for everything.
+    void drain(std::function<void()> const& while_waiting);
+    bool idle() const { return in_flight_ == 0 && gathering_ == nullptr; }
+
+  private:
+    struct Extent {
+        base::AlignedBuffer buffer; // empty: the page is written from staging
+        std::size_t filled_bytes = 0;
+        std::vector<PageRecord> pages;
+    };
+
+    void add_to_extent(PageRecord record, std::span<std::byte const> raw, std::function<void()> const& while_waiting);
+    void write_from_staging(PageRecord record, std::span<std::byte const> raw,
+                            std::function<void()> const& while_waiting);
+    Extent& room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
+    Extent* free_extent();
+    void submit(Extent& extent, std::byte const* data, std::size_t size_bytes,
+                std::function<void()> const& while_waiting);
+
+    OpenRun& run_;
+    Staging const& staging_;
+    Announcer& announcer_;
+    std::uint32_t producer_;
+    std::vector<std::unique_ptr<codec::Codec>> codecs_; // by column; none where pages are stored raw
+    std::unique_ptr<storage::WriteQueue> queue_;
+    std::vector<std::unique_ptr<Extent>> extents_;
+    std::vector<Extent*> free_;
+    Extent* gathering_ = nullptr;
+    std::size_t in_flight_ = 0;
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,178 @@
+#include "thalweg/dataset/ledger.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/backoff.h"
+#include "thalweg/dataset/journal.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kSlots = 4096;
+constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
+
+template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) {
+    std::strncpy(to, text.c_str(), N - 1);
+    to[N - 1] = '\0';
+}
+
+std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
+
+bool is_ledger(base::SharedMemory const& memory) {
+    if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
+    auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
+    return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
+}
+
+} // namespace
+
+std::string ledger_name(std::string const& run_id) { return kSegmentPrefix + run_id.substr(0, 16); }
+
+std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string const& path, bool shared,
+                                       std::uint64_t first_offset) {
+    auto const size_bytes = slots_offset() + kSlots * sizeof(Slot);
+    std::unique_ptr<Ledger> ledger(new Ledger);
+    ledger->memory_ = shared ? base::SharedMemory::create(ledger_name(run_id), size_bytes)
+                             : base::SharedMemory::create_private(size_bytes);
+    ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
+    auto& head = *new (ledger->memory_.data()) LedgerHead{};
+    ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
+    std::memcpy(head.magic, kMagic, sizeof kMagic);
+    head.version = kVersion;
+    head.slots = kSlots;
+    head.committer = base::this_process();
+    copy_text(head.run_id, run_id);
+    copy_text(head.boot_id, base::boot_id());
+    copy_text(head.host, base::host_name());
+    copy_text(head.path, path);
+    head.claimed = first_offset;
+    head.claimable = first_offset;
+    ledger->beat();
+    return ledger;
+}
+
+std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
+    std::unique_ptr<Ledger> ledger(new Ledger);
+    try {
+        ledger->memory_ = base::SharedMemory::attach(name);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+        base::fail_usage({"cannot attach to run " + name, "it is closed, dead, or on another machine"});
+    }
+    if (!is_ledger(ledger->memory_)) {
+        base::fail_usage({"cannot attach to run " + name, "its ledger is of another version of Thalweg"});
+    }
+    ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
+    return ledger;
+}
+
+std::size_t Ledger::take_slot(std::size_t table) {
+    for (std::size_t i = 0; i < slots(); ++i) {
+        auto expected = SlotState::free;
+        if (!slots_[i].state.compare_exchange_strong(expected, SlotState::attaching)) continue;
+        slots_[i].table = static_cast<std::uint32_t>(table);
+        slots_[i].producer = base::this_process();
+        return i;
+    }
+    base::fail_usage({fmt::format("{} cannot take another producer", head().path),
+                      fmt::format("a run has at most {} over its life", slots()),
+                      "keep producers open instead of making one for each batch"});
+}
+
+std::string Ledger::staging_name(std::size_t slot) const { return fmt::format("{}-p{}", name(), slot); }
+
+std::shared_ptr<base::SharedMemory> Ledger::create_staging(std::size_t slot, std::size_t size_bytes) {
+    if (is_shared()) {
+        auto memory = std::make_shared<base::SharedMemory>(
+            base::SharedMemory::create(staging_name(slot), size_bytes));
+        memory->keep(); // the committer removes it, when the rows in it are safe
+        return memory;
+    }
+    auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(size_bytes));
+    std::lock_guard const lock(private_mutex_);
+    return private_staging_[slot] = memory;
+}
+
+std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
+    if (is_shared()) {
+        auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::attach(staging_name(slot)));
+        memory->adopt();
+        return memory;
+    }
+    std::lock_guard const lock(private_mutex_);
+    auto const node = private_staging_.extract(slot);
+    if (node.empty()) base::fail_system({fmt::format("producer {} has no staging memory", slot)});
+    return node.mapped();
+}
+
+std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
+    auto& shared = head();
+    Backoff backoff;
+    auto offset = shared.claimed.load();
+    while (true) {
+        if (offset + size_bytes <= shared.claimable.load()) {
+            if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
+            continue;
+        }
+        check_alive();
+        if (shared.claims_refused.load() != 0) base::fail_system({shared.failure}, ENOSPC);
+        if (while_waiting) while_waiting();
+        backoff.pause();
+        offset = shared.claimed.load();
+    }
+}
+
+void Ledger::check_alive() const {
+    auto const& shared = head();
+    switch (shared.state.load()) {
+    case LedgerState::open:
+    case LedgerState::closing: break;
+    case LedgerState::failed: base::fail_system({shared.failure});
+    case LedgerState::closed:
+    case LedgerState::abandoned:
+        base::fail_system({fmt::format("{} takes no more rows", shared.path), "the run was ended by its creator"});
+    }
+    auto const now = base::monotonic_ns();
+    auto const beat = shared.heartbeat_ns.load(std::memory_order_relaxed);
+    if (now > beat + kSilenceNs && !base::is_alive(shared.committer)) {
+        base::fail_system({fmt::format("{} takes no more rows", shared.path),
+                           fmt::format("its committer, process {}, is dead", shared.committer.pid),
+                           fmt::format("run `thalweg recover {}`", shared.path)});
+    }
+}
+
+void Ledger::fail(std::string const& message) {
+    copy_text(head().failure, message);
+    head().state = LedgerState::failed;
+}
+
+void Ledger::refuse_claims(std::string const& message) {
+    copy_text(head().failure, message);
+    head().claims_refused = 1;
+}
+
+void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memory_order_relaxed); }
+
+void remove_stale_segments() {
+    for (auto const& name : base::SharedMemory::list(kSegmentPrefix)) {
+        if (name.find("-p") != std::string::npos) continue;
+        try {
+            auto const ledger = Ledger::attach(name);
+            auto const& head = ledger->head();
+            if (base::is_alive(head.committer)) continue;
+            if (journal_run_id(journal_path(head.path)) == head.run_id) continue; // `recover` wants it
+            for (auto const& part : base::SharedMemory::list(name)) base::SharedMemory::unlink(part);
+        } catch (base::Error const&) {
+            continue; // somebody else's, or just removed
+        }
+    }
+}
+
+} // namespace thalweg::dataset

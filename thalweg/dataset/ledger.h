@@ -1,0 +1,114 @@
+// The ledger: the shared state of one open run. One segment of shared memory (private memory where the run is written
+// by one process only) with the claim counter and a slot for each producer.
+//
+// Invariants:
+// - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
+//   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
+// - A slot is taken by one producer, once; only the committer sets `settled`.
+// - Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
+//   it outlives the producer.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "thalweg/base/memory.h"
+#include "thalweg/base/process.h"
+
+namespace thalweg::dataset {
+
+enum class LedgerState : std::uint32_t { open, closing, closed, failed, abandoned };
+
+enum class SlotState : std::uint32_t {
+    free,
+    attaching, // owned by a producer that has no staging yet
+    active,
+    finished, // the producer is done: everything it had is announced or lies in its staging
+    settled,  // the committer has journaled the rest; nobody touches the slot again
+};
+
+struct Slot {
+    std::atomic<SlotState> state;
+    std::uint32_t table;
+    base::ProcessId producer;
+};
+
+struct LedgerHead {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t slots;
+    base::ProcessId committer;
+    char run_id[40];
+    char boot_id[40];
+    char host[64];
+    char path[1024];
+    char next_ledger[64]; // set before `has_next`: the ledger of the file that continues this one
+    char failure[1024];   // set before `failed` or `claims_refused`
+    std::atomic<std::uint32_t> has_next;
+    std::atomic<std::uint32_t> claims_refused;
+    std::atomic<LedgerState> state;
+    std::atomic<std::uint64_t> heartbeat_ns;
+    alignas(64) std::atomic<std::uint64_t> claimed;
+    alignas(64) std::atomic<std::uint64_t> claimable;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
+
+class Ledger {
+  public:
+    // `shared`: reachable from other processes as /dev/shm/<name>.
+    static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
+                                          std::uint64_t first_offset);
+    // Throws base::UsageError where the run is of another host or boot, closed, or gone.
+    static std::unique_ptr<Ledger> attach(std::string const& name);
+
+    LedgerHead& head() const { return *reinterpret_cast<LedgerHead*>(memory_.data()); }
+    Slot& slot(std::size_t index) const { return slots_[index]; }
+    std::size_t slots() const { return head().slots; }
+    std::string const& name() const { return memory_.name(); }
+    bool is_shared() const { return !name().empty(); }
+
+    // A free slot, now `attaching` and owned by this process. Throws base::UsageError when all are taken.
+    std::size_t take_slot(std::size_t table);
+
+    // Producer segments: created by the producer, opened by the committer.
+    std::string staging_name(std::size_t slot) const;
+    std::shared_ptr<base::SharedMemory> create_staging(std::size_t slot, std::size_t size_bytes);
+    std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
+
+    // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
+    // Throws base::SystemError when the disk is full, or the committer failed or died.
+    std::uint64_t claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting);
+
+    // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
+    // table only when the heart has not beaten for a while.
+    void check_alive() const;
+
+    void fail(std::string const& message);
+    void refuse_claims(std::string const& message);
+    void beat();
+
+  private:
+    Ledger() = default;
+
+    base::SharedMemory memory_;
+    Slot* slots_ = nullptr;
+    std::mutex private_mutex_;
+    std::map<std::size_t, std::shared_ptr<base::SharedMemory>> private_staging_; // of a ledger that is not shared
+};
+
+// The common beginning of the names of all segments.
+inline constexpr char const* kSegmentPrefix = "thalweg-";
+
+std::string ledger_name(std::string const& run_id);
+
+// Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them.
+void remove_stale_segments();
+
+} // namespace thalweg::dataset

@@ -1,0 +1,33 @@
+// What one process holds of a run that is open for writing: shared by its producers (and its committer).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/staging.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct WriteOptions {
+    std::uint64_t extent_bytes = 2 << 20; // a producer gathers about this much before it writes
+    std::size_t queue_depth = 4;          // such writes in flight, a producer
+    unsigned seal_threads = 0;            // per producer, for encoding; 0: the thread that appends
+    StagingOptions staging;
+};
+
+struct OpenRun {
+    model::RunHead head;
+    WriteOptions options;
+    std::unique_ptr<Ledger> ledger;
+    std::shared_ptr<storage::Storage> file;
+    base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
+
+    std::string const& path() const { return file->path(); }
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,200 @@
+#include "thalweg/dataset/producer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/sealer.h"
+
+namespace thalweg::dataset {
+namespace {
+
+std::uint64_t sum_of(std::span<std::byte const> lengths) {
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < lengths.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t length;
+        std::memcpy(&length, lengths.data() + at, sizeof length);
+        if (length > std::numeric_limits<std::uint64_t>::max() / 2 - sum) return std::numeric_limits<std::uint64_t>::max();
+        sum += length;
+    }
+    return sum;
+}
+
+} // namespace
+
+// What is left of the caller's spans.
+struct Producer::Slices {
+    std::vector<model::Column> const& columns;
+    std::vector<std::span<std::byte const>> rest;
+
+    std::span<std::byte const> take(std::size_t column, std::uint64_t items) {
+        auto const bytes = rest[column].first(items * columns[column].item_bytes());
+        rest[column] = rest[column].subspan(bytes.size());
+        return bytes;
+    }
+};
+
+Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table)
+    : table_(table), fork_generation_(base::fork_generation()) {
+    start(std::move(run));
+}
+
+Producer::Producer(Producer&&) noexcept = default;
+
+Producer::~Producer() {
+    if (!run_ || finished_ || fork_generation_ != base::fork_generation()) return;
+    sealer_.reset(); // waits for writes in flight, so that nothing is written after the slot is given up
+    run_->ledger->slot(slot_).state = SlotState::finished;
+}
+
+void Producer::start(std::shared_ptr<OpenRun> run) {
+    run_ = std::move(run);
+    run_->ledger->check_alive();
+    if (run_->ledger->head().state != LedgerState::open) {
+        base::fail_usage({run_->path() + " takes no more producers", "the run is being closed"});
+    }
+    slot_ = run_->ledger->take_slot(table_);
+    auto const& layout = run_->head.layouts[table_];
+    auto const& staging = run_->options.staging;
+    auto memory = run_->ledger->create_staging(slot_, staging_size_bytes(columns(), layout, staging));
+    staging_ = std::make_unique<Staging>(Staging::format(std::move(memory), columns(), layout, staging));
+    sealer_ = std::make_unique<Sealer>(*run_, *staging_, table_, static_cast<std::uint32_t>(slot_));
+    written_.assign(columns().size(), 0);
+    rows_ = 0;
+    rows_per_batch_ = layout.block_rows;
+    for (std::size_t i = 0; i < columns().size(); ++i) {
+        if (!columns()[i].parent) rows_per_batch_ = std::min(rows_per_batch_, layout.columns[i].page_items);
+    }
+    run_->ledger->slot(slot_).state = SlotState::active;
+}
+
+void Producer::check_usable() const {
+    if (fork_generation_ != base::fork_generation()) {
+        base::fail_usage({"this producer belongs to the parent process", "it was inherited through fork",
+                          "use attach(handle) in the child"});
+    }
+    if (finished_) {
+        base::fail_usage({fmt::format("table '{}' of {} takes no more rows from this producer", table().name,
+                                      run_->path()),
+                          "it is finished"});
+    }
+    if (torn_) {
+        base::fail_usage({fmt::format("table '{}' of {} takes no more rows from this producer", table().name,
+                                      run_->path()),
+                          "an error interrupted it in the middle of a row", "finish it and make a new one"});
+    }
+    run_->ledger->check_alive();
+}
+
+void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> const> data) {
+    check_usable();
+    if (data.size() != columns().size()) {
+        base::fail_usage({fmt::format("table '{}': {} columns were given", table().name, data.size()),
+                          fmt::format("it has {}", columns().size())});
+    }
+    std::vector<std::uint64_t> inner(columns().size()); // items inside the lists of each lengths column
+    for (std::size_t i = 0; i < columns().size(); ++i) {
+        auto const& column = columns()[i];
+        auto const items = column.parent ? inner[*column.parent] : rows;
+        if (items > data[i].size() || data[i].size() != items * column.item_bytes()) {
+            base::fail_usage({fmt::format("table '{}', column '{}': {} bytes were given", table().name, column.path,
+                                          data[i].size()),
+                              fmt::format("{} items of {} bytes are needed", items, column.item_bytes())});
+        }
+        if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
+    }
+    if (run_->ledger->head().has_next.load(std::memory_order_acquire) != 0) move_to_next_file();
+    Slices slices{columns(), {data.begin(), data.end()}};
+    while (rows > 0) {
+        // Up to the next page of the widest column, so that rows are published page by page.
+        auto const batch = std::min(rows, rows_per_batch_ - rows_ % rows_per_batch_);
+        append_batch(slices, batch);
+        rows -= batch;
+    }
+}
+
+void Producer::append_batch(Slices& slices, std::uint64_t rows) {
+    std::vector<std::span<std::byte const>> parts;
+    for (std::size_t i = 0; i < columns().size(); ++i) {
+        auto const& parent = columns()[i].parent;
+        parts.push_back(slices.take(i, parent ? sum_of(parts[*parent]) : rows));
+        // All columns first: an interrupt that comes while we wait then finds no row half copied.
+        wait_for_room(i, parts[i].size() / columns()[i].item_bytes());
+    }
+    torn_ = true;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < columns().size(); ++i) {
+        copy_items(i, parts[i]);
+        bytes += parts[i].size();
+    }
+    torn_ = false;
+    rows_ += rows;
+    staging_->head().rows_published.store(rows_, std::memory_order_release);
+    staging_->add(Count::appended_bytes, bytes);
+}
+
+void Producer::wait_for_room(std::size_t index, std::uint64_t items) {
+    auto& column = staging_->column(index);
+    auto const capacity = column.page_items * column.buffers;
+    // More than fits at once waits again in copy_items, page by page.
+    auto const needed = std::min(items, column.page_items * (column.buffers - 1));
+    auto const has_room = [&] {
+        return written_[index] + needed - column.released.load(std::memory_order_acquire) <= capacity;
+    };
+    if (has_room()) return;
+    auto const begin_ns = base::monotonic_ns();
+    while (!has_room()) {
+        run_->ledger->check_alive();
+        sealer_->make_progress(while_waiting_);
+    }
+    staging_->add(Count::append_wait_ns, base::monotonic_ns() - begin_ns);
+}
+
+void Producer::copy_items(std::size_t index, std::span<std::byte const> bytes) {
+    auto& column = staging_->column(index);
+    auto& next = written_[index];
+    while (!bytes.empty()) {
+        auto const room = column.page_items - next % column.page_items;
+        auto const items = std::min<std::uint64_t>(room, bytes.size() / column.item_bytes);
+        if (room == column.page_items) wait_for_room(index, items);
+        std::memcpy(staging_->item(index, next), bytes.data(), items * column.item_bytes);
+        bytes = bytes.subspan(items * column.item_bytes);
+        next += items;
+        column.published.store(next, std::memory_order_release);
+        if (next % column.page_items == 0) {
+            sealer_->seal({index, next - column.page_items, column.page_items}, while_waiting_);
+        }
+    }
+}
+
+void Producer::finish() {
+    if (finished_) return;
+    if (fork_generation_ != base::fork_generation()) check_usable();
+    finished_ = true;
+    // Also after an error: what is in staging stays there for the committer, and the error is the caller's.
+    struct GiveUpSlot {
+        Producer& producer;
+        ~GiveUpSlot() {
+            producer.sealer_.reset();
+            producer.run_->ledger->slot(producer.slot_).state = SlotState::finished;
+        }
+    } const give_up{*this};
+    sealer_->drain(nullptr);
+}
+
+// Rotation: the rows so far stay in the old file (those that fill no page reach it through the committer), the next
+// one begins the new file. So no record is lost or doubled at the seam.
+void Producer::move_to_next_file() {
+    std::string const next = run_->ledger->head().next_ledger;
+    auto const options = run_->options;
+    finish();
+    rows_before_ += rows_;
+    start(attach(next, options));
+    finished_ = false;
+}
+
+} // namespace thalweg::dataset

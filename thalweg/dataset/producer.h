@@ -1,0 +1,65 @@
+// A producer: takes rows of one table, seals them into pages, writes the pages itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "thalweg/dataset/open_run.h"
+
+namespace thalweg::dataset {
+
+class Sealer;
+
+// Used by one thread at a time. Rows are published when `append` returns: they lie in memory that outlives this
+// process, and the committer sees that they reach the file.
+class Producer {
+  public:
+    Producer(std::shared_ptr<OpenRun> run, std::size_t table);
+    // Abandons what is not published; what is published is taken over by the committer.
+    ~Producer();
+    Producer(Producer&&) noexcept;
+
+    // One span a column, in the order of model::flatten: the items of `rows` rows, contiguous. Lengths columns: uint64.
+    // Throws base::UsageError where the sizes do not fit together, base::SystemError where the run cannot go on.
+    void append(std::uint64_t rows, std::span<std::span<std::byte const> const> columns);
+
+    // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
+    void finish();
+
+    // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
+    void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
+
+    std::uint64_t rows() const { return rows_before_ + rows_; }
+    model::Table const& table() const { return run_->head.schema.tables[table_]; }
+    std::vector<model::Column> const& columns() const { return run_->head.columns[table_]; }
+    Staging const& staging() const { return *staging_; }
+
+  private:
+    struct Slices;
+
+    void start(std::shared_ptr<OpenRun> run);
+    void move_to_next_file();
+    void append_batch(Slices& slices, std::uint64_t rows);
+    void wait_for_room(std::size_t column, std::uint64_t items);
+    void copy_items(std::size_t column, std::span<std::byte const> bytes);
+    void check_usable() const;
+
+    std::shared_ptr<OpenRun> run_;
+    std::size_t table_;
+    std::size_t slot_ = 0;
+    std::unique_ptr<Staging> staging_;
+    std::unique_ptr<Sealer> sealer_;
+    std::vector<std::uint64_t> written_; // items, by column
+    std::uint64_t rows_ = 0;
+    std::uint64_t rows_before_ = 0; // in files before this one
+    std::uint64_t rows_per_batch_ = 1;
+    std::uint64_t fork_generation_ = 0;
+    bool finished_ = false;
+    bool torn_ = false; // an error left columns of different length: nothing may be added behind them
+    std::function<void()> while_waiting_;
+};
+
+} // namespace thalweg::dataset

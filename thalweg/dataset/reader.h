@@ -1,0 +1,89 @@
+// Reads a closed file, or a run that is still open (through its journal, without disturbing the writer).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/facts.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct ReadOptions {
+    unsigned threads = 0;         // 0: as many as there are usable cores
+    bool check_checksums = true;  // of every page read, where the file keeps them
+};
+
+struct ItemRange {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+// A snapshot: rows that a live run gains later are seen by opening it again. Thread-safe.
+class Reader {
+  public:
+    // Throws base::UsageError where there is nothing at `path`, base::DataError where the file is damaged, foreign, or
+    // an unfinished run without its journal (with the advice to recover).
+    static std::unique_ptr<Reader> open(std::string const& path);
+
+    std::string const& path() const { return path_; }
+    // The run is not closed: still being written, or waiting for `recover`.
+    bool is_open_run() const { return open_run_; }
+    model::RunHead const& head() const { return map_.head; }
+    std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
+    std::vector<model::TableMap> const& tables() const { return map_.tables; }
+    std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
+    // Of an open run: what is known of its producers and losses.
+    Report const& report() const { return report_; }
+
+    // Items of a column that rows (or items of its parent) [first, first + count) hold: the same range for columns
+    // that count rows; what the lengths say for columns inside lists. `range` counts in items of column `outer`'s own
+    // numbering: rows where the column has no parent.
+    ItemRange items_of_rows(std::size_t table, std::size_t column, ItemRange rows) const;
+
+    // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
+    // lengths, whatever the file stores. Throws base::DataError naming table, column, page and offset.
+    void read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+              ReadOptions const& options = {}) const;
+
+    // Bytes of the file read so far by this reader, for tests of what a projection costs.
+    std::uint64_t bytes_read() const { return bytes_read_.load(); }
+
+  private:
+    Reader() = default;
+
+    struct Task;
+    void read_pages(std::vector<Task> const& tasks, ReadOptions const& options) const;
+    void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+              std::vector<Task>& tasks) const;
+    std::uint64_t lengths_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+
+    std::string path_;
+    bool open_run_ = false;
+    model::RunMap map_;
+    Report report_;
+    std::unique_ptr<storage::Storage> file_;
+    std::unique_ptr<storage::Storage> journal_; // of an open run
+    mutable std::atomic<std::uint64_t> bytes_read_ = 0;
+};
+
+// Compares every stored byte of the file with what was written: page checksums, and the container's own index against
+// the page map.
+struct Verification {
+    std::uint64_t pages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t pages_without_checksum = 0;
+    std::vector<std::string> faults; // a sentence each: table, column, page, offset, reason
+    bool open_run = false;
+    std::uint32_t adler32 = 0; // of the whole file
+};
+
+Verification verify(std::string const& path, unsigned threads = 0);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,117 @@
+#include "thalweg/dataset/sealer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "thalweg/dataset/backoff.h"
+
+namespace thalweg::dataset {
+
+Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
+    : announcer_(run, staging) {
+    auto const lanes = std::max(1u, run.options.seal_threads);
+    for (unsigned i = 0; i < lanes; ++i) {
+        lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
+    }
+    if (run.options.seal_threads == 0) return;
+    for (auto& lane : lanes_) threads_.emplace_back([this, &lane] { work(*lane); });
+}
+
+Sealer::~Sealer() {
+    {
+        std::lock_guard const lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+}
+
+void Sealer::seal(SealedPage const& page, std::function<void()> const& while_waiting) {
+    if (threads_.empty()) {
+        lanes_[0]->add(page, while_waiting);
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        jobs_.push_back(page);
+    }
+    wake_.notify_one();
+}
+
+void Sealer::make_progress(std::function<void()> const& while_waiting) {
+    if (while_waiting) while_waiting();
+    if (threads_.empty()) {
+        lanes_[0]->flush(while_waiting);
+        lanes_[0]->reap(true);
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        flush_wanted_ = true;
+    }
+    wake_.notify_all();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void Sealer::drain(std::function<void()> const& while_waiting) {
+    if (threads_.empty()) {
+        lanes_[0]->drain(while_waiting);
+        return;
+    }
+    Backoff backoff;
+    while (true) {
+        {
+            std::lock_guard const lock(mutex_);
+            rethrow();
+            flush_wanted_ = true;
+            if (jobs_.empty() && busy_ == 0) return;
+        }
+        wake_.notify_all();
+        backoff.pause();
+    }
+}
+
+void Sealer::work(Lane& lane) {
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+        try {
+            step(lane, lock);
+        } catch (...) {
+            if (!lock.owns_lock()) lock.lock();
+            if (!error_) error_ = std::current_exception();
+            return;
+        }
+    }
+}
+
+// One page sealed, or what was gathered written when it was asked for, or a short wait.
+void Sealer::step(Lane& lane, std::unique_lock<std::mutex>& lock) {
+    if (jobs_.empty() && !(flush_wanted_ && !lane.idle())) {
+        wake_.wait_for(lock, std::chrono::milliseconds(lane.idle() ? 50 : 1));
+    }
+    auto const was_idle = lane.idle();
+    if (!jobs_.empty()) {
+        auto const page = jobs_.front();
+        jobs_.pop_front();
+        if (was_idle) ++busy_;
+        lock.unlock();
+        lane.add(page, nullptr);
+    } else if (!was_idle) {
+        auto const flush = flush_wanted_;
+        lock.unlock();
+        if (flush) lane.flush(nullptr);
+        lane.reap(flush);
+    } else {
+        flush_wanted_ = flush_wanted_ && busy_ > 0;
+        return;
+    }
+    lock.lock();
+    if (lane.idle()) --busy_;
+}
+
+void Sealer::rethrow() {
+    if (error_) std::rethrow_exception(error_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,46 @@
+// Seals the pages of one producer: in the thread that appends, or in threads of its own.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "thalweg/dataset/lane.h"
+
+namespace thalweg::dataset {
+
+class Sealer {
+  public:
+    Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer);
+    ~Sealer();
+
+    void seal(SealedPage const& page, std::function<void()> const& while_waiting);
+    // For a caller that waits for staging to be released: writes what is gathered, and waits a moment.
+    void make_progress(std::function<void()> const& while_waiting);
+    // Everything sealed is written and announced afterwards. Throws what went wrong in any thread.
+    void drain(std::function<void()> const& while_waiting);
+
+  private:
+    void work(Lane& lane);
+    void step(Lane& lane, std::unique_lock<std::mutex>& lock);
+    void rethrow();
+
+    Announcer announcer_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+
+    std::mutex mutex_; // guards all below
+    std::condition_variable wake_;
+    std::deque<SealedPage> jobs_;
+    std::size_t busy_ = 0;     // lanes that hold pages not yet announced
+    bool flush_wanted_ = false;
+    bool stop_ = false;
+    std::exception_ptr error_;
+    std::vector<std::jthread> threads_; // last: joined first
+};
+
+} // namespace thalweg::dataset

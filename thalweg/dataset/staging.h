@@ -1,0 +1,108 @@
+// What a producer has published and not yet written: one segment of memory a producer, shared with the committer.
+//
+//   head | one ColumnState a column | ring of announcements | for each column: a ring of page buffers
+//
+// Item i of a column lies in page buffer (i / page_items) % buffers. The producer stores items, then the column's
+// `published`, then `rows_published`; it advances `released` only when the page is written and announced. So between
+// `released` and `published` every item is here, whoever dies.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "thalweg/base/memory.h"
+#include "thalweg/dataset/journal_format.h"
+#include "thalweg/model/column.h"
+#include "thalweg/model/layout.h"
+
+namespace thalweg::dataset {
+
+// Counted by the producer, read by anybody. The last ones are the source's own.
+enum class Count : std::uint32_t {
+    appended_bytes, // raw
+    stored_bytes,   // in pages, announced
+    pages,
+    append_wait_ns, // blocked: no free staging, no claimable space, ring full
+    encode_ns,
+    triggers,
+    lost_triggers,
+    dead_time_ns,
+    live_time_ns,
+    onboard_bytes,
+    onboard_limit_bytes,
+    count_
+};
+
+struct ColumnState {
+    std::atomic<std::uint64_t> published; // items
+    std::atomic<std::uint64_t> released;  // items
+    std::uint64_t page_items;
+    std::uint64_t item_bytes;
+    std::uint64_t buffer_bytes; // distance between page buffers: a multiple of base::kBlockBytes
+    std::uint64_t buffers;
+    std::uint64_t data_offset; // in the segment
+};
+
+struct StagingHead {
+    char magic[8];
+    std::uint32_t columns;
+    std::uint32_t ring_size; // a power of two
+    std::uint64_t ring_offset;
+    std::uint64_t size_bytes;
+    alignas(64) std::atomic<std::uint64_t> rows_published;
+    std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::count_)> counts;
+    alignas(64) std::atomic<std::uint64_t> ring_head; // next to be written, by the producer
+    alignas(64) std::atomic<std::uint64_t> ring_tail; // next to be read, by the committer
+};
+
+struct StagingOptions {
+    std::uint64_t page_ring_bytes = 8 << 20; // page buffers of a wide column, together
+    std::uint64_t min_buffers = 3;           // of any column
+    std::uint32_t ring_size = 1024;
+};
+
+std::size_t staging_size_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                               StagingOptions const& options);
+
+// Both sides' view of the segment.
+class Staging {
+  public:
+    // Formats fresh memory.
+    static Staging format(std::shared_ptr<base::SharedMemory> memory, std::vector<model::Column> const& columns,
+                          model::TableLayout const& layout, StagingOptions const& options);
+    // Throws base::DataError where the segment is not a whole staging of such a table.
+    static Staging open(std::shared_ptr<base::SharedMemory> memory, std::vector<model::Column> const& columns,
+                        model::TableLayout const& layout);
+
+    StagingHead& head() const { return *head_; }
+    ColumnState& column(std::size_t index) const { return columns_[index]; }
+    std::size_t columns() const { return head_->columns; }
+    std::atomic<std::uint64_t>& count(Count which) const { return head_->counts[static_cast<std::size_t>(which)]; }
+    void add(Count which, std::uint64_t amount) const { count(which).fetch_add(amount, std::memory_order_relaxed); }
+
+    std::byte* item(std::size_t column, std::uint64_t index) const;
+
+    // Producer's side. False when the ring is full.
+    bool announce(PageRecord const& record) const;
+    // Committer's side: appends what is there to `records`.
+    void take_announcements(std::vector<PageRecord>& records) const;
+
+    // A copy of items [first, first + count), or nothing if the producer reused a buffer meanwhile.
+    std::optional<std::vector<std::byte>> copy_items(std::size_t column, std::uint64_t first, std::uint64_t count) const;
+
+  private:
+    explicit Staging(std::shared_ptr<base::SharedMemory> memory);
+
+    std::shared_ptr<base::SharedMemory> memory_;
+    StagingHead* head_;
+    ColumnState* columns_;
+    PageRecord* ring_;
+};
+
+} // namespace thalweg::dataset

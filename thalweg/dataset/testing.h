@@ -1,0 +1,70 @@
+// For the tests of this folder: small schemas, rows that say who wrote them, a place for files.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::dataset::testing {
+
+class Directory {
+  public:
+    Directory() {
+        std::string name = "/tmp/thalweg-test-XXXXXX";
+        path_ = ::mkdtemp(name.data());
+    }
+    ~Directory() { std::filesystem::remove_all(path_); }
+    std::string file(std::string const& name) const { return path_ / name; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+inline model::Field scalar(std::string name, model::Scalar type, std::vector<std::uint64_t> shape = {}) {
+    return {std::move(name), model::Kind::scalar, type, std::move(shape), {}, "", ""};
+}
+
+inline model::Field list(std::string name, model::Field element) {
+    return {std::move(name), model::Kind::list, model::Scalar::float64, {}, {std::move(element)}, "", ""};
+}
+
+// Table "pulses": row number `id`, and a waveform that follows from producer and row.
+inline model::Schema pulses(std::uint64_t samples) {
+    return {{{"pulses",
+              {scalar("producer", model::Scalar::uint8), scalar("id", model::Scalar::uint64),
+               scalar("waveform", model::Scalar::uint16, {samples})},
+              ""}}};
+}
+
+inline std::uint16_t sample(std::uint8_t producer, std::uint64_t row, std::uint64_t index) {
+    return static_cast<std::uint16_t>((row * 31 + producer * 7 + index * (1 + row % 3)) % 1021);
+}
+
+struct PulseRows {
+    PulseRows(std::uint8_t producer, std::uint64_t first, std::uint64_t rows, std::uint64_t samples) : count(rows) {
+        for (auto row = first; row < first + rows; ++row) {
+            producers.push_back(producer);
+            ids.push_back(row);
+            for (std::uint64_t i = 0; i < samples; ++i) waveforms.push_back(sample(producer, row, i));
+        }
+    }
+    void append_to(Producer& out) const {
+        std::span<std::byte const> const columns[] = {std::as_bytes(std::span(producers)), std::as_bytes(std::span(ids)),
+                                                      std::as_bytes(std::span(waveforms))};
+        out.append(count, columns);
+    }
+
+    std::uint64_t count;
+    std::vector<std::uint8_t> producers;
+    std::vector<std::uint64_t> ids;
+    std::vector<std::uint16_t> waveforms;
+};
+
+inline constexpr std::uint64_t kTimeoutNs = 20'000'000'000;
+
+} // namespace thalweg::dataset::testing

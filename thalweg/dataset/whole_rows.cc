@@ -1,0 +1,55 @@
+#include "thalweg/dataset/whole_rows.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/format/hdf5/item_reader.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
+
+} // namespace
+
+Ranges WholeRows::find() const { return inside(std::nullopt); }
+
+// The items of a list (or of the table) that are whole in every column there.
+Ranges WholeRows::inside(std::optional<std::size_t> parent) const {
+    std::optional<Ranges> result;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].parent != parent) continue;
+        auto ranges = of_column(i);
+        result = result ? intersect(*result, ranges) : std::move(ranges);
+    }
+    return result.value_or(Ranges{});
+}
+
+// The items of a column that are there; of a lengths column, those whose elements are whole, too. Where a length is
+// missing nobody knows where later lists begin, so only items in front of the first gap count.
+Ranges WholeRows::of_column(std::size_t index) const {
+    auto const& column = columns[index];
+    auto const there = ranges_of(part.columns[index]);
+    if (column.role == model::Column::Role::values) return there;
+    if (there.empty() || there.front().first != 0) return {};
+    auto const elements = inside(index);
+    format::hdf5::ItemReader reader(file, journal, column, layout.columns[index].codec,
+                              fmt::format("table '{}', column '{}'", table, column.path));
+    std::vector<std::uint64_t> lengths;
+    Ranges whole;
+    std::uint64_t element = 0;
+    for (std::uint64_t item = 0; item < there.front().count;) {
+        auto const count = std::min(kLengthsAtOnce, there.front().count - item);
+        lengths.resize(count * column.values_per_item);
+        reader.read(part.columns[index], item, count, std::as_writable_bytes(std::span(lengths)));
+        for (auto length = lengths.begin(); length != lengths.end(); ++item) {
+            std::uint64_t sum = 0;
+            for (std::uint64_t i = 0; i < column.values_per_item; ++i) sum += *length++;
+            if (contains(elements, element, sum)) append_range(whole, item, 1);
+            element += sum;
+        }
+    }
+    return whole;
+}
+
+} // namespace thalweg::dataset

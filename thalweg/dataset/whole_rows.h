@@ -1,0 +1,28 @@
+// Which rows of one producer are whole: every item that belongs to them is in some page, at any depth of lists.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "thalweg/dataset/coverage.h"
+#include "thalweg/model/column.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct WholeRows {
+    std::vector<model::Column> const& columns;
+    model::TableLayout const& layout;
+    model::Part const& part;
+    storage::Storage const& file;
+    storage::Storage const& journal;
+    std::string const& table;
+
+    Ranges find() const;
+
+  private:
+    Ranges inside(std::optional<std::size_t> parent) const;
+    Ranges of_column(std::size_t index) const;
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,176 @@
+#include "thalweg/dataset/writer.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/backoff.h"
+#include "thalweg/dataset/lock.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Makes room for a new run at `path`, or says why there is none.
+void clear_place(std::string const& path, bool force) {
+    auto const journal = journal_path(path);
+    if (std::filesystem::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+    if (std::filesystem::exists(journal)) {
+        lock_exclusive(journal); // refused while somebody writes that run
+        if (!force) {
+            base::fail_usage({"cannot create " + path, "the journal of an unfinished run is beside it",
+                              fmt::format("complete that run with `thalweg recover {}`, or replace it with --force", path)});
+        }
+    }
+    if (std::filesystem::exists(path) && !force) {
+        base::fail_usage({"cannot create " + path, "it exists", "replace it with --force"});
+    }
+    std::filesystem::remove(path);
+    std::filesystem::remove(journal);
+}
+
+} // namespace
+
+std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
+                                       std::map<std::string, std::string> metadata) {
+    auto const& format = format_for(path);
+    auto head = model::make_run_head(std::move(schema), options.layout, std::move(metadata));
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    remove_stale_segments();
+    clear_place(absolute, options.force);
+    std::unique_ptr<Writer> writer(new Writer);
+    writer->run_ = std::make_shared<OpenRun>();
+    auto& run = *writer->run_;
+    writer->journal_ = storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
+    run.journal_lock = lock_shared(journal_path(absolute));
+    run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.engine);
+    base::sync_directory_of(absolute);
+    run.head = std::move(head);
+    writer->on_files_ = true;
+    writer->start(options, format, options.shared);
+    return writer;
+}
+
+std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file,
+                                          std::shared_ptr<storage::Storage> journal, format::Format const& format,
+                                          model::RunHead head, CreateOptions const& options) {
+    std::unique_ptr<Writer> writer(new Writer);
+    writer->run_ = std::make_shared<OpenRun>();
+    writer->run_->file = std::move(file);
+    writer->run_->head = std::move(head);
+    writer->journal_ = std::move(journal);
+    writer->start(options, format, false);
+    return writer;
+}
+
+void Writer::start(CreateOptions const& options, format::Format const& format, bool shared) {
+    format_ = &format;
+    whole_file_checksum_ = options.whole_file_checksum;
+    fork_generation_ = base::fork_generation();
+    run_->options = options.write;
+    auto const first_offset = format.begin(*run_->file, run_->head);
+    auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
+    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
+    auto const reserve = [this](std::uint64_t pages) { return format_->metadata_bound_bytes(run_->head, pages); };
+    committer_ = std::make_unique<Committer>(*run_, std::move(journal), options.commit, reserve);
+}
+
+Writer::~Writer() {
+    if (run_ && fork_generation_ == base::fork_generation()) abandon();
+    // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
+    if (fork_generation_ != base::fork_generation()) static_cast<void>(committer_.release());
+}
+
+void Writer::check_open() const {
+    if (fork_generation_ != base::fork_generation()) {
+        base::fail_usage({fmt::format("{} belongs to the parent process", path()), "it was inherited through fork",
+                          "use attach(handle) in the child"});
+    }
+    if (ended_) base::fail_usage({fmt::format("{} is closed", path()), "", "create another file"});
+}
+
+Producer Writer::producer(std::string const& table) {
+    check_open();
+    return Producer(run_, run_->head.schema.table_index(table));
+}
+
+std::string Writer::handle() const {
+    if (!run_->ledger->is_shared()) base::fail_usage({path() + " has no handle", "it was created for one process only"});
+    return run_->ledger->name();
+}
+
+CommitStatus Writer::status() const { return committer_ ? committer_->status() : last_status_; }
+
+void Writer::continue_in(Writer const& next) {
+    check_open();
+    auto const name = next.handle();
+    auto& head = run_->ledger->head();
+    name.copy(head.next_ledger, sizeof head.next_ledger - 1);
+    head.has_next.store(1, std::memory_order_release);
+}
+
+void Writer::set_metadata(std::string const& key, std::string const& value) {
+    check_open();
+    added_metadata_[key] = value;
+}
+
+void Writer::wait_for_producers(std::uint64_t timeout_ns) const {
+    auto const end_ns = base::monotonic_ns() + timeout_ns;
+    Backoff backoff;
+    while (true) {
+        auto const unfinished = committer_->unfinished();
+        if (unfinished.empty() || run_->ledger->head().state == LedgerState::failed) return;
+        if (base::monotonic_ns() >= end_ns) {
+            std::string who;
+            for (auto const& producer : unfinished) {
+                who += fmt::format("{}process {} (table '{}', {} rows)", who.empty() ? "" : ", ", producer.process.pid,
+                                   run_->head.schema.tables[producer.table].name, producer.rows);
+            }
+            base::fail_system({fmt::format("{} cannot be closed yet", path()), "not finished: " + who,
+                               "finish these producers, or end their processes, and close again"},
+                              ETIMEDOUT);
+        }
+        backoff.pause();
+    }
+}
+
+CompleteResult Writer::close(std::uint64_t timeout_ns) {
+    check_open();
+    wait_for_producers(timeout_ns);
+    ended_ = true;
+    auto& ledger = *run_->ledger;
+    auto open = LedgerState::open;
+    ledger.head().state.compare_exchange_strong(open, LedgerState::closing);
+    last_status_ = committer_->status();
+    auto journal = committer_->finish();
+    committer_.reset();
+    if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
+    CompleteOptions options;
+    options.check_pages = false; // the last BARRIER covers everything
+    options.whole_file_checksum = whole_file_checksum_;
+    options.least_end = ledger.head().claimed;
+    auto result = complete_run(*run_->file, journal_, *format_, options);
+    ledger.head().state = LedgerState::closed;
+    if (on_files_) remove_journal(path(), run_->head.id);
+    return result;
+}
+
+void Writer::abandon() {
+    if (ended_) return;
+    ended_ = true;
+    auto& ledger = *run_->ledger;
+    auto open = LedgerState::open;
+    ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);
+    last_status_ = committer_->status();
+    try {
+        committer_->finish(); // everything published is journaled
+        base::SharedMemory::unlink(ledger.name());
+    } catch (base::Error const&) {
+        // The journal has what it has; what is still in shared memory stays there for `recover`.
+    }
+    committer_.reset();
+}
+
+} // namespace thalweg::dataset

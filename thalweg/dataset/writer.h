@@ -1,0 +1,82 @@
+// A run open for writing, in the process that created it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "thalweg/dataset/committer.h"
+#include "thalweg/dataset/complete.h"
+#include "thalweg/dataset/producer.h"
+
+namespace thalweg::dataset {
+
+struct CreateOptions {
+    bool force = false; // replace a file, or an unfinished run, that is there already
+    storage::Engine engine = storage::Engine::automatic;
+    bool shared = true; // other processes may attach
+    bool whole_file_checksum = true;
+    model::LayoutOptions layout;
+    WriteOptions write;
+    CommitOptions commit;
+};
+
+class Writer {
+  public:
+    // A new file at `path`, with its journal beside it. Throws base::UsageError where something is there already (unless
+    // forced), base::SystemError where the place cannot be written.
+    static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema, CreateOptions const& options,
+                                          std::map<std::string, std::string> metadata = {});
+
+    // On storages of any kind, for this process alone.
+    static std::unique_ptr<Writer> create_on(std::shared_ptr<storage::Storage> file,
+                                             std::shared_ptr<storage::Storage> journal, format::Format const& format,
+                                             model::RunHead head, CreateOptions const& options);
+
+    // Abandons: the journal stays, for `recover`.
+    ~Writer();
+
+    // One for each thread. Throws base::UsageError where there is no such table.
+    Producer producer(std::string const& table);
+
+    // What other processes attach to. Throws base::UsageError where the run is for this process alone.
+    std::string handle() const;
+    std::string const& path() const { return run_->path(); }
+    std::string engine() const { return run_->file->engine(); }
+    model::RunHead const& head() const { return run_->head; }
+    CommitStatus status() const;
+
+    // Producers go on in the file of `next`, a run of the same schema, from their next `append` on.
+    void continue_in(Writer const& next);
+
+    // Added to the metadata of the file when it is closed.
+    void set_metadata(std::string const& key, std::string const& value);
+
+    // Waits until all producers have finished or died, and completes the file. Throws base::SystemError naming those
+    // that did not finish in time (the run stays open then), and any other error; the journal stays then, too.
+    CompleteResult close(std::uint64_t timeout_ns);
+
+    // Ends the run without completing the file. `recover` completes it.
+    void abandon();
+
+  private:
+    Writer() = default;
+    void start(CreateOptions const& options, format::Format const& format, bool shared);
+    void check_open() const;
+    void wait_for_producers(std::uint64_t timeout_ns) const;
+
+    std::shared_ptr<OpenRun> run_;
+    std::shared_ptr<storage::Storage> journal_;
+    format::Format const* format_ = nullptr;
+    std::unique_ptr<Committer> committer_;
+    std::map<std::string, std::string> added_metadata_;
+    CommitStatus last_status_;
+    bool whole_file_checksum_ = true;
+    bool on_files_ = false;
+    bool ended_ = false;
+    std::uint64_t fork_generation_ = 0;
+};
+
+} // namespace thalweg::dataset
