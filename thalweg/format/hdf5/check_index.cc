@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/page_table.h"
+#include "thalweg/format/hdf5/stored_dataset.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+std::string describe(GridPage const& page) {
+    return page.stored_bytes == 0 ? "no page" : fmt::format("{} bytes at offset {}", page.stored_bytes, page.offset);
+}
+
+void check_dataset(std::string const& file, Dataset const& dataset, StoredDataset& stored) {
+    if (stored.facts().items != dataset.items || stored.page_count() != dataset.pages.size()) {
+        base::fail_data({fmt::format("{}: {} has {} items in {} chunks", file, dataset.path, stored.facts().items,
+                                     stored.page_count()),
+                         fmt::format("the page table has {} in {}", dataset.items, dataset.pages.size())});
+    }
+    for (std::size_t i = 0; i < dataset.pages.size(); ++i) {
+        auto const& expected = dataset.pages[i];
+        auto const found = stored.page(i);
+        if (found.offset == expected.offset && found.stored_bytes == expected.stored_bytes) continue;
+        base::fail_data({fmt::format("{}: chunk {} of {} is {}", file, i, dataset.path, describe(found)),
+                         "the page table says " + describe(expected)});
+    }
+}
+
+} // namespace
+
+std::uint64_t check_index(storage::Storage const& file) {
+    LibraryLock const lock;
+    ReadingFile space(file);
+    auto const handle = open_file(space, file.path());
+    auto const datasets = read_page_table(handle);
+    if (!datasets) base::fail_usage({file.path() + " cannot be compared with its page table", "it has none"});
+    std::uint64_t pages = 0;
+    for (auto const& [path, dataset] : *datasets) {
+        StoredDataset stored(space, handle, path);
+        check_dataset(file.path(), dataset, stored);
+        pages += dataset.pages.size();
+    }
+    return pages;
+}
+
+} // namespace thalweg::format::hdf5

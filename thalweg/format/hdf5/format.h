@@ -1,0 +1,24 @@
+// HDF5: pages that lie in the file already are linked into it by libhdf5 itself. The format: docs/formats/hdf5.md.
+#pragma once
+
+#include "thalweg/format/format.h"
+#include "thalweg/format/hdf5/header.h"
+
+namespace thalweg::format::hdf5 {
+
+class Hdf5Format final : public Format {
+  public:
+    std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
+    std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                           model::RunFacts const& facts) const override;
+    model::RunMap load(storage::Storage const& file) const override;
+    std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages) const override;
+};
+
+Format const& hdf5_format();
+
+// Compares the page table of a file that Thalweg completed with HDF5's own index, page by page. Returns the number of
+// pages; throws base::DataError that names the first difference.
+std::uint64_t check_index(storage::Storage const& file);
+
+} // namespace thalweg::format::hdf5

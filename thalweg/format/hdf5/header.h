@@ -1,0 +1,23 @@
+// The first 4096 bytes of a file: nothing that HDF5 knows, until the superblock is written as the very last thing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::hdf5 {
+
+// Zeros, and the mark "THALWEG RUN <id>" at offset 2048, which ties the file to its journal.
+void write_header(storage::Storage& file, std::string const& run_id);
+
+// None for a file that Thalweg did not begin.
+std::optional<std::string> run_id_of(storage::Storage const& file);
+
+bool has_superblock(storage::Storage const& file);
+// One sector at offset 0; empty clears it.
+void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);
+
+} // namespace thalweg::format::hdf5

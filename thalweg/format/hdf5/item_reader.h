@@ -1,0 +1,40 @@
+// Reads single items of a column, wherever their pages lie: in the file, or still in the journal.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "thalweg/codec/codec.h"
+#include "thalweg/model/column.h"
+#include "thalweg/model/page.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::hdf5 {
+
+class ItemReader {
+  public:
+    // `name` is the column's, for errors: "table 'ch0', column 'energy'".
+    ItemReader(storage::Storage const& file, storage::Storage const& journal, model::Column const& column,
+               std::string const& codec, std::string name);
+
+    // Throws base::DataError where an item is in no page, or a page is not what its checksum says.
+    void read(std::span<model::Page const> pages, std::uint64_t first, std::uint64_t count, std::span<std::byte> items);
+
+  private:
+    std::span<std::byte const> decoded(model::Page const& page);
+    void load(model::Page const& page);
+
+    storage::Storage const& file_;
+    storage::Storage const& journal_;
+    std::size_t item_bytes_;
+    std::unique_ptr<codec::Codec> codec_;
+    std::string name_;
+
+    // The last page stays: the next items mostly follow.
+    std::optional<model::Page> page_;
+    std::vector<std::byte> stored_;
+    std::vector<std::byte> raw_;
+};
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,51 @@
+#include "thalweg/format/hdf5/library.h"
+
+#include <utility>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/filters.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+std::recursive_mutex& library_mutex() {
+    static std::recursive_mutex mutex;
+    return mutex;
+}
+
+// Guarded by the library's mutex.
+std::exception_ptr& kept_failure() {
+    static std::exception_ptr failure;
+    return failure;
+}
+
+herr_t take_innermost(unsigned, H5E_error2_t const* error, void* text) {
+    static_cast<std::string*>(text)->assign(error->desc != nullptr ? error->desc : "");
+    return 1; // the first is the innermost: stop
+}
+
+} // namespace
+
+LibraryLock::LibraryLock() : lock_(library_mutex()) {
+    H5open();
+    H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    kept_failure() = nullptr;
+    register_filters();
+}
+
+LibraryLock::~LibraryLock() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+
+void keep_failure(std::exception_ptr failure) {
+    if (!kept_failure()) kept_failure() = std::move(failure);
+}
+
+void fail_hdf5(std::string_view what) {
+    if (auto const failure = std::exchange(kept_failure(), nullptr)) std::rethrow_exception(failure);
+    std::string reason;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &reason);
+    H5Eclear2(H5E_DEFAULT);
+    base::fail_data({std::string(what), reason.empty() ? "libhdf5 gives no reason" : "libhdf5: " + reason});
+}
+
+} // namespace thalweg::format::hdf5

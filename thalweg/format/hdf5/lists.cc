@@ -1,0 +1,133 @@
+#include "thalweg/format/hdf5/lists.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/names.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+std::span<std::byte const> bytes_of(std::vector<std::uint64_t> const& values) {
+    return std::as_bytes(std::span(values));
+}
+
+// Adds a span to those before, or prolongs the last.
+void push(std::vector<Span>& spans, Span const& span) {
+    if (span.count == 0) return;
+    if (!spans.empty()) {
+        auto& last = spans.back();
+        if (last.part == span.part && last.first + last.count == span.first) {
+            last.count += span.count;
+            return;
+        }
+    }
+    spans.push_back(span);
+}
+
+class Adder {
+  public:
+    Adder(Dataset& dataset, PagesByPart const& pages, ItemReader& reader, Appender& appender)
+        : dataset_(dataset), pages_(pages), reader_(reader), encoder_(dataset, appender),
+          values_per_item_(dataset.item_bytes / sizeof(std::uint64_t)), parts_(pages.size()) {
+        sums_.reserve(dataset.page_items * values_per_item_);
+    }
+
+    // Items and their elements before which a producer stands.
+    struct Position {
+        std::uint64_t item = 0;
+        std::uint64_t element = 0;
+    };
+
+    Span add(Span const& span) {
+        auto& position = parts_[span.part];
+        advance(span.part, span.first, false); // what was dropped in between counts for the elements, too
+        Span const elements{span.part, position.element, 0, total_};
+        advance(span.part, span.first + span.count, true);
+        return {span.part, elements.first, position.element - elements.first, elements.at};
+    }
+
+    void finish() {
+        if (sums_.empty()) return;
+        sums_.resize(dataset_.page_items * values_per_item_);
+        dataset_.pages.push_back(encoder_.append(bytes_of(sums_)));
+    }
+
+  private:
+    void advance(std::size_t part, std::uint64_t end, bool keep) {
+        auto& position = parts_[part];
+        while (position.item < end) {
+            auto const count = std::min(end - position.item, dataset_.page_items);
+            lengths_.resize(count * values_per_item_);
+            reader_.read(pages_[part], position.item, count, std::as_writable_bytes(std::span(lengths_)));
+            for (auto const length : lengths_) {
+                position.element += length;
+                if (keep) keep_length(length);
+            }
+            position.item += count;
+        }
+    }
+
+    void keep_length(std::uint64_t length) {
+        sums_.push_back(total_ += length);
+        if (sums_.size() < dataset_.page_items * values_per_item_) return;
+        dataset_.pages.push_back(encoder_.append(bytes_of(sums_)));
+        sums_.clear();
+    }
+
+    Dataset& dataset_;
+    PagesByPart const& pages_;
+    ItemReader& reader_;
+    PageEncoder encoder_;
+    std::uint64_t values_per_item_;
+    std::vector<Position> parts_;
+    std::vector<std::uint64_t> lengths_;
+    std::vector<std::uint64_t> sums_; // of the page that is being filled
+    std::uint64_t total_ = 0;
+};
+
+std::vector<Span> spans_of_part(std::vector<Span> const& spans, std::size_t part) {
+    std::vector<Span> own;
+    for (auto const& span : spans) {
+        if (span.part == part) own.push_back({part, span.first, span.count, span.first});
+    }
+    return own;
+}
+
+} // namespace
+
+std::vector<Span> add_up_lengths(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages,
+                                 ItemReader& reader, Appender& appender) {
+    Adder adder(dataset, pages, reader, appender);
+    std::vector<Span> elements;
+    for (auto const& span : spans) push(elements, adder.add(span));
+    adder.finish();
+    return elements;
+}
+
+void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<Span> const& spans, PagesByPart const& pages,
+                   ItemReader& reader, Appender& appender) {
+    if (spans.empty() || (spans.size() == 1 && spans[0].first == 0)) {
+        lay_on_grid(dataset, spans, pages, reader, appender);
+        plan.datasets.push_back(std::move(dataset));
+        return;
+    }
+    VirtualDataset whole{dataset.path, dataset.scalar, dataset.shape, dataset.items, {}};
+    for (std::size_t part = 0; part < pages.size(); ++part) {
+        auto const own = spans_of_part(spans, part);
+        if (own.empty()) continue;
+        auto piece = dataset;
+        piece.path = part_path(dataset.path, part);
+        piece.items = own.back().first + own.back().count;
+        lay_on_grid(piece, own, pages, reader, appender);
+        for (auto const& span : spans) {
+            if (span.part == part) whole.mappings.push_back({piece.path, piece.items, span.first, span.count, span.at});
+        }
+        plan.datasets.push_back(std::move(piece));
+    }
+    std::sort(whole.mappings.begin(), whole.mappings.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
+    plan.virtual_datasets.push_back(std::move(whole));
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,57 @@
+// What a file will hold, worked out before libhdf5 is called at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/model/schema.h"
+
+namespace thalweg::format::hdf5 {
+
+// A page where it lies in the file: a chunk of its dataset.
+struct GridPage {
+    std::uint64_t offset = 0;
+    std::uint64_t stored_bytes = 0; // 0: there is no page here
+    std::uint64_t checksum = 0;     // 0 where none was kept
+    bool encoded = false;
+};
+
+// A dataset of items, cut into chunks of `page_items`.
+struct Dataset {
+    std::string path; // "/ch0/waveform/values"
+    model::Scalar scalar = model::Scalar::float64;
+    std::vector<std::uint64_t> shape; // of one item
+    std::uint64_t item_bytes = 0;
+    std::string codec;
+    std::uint64_t page_items = 0;
+    std::uint64_t items = 0;
+    std::vector<GridPage> pages; // page i holds the items from i * page_items on
+
+    std::uint64_t page_bytes() const { return page_items * item_bytes; }
+};
+
+// Items of another dataset, seen from item `at` on.
+struct Mapping {
+    std::string source;
+    std::uint64_t source_items = 0; // that the whole source has
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint64_t at = 0;
+};
+
+// A dataset that holds nothing itself: it shows items of others, one after the other.
+struct VirtualDataset {
+    std::string path;
+    model::Scalar scalar = model::Scalar::float64;
+    std::vector<std::uint64_t> shape;
+    std::uint64_t items = 0;
+    std::vector<Mapping> mappings;
+};
+
+struct FilePlan {
+    std::vector<Dataset> datasets;
+    std::vector<VirtualDataset> virtual_datasets;
+};
+
+} // namespace thalweg::format::hdf5

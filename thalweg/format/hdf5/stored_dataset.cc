@@ -1,0 +1,147 @@
+#include "thalweg/format/hdf5/stored_dataset.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/filters.h"
+#include "thalweg/format/hdf5/types.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+constexpr std::uint64_t kContiguousPageBytes = base::kMiB; // into which contiguous data is cut
+
+using Extents = std::vector<hsize_t>;
+
+Extents extents_of(hid_t space) {
+    auto const rank = H5Sget_simple_extent_ndims(space);
+    Extents extents(rank > 0 ? static_cast<std::size_t>(rank) : 0);
+    if (rank > 0) H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+    return extents;
+}
+
+// The name that one of the H5Pget_virtual_* functions gives.
+template <typename Get>
+std::string name_by(Get get, hid_t creation, std::size_t index) {
+    auto const size = get(creation, index, nullptr, 0);
+    std::string name(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
+    if (size > 0) get(creation, index, name.data(), name.size() + 1);
+    return name;
+}
+
+} // namespace
+
+StoredDataset::StoredDataset(ReadingFile& file, FileHandle const& handle, std::string const& path) : file_(file) {
+    facts_.path = path;
+    auto const what = "the dataset " + path + " cannot be read";
+    dataset_ = {H5Dopen2(handle.get(), path.c_str(), H5P_DEFAULT), what};
+    creation_ = {H5Dget_create_plist(dataset_.get()), what};
+    layout_ = H5Pget_layout(creation_.get());
+    read_type();
+    read_extents();
+    read_chunks();
+}
+
+void StoredDataset::refuse(std::string why, std::string suggestion) const {
+    base::fail_data({"the dataset " + facts_.path + " cannot be read", std::move(why), std::move(suggestion)});
+}
+
+void StoredDataset::read_type() {
+    TypeHandle const type(H5Dget_type(dataset_.get()), facts_.path + " has no type");
+    auto const scalar = scalar_of_type(type.get());
+    if (!scalar) refuse("its values are not of a type that Thalweg has");
+    facts_.scalar = *scalar;
+    facts_.item_bytes = model::size_bytes(*scalar);
+}
+
+void StoredDataset::read_extents() {
+    SpaceHandle const space(H5Dget_space(dataset_.get()), facts_.path + " has no dataspace");
+    auto const extents = extents_of(space.get());
+    if (extents.empty()) refuse("it has no dimension along which there are rows");
+    facts_.items = extents[0];
+    facts_.shape.assign(extents.begin() + 1, extents.end());
+    for (auto const extent : facts_.shape) {
+        if (extent == 0 || facts_.item_bytes > (1ull << 32) / extent) refuse("the size of its items is out of range");
+        facts_.item_bytes *= extent;
+    }
+}
+
+void StoredDataset::read_chunks() {
+    if (layout_ == H5D_COMPACT) refuse("its values lie within metadata", "rewrite it with h5repack -l CONTI");
+    facts_.page_items = std::max<std::uint64_t>(1, kContiguousPageBytes / facts_.item_bytes);
+    facts_.codec = "none";
+    if (layout_ != H5D_CHUNKED) return;
+    Extents chunk(facts_.shape.size() + 1);
+    check(H5Pget_chunk(creation_.get(), static_cast<int>(chunk.size()), chunk.data()), facts_.path + " has no chunks");
+    if (!std::equal(chunk.begin() + 1, chunk.end(), facts_.shape.begin()) || chunk[0] == 0) {
+        refuse("its chunks hold parts of rows", "rewrite it with h5repack -l CHUNK=...");
+    }
+    facts_.page_items = chunk[0];
+    facts_.codec = codec_of_filters(creation_.get(), model::size_bytes(facts_.scalar));
+    raw_mask_ = all_filters_mask(creation_.get());
+}
+
+GridPage StoredDataset::page(std::uint64_t page) {
+    if (layout_ == H5D_CONTIGUOUS) return contiguous_page(page);
+    Extents chunk(facts_.shape.size() + 1, 0);
+    chunk[0] = page * facts_.page_items;
+    std::uint32_t mask = 0;
+    auto const result = H5Dread_chunk(dataset_.get(), H5P_DEFAULT, chunk.data(), &mask, ReadingFile::token());
+    auto const location = file_.take_location();
+    if (result < 0 || !location) {
+        hsize_t size_bytes = 0;
+        auto const asked = H5Dget_chunk_storage_size(dataset_.get(), chunk.data(), &size_bytes);
+        if (asked < 0 || size_bytes > 0) fail_hdf5(facts_.path + ": the index of its chunks cannot be read");
+        H5Eclear2(H5E_DEFAULT);
+        return {}; // never written
+    }
+    if (mask != 0 && mask != raw_mask_) refuse("one of its chunks lacks some of its filters, but not all");
+    return {location->offset, location->size_bytes, 0, mask == 0 && raw_mask_ != 0};
+}
+
+GridPage StoredDataset::contiguous_page(std::uint64_t page) const {
+    auto const offset = H5Dget_offset(dataset_.get());
+    if (offset == HADDR_UNDEF) return {};
+    if (H5Pget_external_count(creation_.get()) > 0) refuse("its values lie in another file");
+    auto const first = page * facts_.page_items;
+    auto const count = std::min(facts_.page_items, facts_.items - first);
+    return {offset + first * facts_.item_bytes, count * facts_.item_bytes, 0, false};
+}
+
+Dataset StoredDataset::read() {
+    auto dataset = facts_;
+    dataset.pages.reserve(page_count());
+    for (std::uint64_t i = 0; i < page_count(); ++i) dataset.pages.push_back(page(i));
+    return dataset;
+}
+
+std::vector<Mapping> StoredDataset::mappings() const {
+    std::size_t count = 0;
+    check(H5Pget_virtual_count(creation_.get(), &count), facts_.path + " is no virtual dataset");
+    std::vector<Mapping> mappings;
+    for (std::size_t i = 0; i < count; ++i) mappings.push_back(mapping(i));
+    std::sort(mappings.begin(), mappings.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
+    return mappings;
+}
+
+Mapping StoredDataset::mapping(std::size_t index) const {
+    auto const what = "the parts of " + facts_.path + " cannot be read";
+    if (name_by(H5Pget_virtual_filename, creation_.get(), index) != ".") refuse("a part of it is in another file");
+    SpaceHandle const target(H5Pget_virtual_vspace(creation_.get(), index), what);
+    SpaceHandle const source(H5Pget_virtual_srcspace(creation_.get(), index), what);
+    auto const rank = facts_.shape.size() + 1;
+    Extents from(rank), to(rank), at(rank), last(rank);
+    check(H5Sget_select_bounds(source.get(), from.data(), to.data()), what);
+    check(H5Sget_select_bounds(target.get(), at.data(), last.data()), what);
+    auto const count = to[0] - from[0] + 1;
+    auto const selected = H5Sget_select_npoints(source.get());
+    auto const values = facts_.item_bytes / model::size_bytes(facts_.scalar);
+    if (selected < 0 || static_cast<std::uint64_t>(selected) != count * values || last[0] - at[0] + 1 != count) {
+        refuse("its parts are not whole ranges of items");
+    }
+    return {name_by(H5Pget_virtual_dsetname, creation_.get(), index), 0, from[0], count, at[0]};
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,87 @@
+#include "thalweg/format/hdf5/types.h"
+
+#include <array>
+#include <fmt/format.h>
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+using model::Scalar;
+
+constexpr std::array kScalars{Scalar::boolean, Scalar::int8,    Scalar::int16,   Scalar::int32,     Scalar::int64,
+                              Scalar::uint8,   Scalar::uint16,  Scalar::uint32,  Scalar::uint64,    Scalar::float32,
+                              Scalar::float64, Scalar::complex64, Scalar::complex128};
+
+hid_t number_type(Scalar scalar) {
+    switch (scalar) {
+    case Scalar::int8: return H5T_STD_I8LE;
+    case Scalar::int16: return H5T_STD_I16LE;
+    case Scalar::int32: return H5T_STD_I32LE;
+    case Scalar::int64: return H5T_STD_I64LE;
+    case Scalar::uint8: return H5T_STD_U8LE;
+    case Scalar::uint16: return H5T_STD_U16LE;
+    case Scalar::uint32: return H5T_STD_U32LE;
+    case Scalar::uint64: return H5T_STD_U64LE;
+    case Scalar::float32: return H5T_IEEE_F32LE;
+    default: return H5T_IEEE_F64LE;
+    }
+}
+
+TypeHandle bool_type() {
+    TypeHandle type(H5Tenum_create(H5T_STD_I8LE), "the type of bool cannot be made");
+    signed char value = 0;
+    for (auto const* name : {"FALSE", "TRUE"}) {
+        check(H5Tenum_insert(type.get(), name, &value), "the type of bool cannot be made");
+        ++value;
+    }
+    return type;
+}
+
+TypeHandle complex_type(hid_t part) {
+    auto const size_bytes = H5Tget_size(part);
+    TypeHandle type(H5Tcreate(H5T_COMPOUND, 2 * size_bytes), "the type of complex numbers cannot be made");
+    check(H5Tinsert(type.get(), "r", 0, part), "the type of complex numbers cannot be made");
+    check(H5Tinsert(type.get(), "i", size_bytes, part), "the type of complex numbers cannot be made");
+    return type;
+}
+
+} // namespace
+
+TypeHandle make_type(Scalar scalar) {
+    switch (scalar) {
+    case Scalar::boolean: return bool_type();
+    case Scalar::complex64: return complex_type(H5T_IEEE_F32LE);
+    case Scalar::complex128: return complex_type(H5T_IEEE_F64LE);
+    default: return {H5Tcopy(number_type(scalar)), "a type cannot be copied"};
+    }
+}
+
+std::optional<Scalar> scalar_of_type(hid_t type) {
+    for (auto const scalar : kScalars) {
+        if (H5Tequal(type, make_type(scalar).get()) > 0) return scalar;
+    }
+    return std::nullopt;
+}
+
+TypeHandle text_type() {
+    TypeHandle type(H5Tcopy(H5T_C_S1), "the type of text cannot be made");
+    check(H5Tset_size(type.get(), H5T_VARIABLE), "the type of text cannot be made");
+    check(H5Tset_cset(type.get(), H5T_CSET_UTF8), "the type of text cannot be made");
+    return type;
+}
+
+std::string lh5_array(std::size_t item_rank, std::string const& element) {
+    if (item_rank == 0) return "array<1>{" + element + "}";
+    return fmt::format("array_of_equalsized_arrays<1,{}>{{{}}}", item_rank, element);
+}
+
+std::string lh5_scalar(Scalar scalar) {
+    switch (scalar) {
+    case Scalar::boolean: return "bool";
+    case Scalar::complex64:
+    case Scalar::complex128: return "complex";
+    default: return "real";
+    }
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,24 @@
+// Types of values: as libhdf5 stores them, and as the LEGEND convention (lh5) names them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "thalweg/format/hdf5/handles.h"
+#include "thalweg/model/schema.h"
+
+namespace thalweg::format::hdf5 {
+
+// Little endian; bool as h5py has it, an enum of int8, and complex as a compound of r and i.
+TypeHandle make_type(model::Scalar scalar);
+
+// None for types that are not ours: big endian, strings, other compounds, ...
+std::optional<model::Scalar> scalar_of_type(hid_t type);
+
+TypeHandle text_type(); // UTF-8, of any length
+
+// "array<1>{real}" of single values, "array_of_equalsized_arrays<1,2>{real}" of items of rank 2.
+std::string lh5_array(std::size_t item_rank, std::string const& element);
+std::string lh5_scalar(model::Scalar scalar);
+
+} // namespace thalweg::format::hdf5
