@@ -3,13 +3,16 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/source/digitizer_options.h"
-#include "thalweg/source/digitizer_reader.h"
 #include "thalweg/source/gauge.h"
+#include "thalweg/source/readers.h"
 #include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"
 
 namespace thalweg::source {
 namespace {
+
+// One wake-up for several records: at 100,000 a second, waking up for each would cost more than reading it.
+constexpr std::uint64_t kPollNs = 200'000;
 
 // Nothing runs in the background: each call catches up with what the card did since the last one, trigger by trigger,
 // with the memory as it was then. The record that was handed out stays on board until the next call.
@@ -27,7 +30,8 @@ class ClockedReader : public StreamReader {
             release();
             if (!onboard_.empty()) return show(batch);
             if (ended() || now_ns >= deadline_ns) return false;
-            sleep_until(paused_ ? deadline_ns : std::min(deadline_ns, wall_ns(triggers_.peek().time_ps)));
+            auto const wake_ns = std::max(now_ns + kPollNs, wall_ns(triggers_.peek().time_ps));
+            sleep_until(paused_ ? deadline_ns : std::min(deadline_ns, wake_ns));
         }
     }
 

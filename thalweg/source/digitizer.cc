@@ -5,8 +5,8 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/source/digitizer_options.h"
-#include "thalweg/source/digitizer_reader.h"
 #include "thalweg/source/pulse_pool.h"
+#include "thalweg/source/readers.h"
 
 namespace thalweg::source {
 namespace {

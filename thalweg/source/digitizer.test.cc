@@ -10,7 +10,6 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/model/column.h"
 
 namespace thalweg::source {
 namespace {
@@ -49,27 +48,6 @@ std::vector<std::uint64_t> checksums(DigitizerOptions const& options) {
     std::vector<std::uint64_t> result;
     for (std::size_t i = 0; i < source->streams().size(); ++i) result.push_back(checksum(*source, i));
     return result;
-}
-
-TEST(Digitizer, RowsFitTheTable) {
-    auto const source = make_digitizer(small_options());
-    ASSERT_EQ(source->streams().size(), 6u);
-    auto const& stream = source->streams()[5];
-    EXPECT_EQ(stream.name, "ch5");
-    model::validate({.tables = {stream.table}});
-    auto const columns = model::flatten(stream.table);
-    auto const reader = source->open(5);
-    std::uint64_t rows = 0;
-    for (Batch batch; reader->next(batch, 0); ++rows) {
-        ASSERT_EQ(batch.rows, 1u);
-        ASSERT_EQ(batch.columns.size(), columns.size());
-        for (std::size_t i = 0; i < columns.size(); ++i) ASSERT_EQ(batch.columns[i].size(), columns[i].item_bytes());
-    }
-    EXPECT_EQ(rows, 500u);
-    EXPECT_TRUE(reader->ended());
-    EXPECT_EQ(reader->counters().rows, 500u);
-    EXPECT_EQ(reader->counters().triggers, 500u);
-    EXPECT_THROW(source->open(6), base::UsageError);
 }
 
 TEST(Digitizer, PulsesRiseWhereT0SaysAndAreClippedAtTenBits) {

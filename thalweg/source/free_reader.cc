@@ -1,5 +1,5 @@
-#include "thalweg/source/digitizer_reader.h"
 #include "thalweg/source/gauge.h"
+#include "thalweg/source/readers.h"
 #include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/source/row_set.h"
+#include "thalweg/source/indexed_rows.h"
 
 namespace thalweg::source {
 

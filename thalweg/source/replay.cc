@@ -5,8 +5,8 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/source/gauge.h"
+#include "thalweg/source/indexed_rows.h"
 #include "thalweg/source/loop_clock.h"
-#include "thalweg/source/row_set.h"
 #include "thalweg/source/wait.h"
 
 namespace thalweg::source {

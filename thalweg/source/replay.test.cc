@@ -3,7 +3,6 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/model/column.h"
 
@@ -107,18 +106,6 @@ TEST(Replay, EndlessHasNoEndButAnEmptyTableDoes) {
     EXPECT_FALSE(source->open(1)->next(batch, 0));
 }
 
-TEST(Replay, PausedItWaits) {
-    auto const reader = make_replay({ragged("a", {1}, {0})}, {})->open(0);
-    reader->pause();
-    Batch batch;
-    auto const deadline_ns = base::monotonic_ns() + 1'000'000;
-    EXPECT_FALSE(reader->next(batch, deadline_ns));
-    EXPECT_GE(base::monotonic_ns(), deadline_ns);
-    EXPECT_FALSE(reader->ended());
-    reader->resume();
-    EXPECT_TRUE(reader->next(batch, 0));
-}
-
 TEST(Replay, RowSetsThatDoNotFitAreRefused) {
     auto const refused = [](auto const& change, ReplayOptions const& options = {}) {
         auto rows = ragged("ch0", {1, 2, 3}, {2, 0, 1});
@@ -133,7 +120,6 @@ TEST(Replay, RowSetsThatDoNotFitAreRefused) {
     refused([](RowSet&) {}, {.loops = 2, .timestamp = "hits"});
     auto const rows = ragged("same", {1}, {0});
     EXPECT_THROW(make_replay({rows, rows}, {}), base::UsageError);
-    EXPECT_THROW(make_replay({rows}, {})->open(1), base::UsageError);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-#include "thalweg/source/row_set.h"
+#include "thalweg/source/indexed_rows.h"
 
 #include <cstring>
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // One channel of the emulated card, in its two ways of working.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
