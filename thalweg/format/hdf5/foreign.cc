@@ -51,6 +51,17 @@ Field field_of(Kind kind) {
     return field;
 }
 
+// As what running sums of that type are read: no length is negative.
+std::optional<model::Scalar> sum_type(model::Scalar stored) {
+    switch (stored) {
+    case model::Scalar::int32:
+    case model::Scalar::uint32: return model::Scalar::uint32;
+    case model::Scalar::int64:
+    case model::Scalar::uint64: return model::Scalar::uint64;
+    default: return std::nullopt;
+    }
+}
+
 struct FoundTable {
     std::string name;
     std::uint64_t rows = 0;
@@ -168,8 +179,8 @@ class Explorer {
 
     FoundField list_field(std::string const& path, std::vector<Child> const& children, std::size_t depth) {
         auto lengths = dataset_field(path + "/cumulative_length");
-        if (lengths.field.scalar != model::Scalar::uint64 || !lengths.field.shape.empty()) {
-            base::fail_data({path + " cannot be read", "its cumulative_length is not of uint64"});
+        if (!sum_type(lengths.field.scalar) || !lengths.field.shape.empty()) {
+            base::fail_data({path + " cannot be read", "its cumulative_length is not of integers of 4 or 8 bytes"});
         }
         auto const elements = std::find_if(children.begin(), children.end(),
                                            [](auto const& child) { return child.name == "flattened_data"; });
@@ -217,8 +228,10 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
         map.head.columns.push_back(model::flatten(table));
         model::TableLayout layout;
         for (std::size_t i = 0; i < columns.size(); ++i) {
+            auto& column = map.head.columns.back()[i];
+            if (column.role == model::Column::Role::lengths) column.scalar = *sum_type(columns[i].scalar);
             layout.columns.push_back({columns[i].page_items, columns[i].codec});
-            datasets.emplace(dataset_path(table, map.head.columns.back()[i]), std::move(columns[i]));
+            datasets.emplace(dataset_path(table, column), std::move(columns[i]));
         }
         map.head.layouts.push_back(std::move(layout));
         map.head.schema.tables.push_back(std::move(table));

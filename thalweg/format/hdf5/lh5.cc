@@ -18,21 +18,36 @@ std::string joined(auto const& names) {
     return text;
 }
 
-std::string table_type(std::vector<Field> const& fields) {
+bool is_list(Field const& field) { return field.kind == Kind::list || field.kind == Kind::string; }
+
+// What lh5 knows as vectors of vectors: of single values, to any depth. `rank`: of the fixed sizes that an item of the
+// field has, those of enclosing structs included.
+bool is_vector(Field const& field, std::size_t rank) {
+    if (!is_list(field) || rank > 0) return false;
+    if (field.kind == Kind::string) return true;
+    auto const& element = field.members[0];
+    auto const element_rank = element.shape.size();
+    return is_vector(element, element_rank) || (element.kind == Kind::scalar && element_rank == 0);
+}
+
+// Other lists are left out, so that tools can read the table without them: they would refuse it whole.
+std::string table_type(std::vector<Field> const& fields, std::size_t rank) {
     std::vector<std::string> names;
-    for (auto const& field : fields) names.push_back(field.name);
+    for (auto const& field : fields) {
+        if (!is_list(field) || is_vector(field, rank + field.shape.size())) names.push_back(field.name);
+    }
     return "table{" + joined(names) + "}";
 }
 
-// `rank`: of the fixed sizes that an item of this field has, those of enclosing structs included.
 std::string type_of(Field const& field, std::size_t rank) {
     switch (field.kind) {
     case Kind::scalar: return lh5_array(rank, lh5_scalar(field.scalar));
-    case Kind::string: return lh5_array(rank, lh5_array(0, "real"));
-    case Kind::list: return lh5_array(rank, type_of(field.members[0], field.members[0].shape.size()));
-    case Kind::record: return table_type(field.members);
+    case Kind::record: return table_type(field.members, rank);
+    case Kind::string: break;
+    case Kind::list:
+        if (is_vector(field, rank)) return lh5_array(0, type_of(field.members[0], 0));
     }
-    return "";
+    return is_vector(field, rank) ? lh5_array(0, lh5_array(0, "real")) : "struct{cumulative_length,flattened_data}";
 }
 
 class Describer {
@@ -46,7 +61,7 @@ class Describer {
     }
 
     void table(std::string const& path, model::Table const& table) const {
-        text(path, "datatype", table_type(table.fields));
+        text(path, "datatype", table_type(table.fields, 0));
         text(path, "description", table.description);
         for (auto const& each : table.fields) field(path + "/" + each.name, each, 0);
     }

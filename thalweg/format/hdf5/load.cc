@@ -30,7 +30,7 @@ void complete_facts(Datasets& datasets, model::RunHead const& head) {
             auto const path = dataset_path(head.schema.tables[t], column);
             auto const parts = part_path(path, 0);
             auto const complete = [&](Dataset& dataset) {
-                dataset.scalar = column.scalar;
+                dataset.scalar = stored_scalar(column);
                 dataset.shape = column.shape;
                 dataset.item_bytes = column.item_bytes();
                 dataset.page_items = head.layouts[t].columns[c].page_items;
@@ -110,7 +110,7 @@ model::ColumnLayout add_datasets(Datasets& datasets, StoredDataset stored, Readi
 }
 
 void check_column(Dataset const& facts, Column const& column) {
-    if (facts.scalar != column.scalar || facts.shape != column.shape) {
+    if (facts.scalar != stored_scalar(column) || facts.shape != column.shape) {
         base::fail_data({"the dataset " + facts.path + " cannot be read", "its type is not that of the run's schema"});
     }
 }

@@ -22,4 +22,8 @@ std::string part_path(std::string const& dataset_path, std::size_t part) {
     return fmt::format("{}/.parts/{}/{}", dataset_path.substr(0, slash), dataset_path.substr(slash + 1), part);
 }
 
+model::Scalar stored_scalar(model::Column const& column) {
+    return column.role == model::Column::Role::lengths ? model::Scalar::int64 : column.scalar;
+}
+
 } // namespace thalweg::format::hdf5

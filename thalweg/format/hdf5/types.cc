@@ -71,8 +71,8 @@ TypeHandle text_type() {
 }
 
 std::string lh5_array(std::size_t item_rank, std::string const& element) {
-    if (item_rank == 0) return "array<1>{" + element + "}";
-    return fmt::format("array_of_equalsized_arrays<1,{}>{{{}}}", item_rank, element);
+    if (item_rank == 1) return "array_of_equalsized_arrays<1,1>{" + element + "}";
+    return fmt::format("array<{}>{{{}}}", item_rank + 1, element);
 }
 
 std::string lh5_scalar(Scalar scalar) {

@@ -17,7 +17,8 @@ std::optional<model::Scalar> scalar_of_type(hid_t type);
 
 TypeHandle text_type(); // UTF-8, of any length
 
-// "array<1>{real}" of single values, "array_of_equalsized_arrays<1,2>{real}" of items of rank 2.
+// "array<1>{real}" of single values, "array_of_equalsized_arrays<1,1>{real}" of items of rank 1, "array<3>{real}" of
+// items of rank 2: as existing tools write and read them.
 std::string lh5_array(std::size_t item_rank, std::string const& element);
 std::string lh5_scalar(model::Scalar scalar);
 
