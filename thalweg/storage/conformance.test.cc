@@ -202,21 +202,21 @@ void check_pumped(Storage const& storage, std::uint64_t begin, std::size_t count
 
 TEST_P(Conformance, EveryQueuedWriteEndsOnceAtAnyDepth) {
     for (std::size_t depth = 1; depth <= 8; ++depth) {
-        ASSERT_NO_FATAL_FAILURE(pump(*storage_, depth * 300 * kBlockBytes, 60, depth, static_cast<unsigned>(depth)));
+        ASSERT_NO_FATAL_FAILURE(pump(*storage_, depth * 300 * kBlockBytes, 40, depth, static_cast<unsigned>(depth)));
     }
     storage_->sync();
-    for (unsigned depth = 1; depth <= 8; ++depth) check_pumped(*storage_, depth * 300 * kBlockBytes, 60, depth);
+    for (unsigned depth = 1; depth <= 8; ++depth) check_pumped(*storage_, depth * 300 * kBlockBytes, 40, depth);
 }
 
 TEST_P(Conformance, TwoThreadsWithAQueueEach) {
     constexpr std::uint64_t kFar = 40 * base::kMiB;
     storage_->reserve(0, 2 * kFar);
     {
-        std::jthread const first([&] { pump(*storage_, 0, 300, 4, 1); });
-        std::jthread const second([&] { pump(*storage_, kFar, 300, 4, 2); });
+        std::jthread const first([&] { pump(*storage_, 0, 100, 4, 1); });
+        std::jthread const second([&] { pump(*storage_, kFar, 100, 4, 2); });
     }
-    check_pumped(*storage_, 0, 300, 1);
-    check_pumped(*storage_, kFar, 300, 2);
+    check_pumped(*storage_, 0, 100, 1);
+    check_pumped(*storage_, kFar, 100, 2);
 }
 
 TEST_P(Conformance, SubmitMakesRoomByItself) {

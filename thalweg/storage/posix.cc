@@ -8,6 +8,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/storage/failure.h"
+#include "thalweg/storage/probe.h"
 #include "thalweg/storage/queue.h"
 #include "thalweg/trace/trace.h"
 
@@ -92,12 +93,18 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     trace::Span const span(timer);
     check_writable();
     if (size_bytes == 0) return;
+    // Asked first, because a fallocate that runs out of space keeps all that it found until then, and leaves a full
+    // disk to everybody else.
+    auto const end = offset + size_bytes;
+    auto const space = space_of(path_);
+    auto const more_bytes = end - std::min(end, size());
+    if (space.total_bytes > 0 && more_bytes > space.free_bytes) fail_at("reserve", path_, offset, size_bytes, ENOSPC);
     auto const allocate = [&] {
         return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
     };
     int const error = uninterrupted(allocate);
     // A file system without fallocate cannot promise space; the file grows all the same.
-    if (error == EOPNOTSUPP) return resize(std::max(size(), offset + size_bytes));
+    if (error == EOPNOTSUPP) return resize(std::max(size(), end));
     if (error != 0) fail_at("reserve", path_, offset, size_bytes, error);
 }
 

@@ -52,7 +52,8 @@ class Storage {
     virtual void resize(std::uint64_t size_bytes) = 0;
 
     // Allocates blocks so that later writes in this range cannot fail for want of space (and changes no bytes; the
-    // file grows to at least the range's end). Throws SystemError with ENOSPC or EDQUOT when there is no room.
+    // file grows to at least the range's end). Throws SystemError with ENOSPC or EDQUOT when there is no room; the file
+    // may have grown by a part then.
     virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
 
     // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
