@@ -107,7 +107,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         }
         if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
     }
-    if (run_->ledger->head().has_next.load(std::memory_order_acquire) != 0) move_to_next_file();
+    follow_rotation();
     Slices slices{columns(), {data.begin(), data.end()}};
     while (rows > 0) {
         // Up to the next page of the widest column, so that rows are published page by page.
@@ -188,7 +188,8 @@ void Producer::finish() {
 
 // Rotation: the rows so far stay in the old file (those that fill no page reach it through the committer), the next
 // one begins the new file. So no record is lost or doubled at the seam.
-void Producer::move_to_next_file() {
+void Producer::follow_rotation() {
+    if (run_->ledger->head().has_next.load(std::memory_order_acquire) == 0) return;
     std::string const next = run_->ledger->head().next_ledger;
     auto const options = run_->options;
     finish();

@@ -29,6 +29,9 @@ class Producer {
     // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
     void finish();
 
+    // Goes on in the next file where the run was continued in one; `append` does so, too. For streams that are silent.
+    void follow_rotation();
+
     // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
     void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
 
@@ -41,7 +44,6 @@ class Producer {
     struct Slices;
 
     void start(std::shared_ptr<OpenRun> run);
-    void move_to_next_file();
     void append_batch(Slices& slices, std::uint64_t rows);
     void wait_for_room(std::size_t column, std::uint64_t items);
     void copy_items(std::size_t column, std::span<std::byte const> bytes);

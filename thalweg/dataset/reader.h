@@ -42,10 +42,9 @@ class Reader {
     // Of an open run: what is known of its producers and losses.
     Report const& report() const { return report_; }
 
-    // Items of a column that rows (or items of its parent) [first, first + count) hold: the same range for columns
-    // that count rows; what the lengths say for columns inside lists. `range` counts in items of column `outer`'s own
-    // numbering: rows where the column has no parent.
-    ItemRange items_of_rows(std::size_t table, std::size_t column, ItemRange rows) const;
+    // The elements that the lists [lists.first, lists.first + lists.count) of a lengths column hold: the items of the
+    // columns whose parent it is.
+    ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
 
     // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
     // lengths, whatever the file stores. Throws base::DataError naming table, column, page and offset.
@@ -59,10 +58,10 @@ class Reader {
     Reader() = default;
 
     struct Task;
-    void read_pages(std::vector<Task> const& tasks, ReadOptions const& options) const;
     void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               std::vector<Task>& tasks) const;
-    std::uint64_t lengths_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+    void read_page(Task const& task, bool check_checksum) const;
+    std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range) const;
 
     std::string path_;
     bool open_run_ = false;
@@ -72,18 +71,5 @@ class Reader {
     std::unique_ptr<storage::Storage> journal_; // of an open run
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };
-
-// Compares every stored byte of the file with what was written: page checksums, and the container's own index against
-// the page map.
-struct Verification {
-    std::uint64_t pages = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t pages_without_checksum = 0;
-    std::vector<std::string> faults; // a sentence each: table, column, page, offset, reason
-    bool open_run = false;
-    std::uint32_t adler32 = 0; // of the whole file
-};
-
-Verification verify(std::string const& path, unsigned threads = 0);
 
 } // namespace thalweg::dataset

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "thalweg/codec/codec.h"
+#include "thalweg/model/column.h"
+#include "thalweg/model/page.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+// Reads pages of any column, with codecs and scratch memory of its own: one for each thread.
+class PageDecoder {
+  public:
+    // The page's `count` items into `out`. Whole pages are decoded in place. Throws base::DataError (offset, reason).
+    void decode(model::Page const& page, storage::Storage const& storage, model::Column const& column,
+                std::string const& codec, bool check_checksum, std::span<std::byte> out);
+
+    // The page's stored bytes, valid until the next call.
+    std::span<std::byte const> stored(model::Page const& page, storage::Storage const& storage, bool check_checksum);
+
+  private:
+    struct Scratch {
+        std::span<std::byte> of(std::size_t size_bytes);
+        std::unique_ptr<std::byte[]> bytes;
+        std::size_t capacity = 0;
+    };
+
+    codec::Codec& codec_for(std::string const& name, std::size_t element_bytes);
+
+    std::map<std::pair<std::string, std::size_t>, std::unique_ptr<codec::Codec>> codecs_;
+    Scratch stored_;
+    Scratch raw_;
+};
+
+} // namespace thalweg::dataset
