@@ -23,5 +23,5 @@ function(thalweg_install)
   install(FILES "${config}" "${PROJECT_BINARY_DIR}/thalweg-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/ThalwegDependencies.cmake" DESTINATION "${package_dir}" COMPONENT cpp)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/thalweg" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp
-    FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "testing.h" EXCLUDE)
 endfunction()
