@@ -12,7 +12,7 @@ namespace thalweg::source {
 namespace {
 
 // One wake-up for several records: at 100,000 a second, waking up for each would cost more than reading it.
-constexpr std::uint64_t kPollNs = 200'000;
+constexpr std::uint64_t kPollNs = 500'000;
 
 // Nothing runs in the background: each call catches up with what the card did since the last one, trigger by trigger,
 // with the memory as it was then. The record that was handed out stays on board until the next call.

@@ -22,8 +22,9 @@ struct CompassOptions {
 
 // Tables "ch0", "ch1", ..., or, where there are several boards, "board0/ch0", ...: timestamp (uint64, ps), energy,
 // energy_calibrated, energy_short (each where the file has it), flags, and waveform {t0, dt, values}: of fixed size
-// when all records of the channel have as many samples, else a list. Throws base::SystemError where the file cannot
-// be read and base::DataError where it is damaged or no CoMPASS file, with the offset.
+// when all records of the channel have as many samples, else a list. A file without records gives no table. Throws
+// base::SystemError where the file cannot be read and base::DataError where it is damaged or no CoMPASS file, with the
+// offset.
 std::vector<RowSet> read_compass(std::string const& path, CompassOptions const& options = {});
 
 // The same of bytes in memory; `name` is for messages, `sample_period_ns` by board.

@@ -28,7 +28,8 @@ struct Batch {
 };
 
 // What a stream has seen since it was opened. Triggers that found the on-board memory full are lost, and the time it
-// was full is dead time; so `triggers` of a stream are the rows handed out, those still on board, and `lost`.
+// was full is dead time; so `triggers` of a stream are the rows handed out, those still on board, and `lost`. (The row
+// that was handed out last counts as on board until the next call of next().)
 struct Counters {
     std::uint64_t triggers = 0;
     std::uint64_t lost = 0;

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -141,6 +142,19 @@ TEST_P(AnySource, PausedItWaitsForTheDeadlineAndThenGoesOn) {
     reader->resume();
     EXPECT_TRUE(next(*reader, batch));
     EXPECT_EQ(reader->counters().lost, 0u);
+}
+
+TEST_P(AnySource, AnotherThreadMayAskForCounters) {
+    auto const reader = source_->open(0);
+    std::jthread const progress([&](std::stop_token const& stop) {
+        for (std::uint64_t rows = 0; !stop.stop_requested();) {
+            auto const counters = reader->counters();
+            EXPECT_GE(counters.rows, rows);
+            rows = counters.rows;
+            std::this_thread::yield();
+        }
+    });
+    drain(*reader, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AnySource,
