@@ -1,6 +1,11 @@
-#include <nanobind/nanobind.h>
+#include "bind.h"
 
 NB_MODULE(_core, module) {
+    using namespace thalweg::bind;
     module.def(
         "version", [] { return THALWEG_VERSION; }, "The version that the C++ core was built as.");
+    bind_base(module);
+    bind_model(module);
+    bind_dataset(module);
+    bind_arrow(module);
 }

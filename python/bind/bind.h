@@ -1,0 +1,13 @@
+// One function a file: each adds to thalweg._core what its C++ folder has. No logic: the package is python/thalweg.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace thalweg::bind {
+
+void bind_base(nanobind::module_& module);
+void bind_model(nanobind::module_& module);
+void bind_dataset(nanobind::module_& module);
+void bind_arrow(nanobind::module_& module);
+
+} // namespace thalweg::bind

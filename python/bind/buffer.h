@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <nanobind/nanobind.h>
+#include <span>
+#include <utility>
+
+namespace thalweg::bind {
+
+// The memory of a contiguous Python object (a NumPy array, bytes, ...), which it keeps alive. Made and destroyed with
+// the GIL held.
+class Buffer {
+  public:
+    explicit Buffer(nanobind::handle object, int flags = PyBUF_SIMPLE) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nanobind::python_error();
+    }
+    Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, Py_buffer{})) {}
+    ~Buffer() { PyBuffer_Release(&view_); }
+
+    std::span<std::byte> bytes() const {
+        return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
+
+  private:
+    Py_buffer view_{};
+};
+
+} // namespace thalweg::bind

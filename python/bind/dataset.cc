@@ -1,0 +1,214 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "buffer.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/verify.h"
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace dataset;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+// Lets Python run its signal handlers while a producer waits, but not so often that the waiting costs others the GIL.
+std::function<void()> signal_check() {
+    constexpr std::uint64_t kIntervalNs = 50'000'000;
+    return [next_ns = base::monotonic_ns() + kIntervalNs]() mutable {
+        if (base::monotonic_ns() < next_ns) return;
+        nb::gil_scoped_acquire const gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        next_ns = base::monotonic_ns() + kIntervalNs;
+    };
+}
+
+void append(Producer& producer, std::uint64_t rows, nb::list const& columns) {
+    std::vector<Buffer> buffers;
+    std::vector<std::span<std::byte const>> spans;
+    for (auto const column : columns) {
+        buffers.emplace_back(column);
+        spans.push_back(buffers.back().bytes());
+    }
+    nb::gil_scoped_release const released;
+    producer.set_while_waiting(signal_check());
+    producer.append(rows, spans);
+}
+
+std::unique_ptr<Writer> create(std::string const& path, std::string const& schema, CreateOptions const& options,
+                               std::map<std::string, std::string> metadata) {
+    return Writer::create(path, model::schema_from_json(schema), options, std::move(metadata));
+}
+
+std::shared_ptr<OpenRun> attach_with_threads(std::string const& handle, unsigned threads) {
+    WriteOptions options;
+    options.seal_threads = threads;
+    return attach(handle, options);
+}
+
+void read(Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count,
+          nb::handle out, unsigned threads) {
+    Buffer const buffer(out, PyBUF_WRITABLE);
+    nb::gil_scoped_release const released;
+    reader.read(table, column, {first, count}, buffer.bytes(), {.threads = threads});
+}
+
+Verification verify_file(std::string const& path, unsigned threads) { return verify(path, threads); }
+
+std::string_view name_of(SlotState state) {
+    switch (state) {
+    case SlotState::attaching:
+        return "attaching";
+    case SlotState::active:
+        return "active";
+    case SlotState::finished:
+        return "finished";
+    default:
+        return "settled";
+    }
+}
+
+void bind_options(nb::module_& module) {
+    nb::class_<model::LayoutOptions>(module, "LayoutOptions")
+        .def_rw("wide_page_bytes", &model::LayoutOptions::wide_page_bytes)
+        .def_rw("narrow_page_bytes", &model::LayoutOptions::narrow_page_bytes)
+        .def_rw("block_bytes", &model::LayoutOptions::block_bytes)
+        .def_rw("wide_codec", &model::LayoutOptions::wide_codec)
+        .def_rw("narrow_codec", &model::LayoutOptions::narrow_codec);
+    nb::class_<StagingOptions>(module, "StagingOptions").def_rw("page_ring_bytes", &StagingOptions::page_ring_bytes);
+    nb::class_<WriteOptions>(module, "WriteOptions")
+        .def_rw("seal_threads", &WriteOptions::seal_threads)
+        .def_rw("staging", &WriteOptions::staging);
+    nb::class_<CommitOptions>(module, "CommitOptions").def_rw("flush_interval_ns", &CommitOptions::flush_interval_ns);
+    nb::class_<CreateOptions>(module, "CreateOptions")
+        .def(nb::init<>())
+        .def_rw("force", &CreateOptions::force)
+        .def_rw("layout", &CreateOptions::layout)
+        .def_rw("write", &CreateOptions::write)
+        .def_rw("commit", &CreateOptions::commit)
+        .def(
+            "set_engine",
+            [](CreateOptions& options, std::string const& engine) { options.engine = storage::parse_engine(engine); },
+            nb::arg("engine"));
+}
+
+void bind_reports(nb::module_& module) {
+    nb::class_<TableReport>(module, "TableReport")
+        .def_ro("table", &TableReport::table)
+        .def_ro("rows", &TableReport::rows)
+        .def_ro("lost_rows", &TableReport::lost_rows)
+        .def_ro("raw_bytes", &TableReport::raw_bytes)
+        .def_ro("stored_bytes", &TableReport::stored_bytes);
+    nb::class_<Report>(module, "Report")
+        .def_ro("tables", &Report::tables)
+        .def_ro("pages", &Report::pages)
+        .def_ro("damaged_pages", &Report::damaged_pages)
+        .def_ro("producers", &Report::producers)
+        .def_ro("producers_lost", &Report::producers_lost)
+        .def_ro("notes", &Report::notes);
+    nb::class_<CompleteResult>(module, "CompleteResult")
+        .def_ro("report", &CompleteResult::report)
+        .def_ro("path", &CompleteResult::path)
+        .def_ro("file_bytes", &CompleteResult::file_bytes)
+        .def_ro("adler32", &CompleteResult::adler32);
+    nb::class_<Verification>(module, "Verification")
+        .def_ro("open_run", &Verification::open_run)
+        .def_ro("pages", &Verification::pages)
+        .def_ro("bytes", &Verification::bytes)
+        .def_ro("pages_without_checksum", &Verification::pages_without_checksum)
+        .def_ro("faults", &Verification::faults)
+        .def_ro("messages", &Verification::messages)
+        .def_ro("adler32", &Verification::adler32)
+        .def_ro("file_bytes", &Verification::file_bytes);
+}
+
+void bind_status(nb::module_& module) {
+    nb::class_<ProducerStatus>(module, "ProducerStatus")
+        .def_ro("table", &ProducerStatus::table)
+        .def_prop_ro("pid", [](ProducerStatus const& status) { return status.process.pid; })
+        .def_prop_ro("state", [](ProducerStatus const& status) { return name_of(status.state); })
+        .def_ro("rows", &ProducerStatus::rows)
+        .def_ro("staging_fill", &ProducerStatus::staging_fill)
+        .def_ro("died", &ProducerStatus::died);
+    nb::class_<CommitStatus>(module, "CommitStatus")
+        .def_ro("producers", &CommitStatus::producers)
+        .def_ro("pages", &CommitStatus::pages)
+        .def_ro("claimed_bytes", &CommitStatus::claimed_bytes)
+        .def_ro("journal_bytes", &CommitStatus::journal_bytes)
+        .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
+        .def_ro("failure", &CommitStatus::failure);
+}
+
+void bind_writing(nb::module_& module) {
+    nb::class_<Producer>(module, "Producer")
+        .def("append", append, nb::arg("rows"), nb::arg("columns"))
+        .def("finish", &Producer::finish, WithoutGil())
+        .def_prop_ro("rows", &Producer::rows);
+    nb::class_<Writer>(module, "Writer")
+        .def("producer", &Writer::producer, nb::arg("table"), WithoutGil())
+        .def_prop_ro("handle", &Writer::handle)
+        .def_prop_ro("path", &Writer::path)
+        .def_prop_ro("engine", &Writer::engine)
+        .def("status", &Writer::status)
+        .def("set_metadata", &Writer::set_metadata, nb::arg("key"), nb::arg("value"))
+        .def("close", &Writer::close, nb::arg("timeout_ns"), WithoutGil())
+        .def("abandon", &Writer::abandon, WithoutGil());
+    nb::class_<OpenRun>(module, "OpenRun")
+        .def_prop_ro("path", &OpenRun::path)
+        .def_prop_ro("schema", [](OpenRun const& run) { return model::to_json(run.head.schema); })
+        .def(
+            "producer",
+            [](std::shared_ptr<OpenRun> run, std::string const& table) {
+                auto const index = run->head.schema.table_index(table);
+                return Producer(std::move(run), index);
+            },
+            nb::arg("table"), WithoutGil());
+    module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
+               WithoutGil());
+    module.def("attach", attach_with_threads, nb::arg("handle"), nb::arg("threads"), WithoutGil());
+    module.def("recover", recover, nb::arg("path"), WithoutGil());
+}
+
+void bind_reading(nb::module_& module) {
+    nb::class_<Reader>(module, "Reader")
+        .def_static("open", &Reader::open, nb::arg("path"), WithoutGil())
+        .def_prop_ro("path", &Reader::path)
+        .def_prop_ro("is_open_run", &Reader::is_open_run)
+        .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
+        .def_prop_ro("metadata", &Reader::metadata)
+        .def_prop_ro("report", &Reader::report)
+        .def("rows", &Reader::rows, nb::arg("table"))
+        .def(
+            "elements",
+            [](Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count) {
+                auto const range = reader.elements(table, column, {first, count});
+                return std::pair(range.first, range.count);
+            },
+            nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), WithoutGil())
+        .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
+             nb::arg("threads"))
+        .def("bytes_read", &Reader::bytes_read);
+    module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());
+}
+
+} // namespace
+
+void bind_dataset(nb::module_& module) {
+    bind_options(module);
+    bind_reports(module);
+    bind_status(module);
+    bind_writing(module);
+    bind_reading(module);
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,27 @@
+"""The three kinds of error. An error says *problem (why) suggestion*, and names the file, table, column and row."""
+
+
+class Error(Exception):
+    """What all errors of Thalweg have in common."""
+
+
+class UsageError(Error, ValueError):
+    """The request was wrong: the caller can mend it."""
+
+
+class UnknownNameError(UsageError, KeyError):
+    """There is no table or column of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class SystemError(Error, OSError):  # noqa: A001 (the C++ library has the same name for it)
+    """The machine said no: a full disk, a failed write, a dead process. `errno` says which, or is 0."""
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+class DataError(Error):
+    """The bytes are wrong: a damaged, truncated or foreign file."""

@@ -1,0 +1,159 @@
+"""The types of fields. Each is used as it is, or called to give it a unit and a description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._errors import UsageError
+
+_BYTE_WIDE = {"bool": np.dtype(np.bool_)}
+_SCALARS = {
+    name: _BYTE_WIDE.get(name) or np.dtype(name)
+    for name in (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
+    )
+}
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a field. `tw.uint64(unit="ns", description="...")` is `tw.uint64` with a unit and a description."""
+
+    name: str
+    """A scalar such as "uint16", or "string", "list" or "struct"."""
+    shape: tuple[int, ...] = ()
+    """The sizes of a fixed-size array of such items; empty: just one."""
+    unit: str = ""
+    description: str = ""
+    element: Type | None = None
+    """Of a list."""
+    members: tuple[tuple[str, Type], ...] = field(default=())
+    """Of a struct: names and types."""
+
+    def __call__(self, *, unit: str = "", description: str = "") -> Type:
+        return replace(self, unit=unit or self.unit, description=description or self.description)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of one value. Only of scalars."""
+        return _SCALARS[self.name]
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.name in _SCALARS
+
+    def __str__(self) -> str:
+        text = self.name
+        if self.element is not None:
+            text = f"list of {self.element}"
+        elif self.members:
+            text = "{" + ", ".join(f"{name}: {member}" for name, member in self.members) + "}"
+        if self.shape:
+            text += "[" + ", ".join(map(str, self.shape)) + "]"
+        return f"{text} ({self.unit})" if self.unit else text
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of docs/formats/schema.md."""
+        json: dict[str, Any] = {"type": self.name}
+        if self.element is not None:
+            json["element"] = self.element.to_json()
+        if self.name == "struct":
+            json["fields"] = [{"name": name, **member.to_json()} for name, member in self.members]
+        if self.shape:
+            json["shape"] = list(self.shape)
+        optional = {"unit": self.unit, "description": self.description}
+        return json | {key: text for key, text in optional.items() if text}
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Type:
+        return Type(
+            json["type"],
+            tuple(json.get("shape", ())),
+            json.get("unit", ""),
+            json.get("description", ""),
+            Type.from_json(json["element"]) if "element" in json else None,
+            tuple((member["name"], Type.from_json(member)) for member in json.get("fields", ())),
+        )
+
+
+TypeLike: TypeAlias = "Type | npt.DTypeLike | Mapping[str, TypeLike]"
+"""A type of this module, what NumPy takes for a dtype, or a dictionary of named types: a struct."""
+
+bool_ = Type("bool")
+int8 = Type("int8")
+int16 = Type("int16")
+int32 = Type("int32")
+int64 = Type("int64")
+uint8 = Type("uint8")
+uint16 = Type("uint16")
+uint32 = Type("uint32")
+uint64 = Type("uint64")
+float32 = Type("float32")
+float64 = Type("float64")
+complex64 = Type("complex64")
+complex128 = Type("complex128")
+string = Type("string")
+"""UTF-8 text of any length."""
+
+
+def as_type(like: TypeLike) -> Type:
+    """The type that is meant. Raises UsageError where there is none."""
+    if isinstance(like, Type):
+        return like
+    if isinstance(like, Mapping):
+        return Type("struct", members=tuple((str(name), as_type(member)) for name, member in like.items()))
+    if like is str:
+        return string
+    try:
+        dtype = np.dtype(like)
+    except TypeError:
+        raise UsageError(f"{like!r} is not a type (of a field) use tw.uint16, a NumPy dtype or a dictionary") from None
+    return _from_dtype(dtype)
+
+
+def _from_dtype(dtype: np.dtype[Any]) -> Type:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return array(base, *shape)
+    if dtype.names is not None and dtype.fields is not None:
+        return Type("struct", members=tuple((name, _from_dtype(dtype.fields[name][0])) for name in dtype.names))
+    if dtype.name not in _SCALARS:
+        raise UsageError(f"the NumPy type {dtype} cannot be stored; use one of {', '.join(_SCALARS)} or tw.string")
+    return Type(dtype.name)
+
+
+def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") -> Type:  # noqa: A002
+    """A fixed-size array of any rank: `tw.array(tw.uint16, 10_496)`."""
+    item = as_type(type)
+    if not shape:
+        raise UsageError("an array needs its sizes; tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if they vary")
+    return replace(item, shape=(*map(int, shape), *item.shape))(unit=unit, description=description)
+
+
+def list_(element: TypeLike, *, unit: str = "", description: str = "") -> Type:
+    """A list of any length: `tw.list_(tw.float32)`, `tw.list_({"energy": tw.float32, "channel": tw.uint8})`."""
+    return Type("list", element=as_type(element), unit=unit, description=description)
+
+
+def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "") -> Type:
+    """Named members. A dictionary alone means the same; this one takes a description, too."""
+    return as_type(members)(unit=unit, description=description)
+
+
+def waveform(type: TypeLike, samples: int, *, unit: str = "adc", time_unit: str = "ns") -> Type:  # noqa: A002
+    """Sampled pulses as tools of the LEGEND convention (lh5) know them: {t0, dt, values}.
+
+    `t0` is the time of the first sample and `dt` the time between two samples, both float64 in `time_unit`.
+    """
+    return struct(
+        {
+            "t0": float64(unit=time_unit, description="time of the first sample"),
+            "dt": float64(unit=time_unit, description="time between two samples"),
+            "values": array(type, samples, unit=unit),
+        }
+    )
