@@ -1,0 +1,67 @@
+#include "thalweg/record/recorded.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/reader.h"
+#include "thalweg/source/compass.h"
+
+namespace thalweg::record {
+namespace {
+
+source::RowSet read_table(dataset::Reader const& reader, std::size_t table) {
+    source::RowSet set{.table = reader.head().schema.tables[table], .rows = reader.rows(table)};
+    auto const& columns = reader.head().columns[table];
+    std::vector<dataset::ItemRange> items; // by column; those inside a list come after its lengths
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto const parent = columns[i].parent;
+        items.push_back(parent ? reader.elements(table, *parent, items[*parent]) : dataset::ItemRange{0, set.rows});
+        auto& bytes = set.columns.emplace_back(items[i].count * columns[i].item_bytes());
+        reader.read(table, i, items[i], bytes);
+    }
+    return set;
+}
+
+std::vector<source::RowSet> read_tables(dataset::Reader const& reader) {
+    std::vector<source::RowSet> sets;
+    for (std::size_t i = 0; i < reader.tables().size(); ++i) sets.push_back(read_table(reader, i));
+    return sets;
+}
+
+bool is_compass(std::string const& path) {
+    auto extension = std::filesystem::path(path).extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    return extension == ".bin";
+}
+
+bool is_hdf5(std::string const& path) {
+    auto const extension = std::filesystem::path(path).extension();
+    return extension == ".h5" || extension == ".hdf5" || extension == ".lh5";
+}
+
+} // namespace
+
+std::vector<source::RowSet> read_row_sets(std::string const& path) {
+    return read_tables(*dataset::Reader::open(path));
+}
+
+std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options) {
+    options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});
+    if (is_compass(path)) {
+        options.metadata.insert({"clock_domain", "the digitizer's own clock: ps since start of run; not UTC"});
+        return source::make_replay(source::read_compass(path), options);
+    }
+    if (!is_hdf5(path)) {
+        base::fail_usage({path + " cannot be replayed", "it is of no known format",
+                          "give a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5)"});
+    }
+    auto const reader = dataset::Reader::open(path);
+    auto const clock = reader->metadata().find("clock_domain");
+    if (clock != reader->metadata().end()) options.metadata.insert(*clock);
+    return source::make_replay(read_tables(*reader), options);
+}
+
+} // namespace thalweg::record

@@ -1,0 +1,19 @@
+// Files that were recorded before, as a source.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "thalweg/source/replay.h"
+
+namespace thalweg::record {
+
+// All tables of an HDF5 file (of Thalweg's, of lh5's, also of a run that is still open), whole in memory.
+std::vector<source::RowSet> read_row_sets(std::string const& path);
+
+// Replays a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5); throws base::UsageError for others. Its metadata
+// names the file, and what the file says of its own clock.
+std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options);
+
+} // namespace thalweg::record

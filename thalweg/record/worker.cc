@@ -1,0 +1,91 @@
+#include "thalweg/record/worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "thalweg/dataset/attach.h"
+
+namespace thalweg::record {
+namespace {
+
+// After so many batches it is the next stream's turn.
+constexpr int kBatchesPerTurn = 32;
+// When no stream had anything. What comes meanwhile waits on board.
+constexpr auto kIdlePause = std::chrono::milliseconds(1);
+
+} // namespace
+
+Worker::Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
+               dataset::WriteOptions const& options) {
+    auto const run = dataset::attach(handle, options);
+    for (auto const stream : streams) {
+        auto const& name = source.streams().at(stream).name;
+        lanes_.push_back({name, source.open(stream), dataset::Producer(run, run->head.schema.table_index(name))});
+    }
+}
+
+void Worker::run() {
+    auto const done = [](Lane const& lane) { return lane.done; };
+    while (!std::all_of(lanes_.begin(), lanes_.end(), done)) {
+        apply(state_);
+        bool any = false;
+        for (auto& lane : lanes_) any |= !lane.done && take_turn(lane);
+        if (!any) std::this_thread::sleep_for(kIdlePause);
+    }
+}
+
+void Worker::pause() {
+    auto running = State::running;
+    state_.compare_exchange_strong(running, State::paused);
+}
+
+void Worker::resume() {
+    auto paused = State::paused;
+    state_.compare_exchange_strong(paused, State::running);
+}
+
+void Worker::apply(State state) {
+    if (state == applied_) return;
+    applied_ = state;
+    for (auto& lane : lanes_) state == State::running ? lane.reader->resume() : lane.reader->pause();
+}
+
+// False when there was nothing to take.
+bool Worker::take_turn(Lane& lane) {
+    lane.producer.follow_rotation(); // also of a silent stream: the old file waits for it
+    source::Batch batch;
+    int batches = 0;
+    while (batches < kBatchesPerTurn && lane.reader->next(batch, 0)) {
+        lane.producer.append(batch.rows, batch.columns);
+        ++batches;
+    }
+    publish_counters(lane);
+    // A reader that is paused gives what is on board, so one that gives nothing has no more.
+    lane.done = batches < kBatchesPerTurn && (lane.reader->ended() || applied_ == State::stopping);
+    if (lane.done) lane.producer.finish();
+    return batches > 0;
+}
+
+void Worker::publish_counters(Lane const& lane) {
+    using dataset::Count;
+    auto const counters = lane.reader->counters();
+    auto const& staging = lane.producer.staging();
+    auto const set = [&](Count which, std::uint64_t value) {
+        staging.count(which).store(value, std::memory_order_relaxed);
+    };
+    set(Count::triggers, counters.triggers);
+    set(Count::lost_triggers, counters.lost);
+    set(Count::dead_time_ns, counters.dead_time_ns);
+    set(Count::live_time_ns, counters.live_time_ns);
+    set(Count::onboard_bytes, counters.onboard_bytes);
+    set(Count::onboard_limit_bytes, counters.onboard_limit_bytes);
+}
+
+std::vector<StreamResult> Worker::results() const {
+    std::vector<StreamResult> results;
+    for (auto const& lane : lanes_) results.push_back({lane.name, lane.producer.rows(), lane.reader->counters()});
+    return results;
+}
+
+} // namespace thalweg::record

@@ -1,0 +1,126 @@
+#include "thalweg/record/worker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/dataset/writer.h"
+#include "thalweg/record/testing.h"
+#include "thalweg/source/digitizer.h"
+
+namespace thalweg::record {
+namespace {
+
+using namespace testing;
+
+source::DigitizerOptions small_card(std::uint32_t channels) {
+    return {.channels = channels, .record_samples = 256, .pool_pulses = 64};
+}
+
+model::Schema schema_of(source::Source const& source) {
+    model::Schema schema;
+    for (auto const& stream : source.streams()) schema.tables.push_back(stream.table);
+    return schema;
+}
+
+class WorkerTest : public ::testing::Test {
+  protected:
+    void create(source::DigitizerOptions const& options) {
+        source_ = source::make_digitizer(options);
+        writer_ = dataset::Writer::create(path(), schema_of(*source_), {});
+    }
+    std::string path(std::string const& name = "run.h5") const { return directory_.file(name); }
+
+    Directory directory_;
+    std::unique_ptr<source::Source> source_;
+    std::unique_ptr<dataset::Writer> writer_;
+};
+
+TEST_F(WorkerTest, RecordsWhatTheSourceGives) {
+    auto options = small_card(3);
+    options.record_limit = 1000;
+    create(options);
+    {
+        Worker two(writer_->handle(), *source_, {0, 2}, {});
+        Worker one(writer_->handle(), *source_, {1}, {});
+        std::jthread const beside([&] { two.run(); });
+        one.run();
+    }
+    writer_->close(kTimeoutNs);
+    auto const recorded = read_row_sets(path());
+    ASSERT_EQ(recorded.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(recorded[i], rows_of(*source_, i)) << i;
+}
+
+TEST_F(WorkerTest, StopsWhenItIsTold) {
+    create(small_card(2));
+    Worker worker(writer_->handle(), *source_, {0, 1}, {});
+    std::jthread running([&] { worker.run(); });
+    while (worker.results()[0].counters.rows < 1000) std::this_thread::yield();
+    worker.stop();
+    running.join();
+    auto const report = writer_->close(kTimeoutNs).report;
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(report.tables[i].rows, worker.results()[i].counters.rows);
+}
+
+TEST_F(WorkerTest, StopRecordsWhatIsOnBoard) {
+    auto options = small_card(1);
+    options.rate.records_per_s = 100'000;
+    options.start_ns = base::monotonic_ns() - 100'000'000; // a tenth of a second waits on board
+    create(options);
+    Worker worker(writer_->handle(), *source_, {0}, {});
+    worker.stop();
+    worker.run();
+    auto const counters = worker.results()[0].counters;
+    EXPECT_GT(counters.triggers, 1000u);
+    EXPECT_EQ(counters.lost, 0u);
+    EXPECT_EQ(writer_->close(kTimeoutNs).report.tables[0].rows, counters.triggers);
+}
+
+TEST_F(WorkerTest, TakesNothingWhilePaused) {
+    create(small_card(1));
+    Worker worker(writer_->handle(), *source_, {0}, {});
+    worker.pause();
+    std::jthread running([&] { worker.run(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(worker.results()[0].counters.rows, 0u);
+    worker.resume();
+    while (worker.results()[0].counters.rows < 10) std::this_thread::yield();
+    worker.stop();
+    worker.pause(); // stopping is for good
+    running.join();
+}
+
+TEST_F(WorkerTest, NothingIsLostOrDoubledWhereFilesFollowEachOther) {
+    auto options = small_card(2);
+    options.record_limit = 20'000;
+    create(options);
+    Worker worker(writer_->handle(), *source_, {0, 1}, {});
+    std::jthread running([&] { worker.run(); });
+    while (worker.results()[0].counters.rows < 5000) std::this_thread::yield();
+    auto const next = dataset::Writer::create(path("next.h5"), schema_of(*source_), {});
+    writer_->continue_in(*next);
+    writer_->close(kTimeoutNs);
+    running.join();
+    next->close(kTimeoutNs);
+    auto const first = read_row_sets(path()), second = read_row_sets(path("next.h5"));
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_GT(first[i].rows, 0u);
+        EXPECT_GT(second[i].rows, 0u);
+        EXPECT_EQ(joined(first[i], second[i]), rows_of(*source_, i));
+    }
+}
+
+TEST_F(WorkerTest, AnEndedStreamLetsItsFileClose) {
+    auto options = small_card(2);
+    options.record_limit = 1;
+    create(options);
+    Worker worker(writer_->handle(), *source_, {0, 1}, {});
+    worker.run();
+    EXPECT_EQ(writer_->close(kTimeoutNs).report.producers, 2u); // while the worker still lives
+}
+
+} // namespace
+} // namespace thalweg::record
