@@ -58,7 +58,8 @@ std::optional<std::string> read_text(hid_t object, std::string const& name) {
         base::fail_data({"the attribute '" + name + "' is unreadable", "it is not a text"});
     }
     bool const variable = H5Tis_variable_str(type.get()) > 0;
-    return variable ? read_variable(attribute->get(), type.get(), name) : read_fixed(attribute->get(), type.get(), name);
+    return variable ? read_variable(attribute->get(), type.get(), name)
+                    : read_fixed(attribute->get(), type.get(), name);
 }
 
 std::optional<std::uint64_t> read_number(hid_t object, std::string const& name) {

@@ -2,6 +2,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/load.h"
 #include "thalweg/format/hdf5/page_table.h"
 #include "thalweg/format/hdf5/stored_dataset.h"
 
@@ -32,11 +33,15 @@ void check_dataset(std::string const& file, Dataset const& dataset, StoredDatase
 std::uint64_t check_index(storage::Storage const& file) {
     LibraryLock const lock;
     ReadingFile space(file);
+    if (!has_superblock(file)) base::fail_data({file.path() + " is no HDF5 file", "its signature is missing"});
+    if (!run_id_of(file)) base::fail_usage({file.path() + " has no page table", "Thalweg did not write it"});
+    check_seal(file);
     auto const handle = open_file(space, file.path());
-    auto const datasets = read_page_table(handle);
-    if (!datasets) base::fail_usage({file.path() + " cannot be compared with its page table", "it has none"});
+    auto record = read_run_record(handle);
+    if (!record) base::fail_data({file.path() + " has no page table"});
+    auto const datasets = datasets_of(*record, read_page_table(handle));
     std::uint64_t pages = 0;
-    for (auto const& [path, dataset] : *datasets) {
+    for (auto const& [path, dataset] : datasets) {
         StoredDataset stored(space, handle, path);
         check_dataset(file.path(), dataset, stored);
         pages += dataset.pages.size();

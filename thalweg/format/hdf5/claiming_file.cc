@@ -48,8 +48,8 @@ haddr_t ClaimingFile::allocate(H5FD_mem_t type, hsize_t size_bytes) {
     // Blocks of the chunk index are allocated in the same call, before or after the page: only the first allocation of
     // raw data is the page.
     if (link_ == Link::armed && type == H5FD_MEM_DRAW) return allocate_page(size_bytes);
-    auto const offset = metadata_.size();
-    metadata_.resize(base::round_up(offset + size_bytes, kAlignmentBytes));
+    auto const offset = base::round_up(metadata_.size(), kAlignmentBytes);
+    metadata_.resize(offset + size_bytes);
     return begin_ + offset;
 }
 
@@ -61,6 +61,11 @@ haddr_t ClaimingFile::allocate_page(hsize_t size_bytes) {
 
 // 0 until there is a superblock: to libhdf5, a file with anything in it is one to be opened, not made.
 haddr_t ClaimingFile::allocated_end() const { return has_superblock_ ? begin_ + metadata_.size() : 0; }
+
+// By this libhdf5 makes the last block larger where it lies. It never shortens what was given out.
+void ClaimingFile::set_allocated_end(haddr_t end) {
+    if (has_superblock_ && end > allocated_end()) metadata_.resize(end - begin_);
+}
 
 std::byte* ClaimingFile::locate(haddr_t offset, std::size_t size_bytes) {
     if (offset + size_bytes <= kSuperblockBytes) return superblock_.data() + offset;

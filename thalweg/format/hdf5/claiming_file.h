@@ -37,7 +37,7 @@ class ClaimingFile final : public AddressSpace {
 
     haddr_t allocate(H5FD_mem_t type, hsize_t size_bytes) override;
     haddr_t allocated_end() const override;
-    void set_allocated_end(haddr_t) override {} // addresses are given out by `allocate` alone
+    void set_allocated_end(haddr_t end) override;
     haddr_t file_end() const override { return allocated_end(); }
     void read(haddr_t offset, std::span<std::byte> bytes) override;
     void write(haddr_t offset, std::span<std::byte const> bytes) override;

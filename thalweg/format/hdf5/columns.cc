@@ -63,8 +63,14 @@ void plan_table(FilePlan& plan, TableOfRun const& run, Appender& appender) {
         auto const pages = pages_of(run, i);
         ItemReader reader(run.file, run.journal, column, codec,
                           fmt::format("{}: table '{}', column '{}'", run.file.path(), run.table.name, column.path));
-        Dataset dataset{dataset_path(run.table, column), stored_scalar(column), column.shape, column.item_bytes(),
-                        codec, page_items, items_in(spans), {}};
+        Dataset dataset{dataset_path(run.table, column),
+                        stored_scalar(column),
+                        column.shape,
+                        column.item_bytes(),
+                        codec,
+                        page_items,
+                        items_in(spans),
+                        {}};
         if (column.role == Column::Role::values && column.parent) {
             lay_out_parts(plan, std::move(dataset), spans, pages, reader, appender);
             continue;

@@ -6,21 +6,22 @@
 #include "thalweg/format/hdf5/lh5.h"
 #include "thalweg/format/hdf5/link.h"
 #include "thalweg/format/hdf5/page_table.h"
+#include "thalweg/format/hdf5/run_record.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
 
 // Everything that libhdf5 does, in memory.
-ClaimingFile make_metadata(FilePlan const& plan, std::vector<Dataset> const& page_table, std::uint64_t begin,
+ClaimingFile make_metadata(FilePlan const& plan, std::vector<CheckedDataset> const& own, std::uint64_t begin,
                            std::string const& path, model::RunHead const& head,
                            std::map<std::string, std::string> const& metadata) {
     LibraryLock const lock;
     ClaimingFile file(begin);
     auto handle = create_file(file, path);
     link_datasets(plan, handle, file);
-    for (auto const& dataset : page_table) link_dataset(dataset, handle, file);
+    for (auto const& dataset : own) link_checked(dataset, handle, file);
     describe_tables(head.schema, handle);
-    write_run_attributes(plan, head, metadata, handle);
+    write_run_attributes(head, metadata, handle);
     handle.close(path + " cannot be completed");
     return file;
 }
@@ -48,12 +49,14 @@ std::uint64_t Hdf5Format::complete(storage::Storage& file, storage::Storage cons
     }
     Appender appender(file, facts.end_offset);
     auto const plan = plan_tables(file, journal, head, facts, appender);
-    auto const page_table = plan_page_table(plan, appender);
     check_disjoint(plan, appender.end());
-    auto const made = make_metadata(plan, page_table, appender.end(), file.path(), head, facts.metadata);
+    auto own = plan_page_table(plan, appender);
+    own.push_back(plan_run_record(plan, head, facts.metadata, appender));
+    auto const made = make_metadata(plan, own, appender.end(), file.path(), head, facts.metadata);
 
     appender.flush();
     file.write(made.begin(), made.metadata());
+    write_seal(file, made.begin(), made.metadata());
     auto const size_bytes = made.allocated_end();
     file.resize(size_bytes);
     file.sync();

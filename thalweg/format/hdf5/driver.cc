@@ -21,8 +21,7 @@ struct DriverInfo {
 AddressSpace& space_of(H5FD_t const* file) { return *reinterpret_cast<OpenFile const*>(file)->space; }
 
 // Runs `work`, which may throw, inside a callback of libhdf5, which must not.
-template <typename Result, typename Work>
-Result guarded(Result failed, Work const& work) noexcept {
+template <typename Result, typename Work> Result guarded(Result failed, Work const& work) noexcept {
     try {
         return work();
     } catch (...) {

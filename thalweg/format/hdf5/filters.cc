@@ -80,8 +80,7 @@ std::size_t filter_callback(unsigned flags, std::size_t values_count, unsigned c
 }
 
 // The name under which the filter of a codec is registered ends up in every file.
-template <H5Z_filter_t Id>
-void register_filter(std::string_view codec) {
+template <H5Z_filter_t Id> void register_filter(std::string_view codec) {
     static std::string const name = codec::filter_pipeline(codec::Spec::parse(codec), 1).at(0).name;
     H5Z_class2_t const filter{H5Z_CLASS_T_VERS, Id, 1, 1, name.c_str(), nullptr, nullptr, filter_callback<Id>};
     check(H5Zregister(&filter), "the filter '" + name + "' cannot be registered");

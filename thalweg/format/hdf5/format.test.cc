@@ -17,7 +17,8 @@ model::LayoutOptions small_pages(std::string const& codec = "bitshuffle+lz4") {
 model::Schema flat_schema() {
     return {{{"ch0",
               {scalar_field("timestamp", Scalar::uint64),
-               record_field("waveform", {scalar_field("t0", Scalar::float32), scalar_field("values", Scalar::uint16, {64})}),
+               record_field("waveform",
+                            {scalar_field("t0", Scalar::float32), scalar_field("values", Scalar::uint16, {64})}),
                scalar_field("flag", Scalar::boolean), scalar_field("z", Scalar::complex64),
                scalar_field("matrix", Scalar::int8, {2, 3})},
               "one channel"},
@@ -26,7 +27,9 @@ model::Schema flat_schema() {
 
 model::Schema list_schema() {
     return {{{"event",
-              {scalar_field("id", Scalar::uint32), list_field("hits", record_field("", {scalar_field("energy", Scalar::float32), scalar_field("cell", Scalar::uint8, {3})})),
+              {scalar_field("id", Scalar::uint32),
+               list_field("hits", record_field("", {scalar_field("energy", Scalar::float32),
+                                                    scalar_field("cell", Scalar::uint8, {3})})),
                string_field("name"), list_field("nested", list_field("", scalar_field("", Scalar::int16))),
                list_field("words", string_field(""))},
               ""}}};

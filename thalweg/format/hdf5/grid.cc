@@ -34,7 +34,8 @@ class Grid {
         auto const needed = std::min(dataset_.page_items, dataset_.items - at);
         if (span.at + span.count < at + needed) return nullptr;
         auto const* page = page_beginning(span.part, span.first + (at - span.at));
-        if (page == nullptr || page->place != Page::Place::file || page->skip != 0 || page->count < needed) return nullptr;
+        if (page == nullptr || page->place != Page::Place::file || page->skip != 0 || page->count < needed)
+            return nullptr;
         // A chunk has exactly the size of a page, and the page table tells by the stored size whether it is encoded.
         bool const chunk = page->raw_bytes == dataset_.page_bytes() && page->stored_bytes > 0 &&
                            page->encoded == (page->stored_bytes < page->raw_bytes);
@@ -46,9 +47,8 @@ class Grid {
         auto const pages = pages_[part];
         auto& cursor = cursors_[part];
         if (cursor >= pages.size() || pages[cursor].first != first) {
-            auto const found = std::lower_bound(pages.begin(), pages.end(), first, [](Page const& page, auto item) {
-                return page.first < item;
-            });
+            auto const found = std::lower_bound(pages.begin(), pages.end(), first,
+                                                [](Page const& page, auto item) { return page.first < item; });
             cursor = static_cast<std::size_t>(found - pages.begin());
             if (cursor == pages.size() || pages[cursor].first != first) return nullptr;
         }

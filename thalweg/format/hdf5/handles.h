@@ -10,8 +10,7 @@
 namespace thalweg::format::hdf5 {
 
 // Owns one identifier; empty when default-constructed or moved from.
-template <herr_t (*Close)(hid_t)>
-class Handle {
+template <herr_t (*Close)(hid_t)> class Handle {
   public:
     Handle() = default;
     // Throws what libhdf5 says where the call that gave `id` failed; `what` says what was tried.

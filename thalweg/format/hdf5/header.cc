@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <fmt/format.h>
+#include <vector>
 
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/claiming_file.h"
@@ -11,10 +15,23 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
+struct Seal {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t checksum = 0;      // base::xxh3 of the metadata
+    std::uint64_t seal_checksum = 0; // of the three above
+};
+static_assert(sizeof(Seal) == 32);
+
+constexpr std::size_t kSealOffset = 1024;
 constexpr std::size_t kMarkOffset = 2048;
 constexpr std::string_view kMark = "THALWEG RUN ";
 constexpr std::size_t kMaxIdBytes = 128;
 constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+std::uint64_t checksum_of(Seal const& seal) {
+    return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, seal_checksum)));
+}
 
 } // namespace
 
@@ -33,6 +50,30 @@ std::optional<std::string> run_id_of(storage::Storage const& file) {
     std::string_view const text(mark.data(), mark.size());
     if (!text.starts_with(kMark)) return std::nullopt;
     return std::string(text.substr(kMark.size(), text.find('\0') - kMark.size()));
+}
+
+void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {
+    Seal seal{offset, metadata.size(), base::xxh3(metadata), 0};
+    seal.seal_checksum = checksum_of(seal);
+    file.write(kSealOffset, std::as_bytes(std::span(&seal, 1)));
+}
+
+void check_seal(storage::Storage const& file) {
+    Seal seal;
+    file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
+    auto const broken = file.path() + " is not as it was when it was completed";
+    if (seal.seal_checksum != checksum_of(seal)) base::fail_data({broken, "the seal at offset 1024 is damaged"});
+    auto const end = seal.offset + seal.size_bytes;
+    if (end > file.size()) {
+        base::fail_data({broken, fmt::format("its metadata ended at {}, it has {} bytes", end, file.size())});
+    }
+    std::vector<std::byte> metadata(seal.size_bytes);
+    file.read(seal.offset, metadata);
+    if (base::xxh3(metadata) != seal.checksum) {
+        base::fail_data({broken, fmt::format("its metadata, from offset {} to {}, is damaged, or another program has "
+                                             "changed it",
+                                             seal.offset, end)});
+    }
 }
 
 bool has_superblock(storage::Storage const& file) {

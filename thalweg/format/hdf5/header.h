@@ -16,6 +16,11 @@ void write_header(storage::Storage& file, std::string const& run_id);
 // None for a file that Thalweg did not begin.
 std::optional<std::string> run_id_of(storage::Storage const& file);
 
+// A checksum of all metadata, at offset 1024: HDF5 has none of its heaps.
+void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata);
+// Throws base::DataError where the metadata is not what was sealed.
+void check_seal(storage::Storage const& file);
+
 bool has_superblock(storage::Storage const& file);
 // One sector at offset 0; empty clears it.
 void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);

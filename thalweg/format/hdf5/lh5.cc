@@ -41,9 +41,12 @@ std::string table_type(std::vector<Field> const& fields, std::size_t rank) {
 
 std::string type_of(Field const& field, std::size_t rank) {
     switch (field.kind) {
-    case Kind::scalar: return lh5_array(rank, lh5_scalar(field.scalar));
-    case Kind::record: return table_type(field.members, rank);
-    case Kind::string: break;
+    case Kind::scalar:
+        return lh5_array(rank, lh5_scalar(field.scalar));
+    case Kind::record:
+        return table_type(field.members, rank);
+    case Kind::string:
+        break;
     case Kind::list:
         if (is_vector(field, rank)) return lh5_array(0, type_of(field.members[0], 0));
     }

@@ -22,15 +22,6 @@ Extents extents_of(hid_t space) {
     return extents;
 }
 
-// The name that one of the H5Pget_virtual_* functions gives.
-template <typename Get>
-std::string name_by(Get get, hid_t creation, std::size_t index) {
-    auto const size = get(creation, index, nullptr, 0);
-    std::string name(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-    if (size > 0) get(creation, index, name.data(), name.size() + 1);
-    return name;
-}
-
 } // namespace
 
 StoredDataset::StoredDataset(ReadingFile& file, FileHandle const& handle, std::string const& path) : file_(file) {
@@ -69,6 +60,7 @@ void StoredDataset::read_extents() {
 }
 
 void StoredDataset::read_chunks() {
+    if (layout_ == H5D_VIRTUAL) refuse("it is virtual: what it shows lies elsewhere");
     if (layout_ == H5D_COMPACT) refuse("its values lie within metadata", "rewrite it with h5repack -l CONTI");
     facts_.page_items = std::max<std::uint64_t>(1, kContiguousPageBytes / facts_.item_bytes);
     facts_.codec = "none";
@@ -115,33 +107,6 @@ Dataset StoredDataset::read() {
     dataset.pages.reserve(page_count());
     for (std::uint64_t i = 0; i < page_count(); ++i) dataset.pages.push_back(page(i));
     return dataset;
-}
-
-std::vector<Mapping> StoredDataset::mappings() const {
-    std::size_t count = 0;
-    check(H5Pget_virtual_count(creation_.get(), &count), facts_.path + " is no virtual dataset");
-    std::vector<Mapping> mappings;
-    for (std::size_t i = 0; i < count; ++i) mappings.push_back(mapping(i));
-    std::sort(mappings.begin(), mappings.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
-    return mappings;
-}
-
-Mapping StoredDataset::mapping(std::size_t index) const {
-    auto const what = "the parts of " + facts_.path + " cannot be read";
-    if (name_by(H5Pget_virtual_filename, creation_.get(), index) != ".") refuse("a part of it is in another file");
-    SpaceHandle const target(H5Pget_virtual_vspace(creation_.get(), index), what);
-    SpaceHandle const source(H5Pget_virtual_srcspace(creation_.get(), index), what);
-    auto const rank = facts_.shape.size() + 1;
-    Extents from(rank), to(rank), at(rank), last(rank);
-    check(H5Sget_select_bounds(source.get(), from.data(), to.data()), what);
-    check(H5Sget_select_bounds(target.get(), at.data(), last.data()), what);
-    auto const count = to[0] - from[0] + 1;
-    auto const selected = H5Sget_select_npoints(source.get());
-    auto const values = facts_.item_bytes / model::size_bytes(facts_.scalar);
-    if (selected < 0 || static_cast<std::uint64_t>(selected) != count * values || last[0] - at[0] + 1 != count) {
-        refuse("its parts are not whole ranges of items");
-    }
-    return {name_by(H5Pget_virtual_dsetname, creation_.get(), index), 0, from[0], count, at[0]};
 }
 
 } // namespace thalweg::format::hdf5

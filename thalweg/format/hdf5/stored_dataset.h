@@ -15,7 +15,6 @@ class StoredDataset {
 
     // All but its pages.
     Dataset const& facts() const { return facts_; }
-    bool is_virtual() const { return layout_ == H5D_VIRTUAL; }
 
     // The page that holds the items from page * page_items on, by HDF5's index. In every version of libhdf5 it costs
     // the same wherever the page is.
@@ -24,8 +23,6 @@ class StoredDataset {
 
     // With all its pages.
     Dataset read();
-    // Of a virtual one: all within this file.
-    std::vector<Mapping> mappings() const;
 
   private:
     [[noreturn]] void refuse(std::string why, std::string suggestion = {}) const;
@@ -33,7 +30,6 @@ class StoredDataset {
     void read_extents();
     void read_chunks();
     GridPage contiguous_page(std::uint64_t page) const;
-    Mapping mapping(std::size_t index) const;
 
     ReadingFile& file_;
     Dataset facts_;

@@ -119,7 +119,8 @@ class TestRun {
 
     static std::uint64_t sum_of(Bytes const& lengths, std::uint64_t end = ~0ull) {
         std::uint64_t sum = 0;
-        for (std::uint64_t i = 0; i < std::min<std::uint64_t>(end, lengths.size() / 8); ++i) sum += value_at(lengths, i);
+        for (std::uint64_t i = 0; i < std::min<std::uint64_t>(end, lengths.size() / 8); ++i)
+            sum += value_at(lengths, i);
         return sum;
     }
 

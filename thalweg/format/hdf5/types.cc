@@ -8,22 +8,32 @@ namespace {
 
 using model::Scalar;
 
-constexpr std::array kScalars{Scalar::boolean, Scalar::int8,    Scalar::int16,   Scalar::int32,     Scalar::int64,
-                              Scalar::uint8,   Scalar::uint16,  Scalar::uint32,  Scalar::uint64,    Scalar::float32,
+constexpr std::array kScalars{Scalar::boolean, Scalar::int8,      Scalar::int16,     Scalar::int32,  Scalar::int64,
+                              Scalar::uint8,   Scalar::uint16,    Scalar::uint32,    Scalar::uint64, Scalar::float32,
                               Scalar::float64, Scalar::complex64, Scalar::complex128};
 
 hid_t number_type(Scalar scalar) {
     switch (scalar) {
-    case Scalar::int8: return H5T_STD_I8LE;
-    case Scalar::int16: return H5T_STD_I16LE;
-    case Scalar::int32: return H5T_STD_I32LE;
-    case Scalar::int64: return H5T_STD_I64LE;
-    case Scalar::uint8: return H5T_STD_U8LE;
-    case Scalar::uint16: return H5T_STD_U16LE;
-    case Scalar::uint32: return H5T_STD_U32LE;
-    case Scalar::uint64: return H5T_STD_U64LE;
-    case Scalar::float32: return H5T_IEEE_F32LE;
-    default: return H5T_IEEE_F64LE;
+    case Scalar::int8:
+        return H5T_STD_I8LE;
+    case Scalar::int16:
+        return H5T_STD_I16LE;
+    case Scalar::int32:
+        return H5T_STD_I32LE;
+    case Scalar::int64:
+        return H5T_STD_I64LE;
+    case Scalar::uint8:
+        return H5T_STD_U8LE;
+    case Scalar::uint16:
+        return H5T_STD_U16LE;
+    case Scalar::uint32:
+        return H5T_STD_U32LE;
+    case Scalar::uint64:
+        return H5T_STD_U64LE;
+    case Scalar::float32:
+        return H5T_IEEE_F32LE;
+    default:
+        return H5T_IEEE_F64LE;
     }
 }
 
@@ -49,10 +59,14 @@ TypeHandle complex_type(hid_t part) {
 
 TypeHandle make_type(Scalar scalar) {
     switch (scalar) {
-    case Scalar::boolean: return bool_type();
-    case Scalar::complex64: return complex_type(H5T_IEEE_F32LE);
-    case Scalar::complex128: return complex_type(H5T_IEEE_F64LE);
-    default: return {H5Tcopy(number_type(scalar)), "a type cannot be copied"};
+    case Scalar::boolean:
+        return bool_type();
+    case Scalar::complex64:
+        return complex_type(H5T_IEEE_F32LE);
+    case Scalar::complex128:
+        return complex_type(H5T_IEEE_F64LE);
+    default:
+        return {H5Tcopy(number_type(scalar)), "a type cannot be copied"};
     }
 }
 
@@ -77,10 +91,13 @@ std::string lh5_array(std::size_t item_rank, std::string const& element) {
 
 std::string lh5_scalar(Scalar scalar) {
     switch (scalar) {
-    case Scalar::boolean: return "bool";
+    case Scalar::boolean:
+        return "bool";
     case Scalar::complex64:
-    case Scalar::complex128: return "complex";
-    default: return "real";
+    case Scalar::complex128:
+        return "complex";
+    default:
+        return "real";
     }
 }
 

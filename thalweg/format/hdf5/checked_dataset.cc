@@ -1,0 +1,52 @@
+#include "thalweg/format/hdf5/checked_dataset.h"
+
+#include <algorithm>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/attributes.h"
+#include "thalweg/format/hdf5/link.h"
+#include "thalweg/format/hdf5/page_encoder.h"
+#include "thalweg/format/hdf5/types.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+constexpr std::uint64_t kMaxPageItems = 1 << 16;
+constexpr auto kChecksum = "xxh3";
+
+DatasetHandle open_dataset(FileHandle const& handle, std::string const& path) {
+    return {H5Dopen2(handle.get(), path.c_str(), H5P_DEFAULT), "the dataset " + path + " cannot be read"};
+}
+
+} // namespace
+
+CheckedDataset append_checked(std::string path, model::Scalar scalar, std::span<std::byte const> items,
+                              std::string codec, Appender& appender) {
+    auto const item_bytes = model::size_bytes(scalar);
+    auto const page_items = std::clamp<std::uint64_t>(items.size() / item_bytes, 1, kMaxPageItems);
+    Dataset dataset{std::move(path), scalar, {}, item_bytes, std::move(codec), page_items, 0, {}};
+    append_items(dataset, items, appender);
+    return {std::move(dataset), base::xxh3(items)};
+}
+
+void link_checked(CheckedDataset const& checked, FileHandle const& handle, ClaimingFile& file) {
+    link_dataset(checked.dataset, handle, file);
+    write_number(open_dataset(handle, checked.dataset.path).get(), kChecksum, checked.checksum);
+}
+
+std::vector<std::byte> read_checked(FileHandle const& handle, std::string const& path, model::Scalar scalar) {
+    auto const what = "the dataset " + path + " cannot be read";
+    auto const dataset = open_dataset(handle, path);
+    SpaceHandle const space(H5Dget_space(dataset.get()), what);
+    auto const items = H5Sget_simple_extent_npoints(space.get());
+    if (items < 0) fail_hdf5(what);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(items) * model::size_bytes(scalar));
+    check(H5Dread(dataset.get(), make_type(scalar).get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), what);
+    if (read_number(dataset.get(), kChecksum) != base::xxh3(bytes)) {
+        base::fail_data({what, "its checksum does not fit: it is damaged"});
+    }
+    return bytes;
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,111 @@
+#include "thalweg/format/hdf5/run_record.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/attributes.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kMaxPages = 1ull << 40; // more than fit any file: a wrong number must not ask for memory
+constexpr auto kGroup = "/thalweg";
+constexpr auto kMetadataGroup = "/thalweg/metadata";
+constexpr auto kRun = "/thalweg/run";
+constexpr auto kVersion = "format_version";
+
+json datasets_to_json(FilePlan const& plan) {
+    auto list = json::array();
+    for (auto const& dataset : plan.datasets) list.push_back({dataset.path, dataset.items, dataset.pages.size()});
+    return list;
+}
+
+json mappings_to_json(FilePlan const& plan) {
+    auto object = json::object();
+    for (auto const& dataset : plan.virtual_datasets) {
+        auto& list = object[dataset.path] = json::array();
+        for (auto const& each : dataset.mappings) list.push_back({each.source, each.first, each.count, each.at});
+    }
+    return object;
+}
+
+Dataset dataset_from_json(json const& entry) {
+    Dataset dataset;
+    dataset.path = entry.at(0).get<std::string>();
+    dataset.items = entry.at(1).get<std::uint64_t>();
+    auto const pages = entry.at(2).get<std::uint64_t>();
+    if (pages > kMaxPages) base::fail_data({dataset.path + " has too many pages"});
+    dataset.pages.resize(pages);
+    return dataset;
+}
+
+Mapping mapping_from_json(json const& entry) {
+    Mapping mapping;
+    mapping.source = entry.at(0).get<std::string>();
+    mapping.first = entry.at(1).get<std::uint64_t>();
+    mapping.count = entry.at(2).get<std::uint64_t>();
+    mapping.at = entry.at(3).get<std::uint64_t>();
+    return mapping;
+}
+
+RunRecord record_from_json(json const& all) {
+    RunRecord record;
+    record.head = model::run_head_from_json(all.at("head").get<std::string>());
+    record.metadata = all.at("metadata").get<std::map<std::string, std::string>>();
+    for (auto const& entry : all.at("datasets")) record.datasets.push_back(dataset_from_json(entry));
+    for (auto const& [path, list] : all.at("mappings").items()) {
+        for (auto const& entry : list) record.mappings[path].push_back(mapping_from_json(entry));
+    }
+    return record;
+}
+
+void check_version(FileHandle const& handle) {
+    GroupHandle const group(H5Gopen2(handle.get(), kGroup, H5P_DEFAULT), "the group /thalweg cannot be opened");
+    auto const version = read_number(group.get(), kVersion);
+    if (version && *version <= kFormatVersion) return;
+    base::fail_data({"the group /thalweg cannot be read",
+                     fmt::format("its format has version {}, known is {}", version.value_or(0), kFormatVersion),
+                     "use a newer Thalweg"});
+}
+
+} // namespace
+
+CheckedDataset plan_run_record(FilePlan const& plan, model::RunHead const& head,
+                               std::map<std::string, std::string> const& metadata, Appender& appender) {
+    json const record{{"head", model::to_json(head)},
+                      {"metadata", metadata},
+                      {"datasets", datasets_to_json(plan)},
+                      {"mappings", mappings_to_json(plan)}};
+    auto const text = record.dump(-1, ' ', false, json::error_handler_t::replace);
+    return append_checked(kRun, model::Scalar::uint8, std::as_bytes(std::span(text)), "deflate-1", appender);
+}
+
+void write_run_attributes(model::RunHead const& head, std::map<std::string, std::string> const& metadata,
+                          FileHandle const& handle) {
+    GroupHandle const group(H5Gopen2(handle.get(), kGroup, H5P_DEFAULT), "the group /thalweg cannot be opened");
+    write_number(group.get(), kVersion, kFormatVersion);
+    write_text(group.get(), "run_id", head.id);
+    GroupHandle const values(H5Gcreate2(handle.get(), kMetadataGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                             "the group /thalweg/metadata cannot be made");
+    for (auto const& [key, value] : metadata) write_text(values.get(), key, value);
+}
+
+std::optional<RunRecord> read_run_record(FileHandle const& handle) {
+    if (H5Lexists(handle.get(), kGroup, H5P_DEFAULT) <= 0 || H5Lexists(handle.get(), kRun, H5P_DEFAULT) <= 0) {
+        return std::nullopt;
+    }
+    check_version(handle);
+    auto const text = read_checked(handle, kRun, model::Scalar::uint8);
+    try {
+        auto const* begin = reinterpret_cast<char const*>(text.data());
+        return record_from_json(json::parse(begin, begin + text.size()));
+    } catch (json::exception const& error) {
+        base::fail_data({"the dataset /thalweg/run cannot be read", error.what()});
+    }
+}
+
+} // namespace thalweg::format::hdf5

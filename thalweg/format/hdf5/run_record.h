@@ -1,0 +1,34 @@
+// The dataset /thalweg/run: what Thalweg knows of a run, as JSON, and the group /thalweg/metadata for everybody else.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "thalweg/format/hdf5/checked_dataset.h"
+#include "thalweg/model/run.h"
+
+namespace thalweg::format::hdf5 {
+
+// Datasets by their path.
+using Datasets = std::map<std::string, Dataset>;
+
+struct RunRecord {
+    model::RunHead head;
+    std::map<std::string, std::string> metadata;
+    // In the order of the page table: `path`, `items`, and as many empty pages as each has.
+    std::vector<Dataset> datasets;
+    // What virtual datasets show. It is here as well because HDF5 keeps it where it has no checksum of it.
+    std::map<std::string, std::vector<Mapping>> mappings;
+};
+
+CheckedDataset plan_run_record(FilePlan const& plan, model::RunHead const& head,
+                               std::map<std::string, std::string> const& metadata, Appender& appender);
+
+// Version and run number of the file, and the metadata, as attributes. /thalweg is there already.
+void write_run_attributes(model::RunHead const& head, std::map<std::string, std::string> const& metadata,
+                          FileHandle const& handle);
+
+// None where the file was not written by Thalweg.
+std::optional<RunRecord> read_run_record(FileHandle const& handle);
+
+} // namespace thalweg::format::hdf5
