@@ -1,12 +1,17 @@
 """The `thalweg` command. One file per subcommand; people read stderr, programs read stdout."""
 
+import importlib
+import sys
 from typing import Annotated
 
 import typer
 
 from thalweg import __version__
+from thalweg._errors import Error, UsageError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+
+DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 
 
 def _print_version(wanted: bool) -> None:
@@ -17,10 +22,48 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it and end.")
+    ] = False,
 ) -> None:
-    """Record, inspect, verify, recover and plot detector data."""
+    """Record, inspect, verify, recover and plot detector data.
+
+    Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
+    """
+
+
+for _name in ("record", "inspect", "verify", "recover", "plot"):
+    importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 
 def main() -> None:
-    app()
+    sys.exit(run())
+
+
+def run() -> int:
+    """An error is one sentence on stderr, never a traceback."""
+    try:
+        return app(standalone_mode=False) or DONE
+    except UsageError as error:
+        return _fail(error, WRONG_REQUEST)
+    except Error as error:
+        return _fail(error, FAILED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", FAILED)
+    except BrokenPipeError:
+        return FAILED  # whoever read our output has gone
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        return _fail(_as_sentence(error.format_message()), WRONG_REQUEST)
+
+
+def _fail(error: object, code: int) -> int:
+    print(f"thalweg: {error}", file=sys.stderr)
+    return code
+
+
+def _as_sentence(message: str) -> str:
+    """Of what the command line parser says: "No such option: --foo"."""
+    message = message.strip().rstrip(".")
+    return message[:1].lower() + message[1:] + "; see --help"

@@ -1,0 +1,91 @@
+// What `thalweg inspect` tells beyond the rows themselves.
+#include <hdf5.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/reader.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace dataset;
+
+struct ColumnStorage {
+    std::string path;
+    std::string codec;
+    std::uint64_t page_items = 0;
+    std::uint64_t pages = 0;
+    std::uint64_t raw_bytes = 0;
+    std::uint64_t stored_bytes = 0;
+};
+
+std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
+    std::vector<ColumnStorage> columns;
+    auto const& layout = reader.head().layouts.at(table);
+    for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+        auto const& pages = reader.tables().at(table).columns.at(i).pages;
+        ColumnStorage column{reader.head().columns[table][i].path, layout.columns[i].codec, layout.columns[i].page_items,
+                             pages.size()};
+        for (auto const& page : pages) {
+            column.raw_bytes += page.raw_bytes;
+            column.stored_bytes += page.stored_bytes;
+        }
+        columns.push_back(std::move(column));
+    }
+    return columns;
+}
+
+struct LiveProducer {
+    std::int32_t pid = 0;
+    std::string table;
+    bool alive = false;
+};
+
+// Of a run that is being written on this machine; nothing where it is not.
+std::vector<LiveProducer> live_producers(Reader const& reader) {
+    std::vector<LiveProducer> producers;
+    try {
+        auto const ledger = Ledger::attach(ledger_name(reader.head().id));
+        for (std::size_t i = 0; i < ledger->slots() && ledger->slot(i).state != SlotState::free; ++i) {
+            auto const& slot = ledger->slot(i);
+            auto const state = slot.state.load();
+            bool const at_work = state == SlotState::attaching || state == SlotState::active;
+            producers.push_back({slot.producer.pid, reader.head().schema.tables.at(slot.table).name,
+                                 at_work && base::is_alive(slot.producer)});
+        }
+    } catch (base::Error const&) {
+        producers.clear();
+    }
+    return producers;
+}
+
+std::string hdf5_version() {
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return std::to_string(major) + '.' + std::to_string(minor) + '.' + std::to_string(release);
+}
+
+} // namespace
+
+void bind_inspect(nb::module_& module) {
+    nb::class_<ColumnStorage>(module, "ColumnStorage")
+        .def_ro("path", &ColumnStorage::path)
+        .def_ro("codec", &ColumnStorage::codec)
+        .def_ro("page_items", &ColumnStorage::page_items)
+        .def_ro("pages", &ColumnStorage::pages)
+        .def_ro("raw_bytes", &ColumnStorage::raw_bytes)
+        .def_ro("stored_bytes", &ColumnStorage::stored_bytes);
+    nb::class_<LiveProducer>(module, "LiveProducer")
+        .def_ro("pid", &LiveProducer::pid)
+        .def_ro("table", &LiveProducer::table)
+        .def_ro("alive", &LiveProducer::alive);
+    module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
+    module.def("live_producers", live_producers, nb::arg("reader"));
+    module.def("hdf5_version", hdf5_version);
+}
+
+} // namespace thalweg::bind

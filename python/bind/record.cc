@@ -1,0 +1,91 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/base/process.h"
+#include "thalweg/base/units.h"
+#include "thalweg/codec/codec.h"
+#include "thalweg/dataset/writer.h"
+#include "thalweg/record/recorded.h"
+#include "thalweg/record/worker.h"
+#include "thalweg/storage/probe.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace record;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+std::unique_ptr<Worker> make_worker(std::string const& handle, source::Source& source,
+                                    std::vector<std::size_t> const& streams, unsigned threads) {
+    dataset::WriteOptions options;
+    options.seal_threads = threads;
+    return std::make_unique<Worker>(handle, source, streams, options);
+}
+
+std::uint64_t count_of(dataset::ProducerStatus const& status, dataset::Count which) {
+    return status.counts.empty() ? 0 : status.counts.at(static_cast<std::size_t>(which));
+}
+
+void bind_worker(nb::module_& module) {
+    nb::class_<source::Counters>(module, "Counters")
+        .def_ro("triggers", &source::Counters::triggers)
+        .def_ro("lost", &source::Counters::lost)
+        .def_ro("piled_up", &source::Counters::piled_up)
+        .def_ro("rows", &source::Counters::rows)
+        .def_ro("dead_time_ns", &source::Counters::dead_time_ns)
+        .def_ro("live_time_ns", &source::Counters::live_time_ns);
+    nb::class_<StreamResult>(module, "StreamResult")
+        .def_ro("name", &StreamResult::name)
+        .def_ro("rows", &StreamResult::rows)
+        .def_ro("counters", &StreamResult::counters);
+    nb::class_<Worker>(module, "Worker")
+        .def("run", &Worker::run, WithoutGil())
+        .def("stop", &Worker::stop)
+        .def("pause", &Worker::pause)
+        .def("resume", &Worker::resume)
+        .def("results", &Worker::results);
+    module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"), nb::arg("threads"),
+               WithoutGil());
+    module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"), WithoutGil());
+}
+
+void bind_machine(nb::module_& module) {
+    module.def("parse_size_bytes", &base::parse_size_bytes, nb::arg("text"));
+    module.def("parse_duration_ns", &base::parse_duration_ns, nb::arg("text"));
+    module.def("monotonic_ns", &base::monotonic_ns);
+    module.def("utc_now", &base::utc_now);
+    module.def("host_name", &base::host_name);
+    module.def(
+        "free_bytes", [](std::string const& path) { return storage::space_of(path).free_bytes; }, nb::arg("path"));
+}
+
+} // namespace
+
+void bind_record(nb::module_& module) {
+    bind_worker(module);
+    bind_machine(module);
+    module.def(
+        "set_codec",
+        [](dataset::CreateOptions& options, std::string const& codec) {
+            options.layout.wide_codec = options.layout.narrow_codec = codec::Spec::parse(codec).name();
+        },
+        nb::arg("options"), nb::arg("codec"));
+    nb::enum_<dataset::Count>(module, "Count")
+        .value("appended_bytes", dataset::Count::appended_bytes)
+        .value("stored_bytes", dataset::Count::stored_bytes)
+        .value("triggers", dataset::Count::triggers)
+        .value("lost_triggers", dataset::Count::lost_triggers)
+        .value("dead_time_ns", dataset::Count::dead_time_ns)
+        .value("live_time_ns", dataset::Count::live_time_ns)
+        .value("onboard_bytes", dataset::Count::onboard_bytes)
+        .value("onboard_limit_bytes", dataset::Count::onboard_limit_bytes);
+    module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
+    module.def(
+        "count", count_of, nb::arg("status"), nb::arg("which"), "What the producer counted under that name, so far.");
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,47 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "bind.h"
+#include "thalweg/source/digitizer.h"
+#include "thalweg/source/replay.h"
+
+namespace thalweg::bind {
+
+namespace nb = nanobind;
+using namespace source;
+
+void bind_source(nb::module_& module) {
+    nb::class_<Rate>(module, "Rate")
+        .def_static("parse", &parse_rate, nb::arg("text"))
+        .def_ro("records_per_s", &Rate::records_per_s)
+        .def_ro("bytes_per_s", &Rate::bytes_per_s)
+        .def_prop_ro("is_max", &Rate::is_max);
+    nb::class_<DigitizerOptions>(module, "DigitizerOptions")
+        .def(nb::init<>())
+        .def_rw("channels", &DigitizerOptions::channels)
+        .def_rw("sample_rate_hz", &DigitizerOptions::sample_rate_hz)
+        .def_rw("record_samples", &DigitizerOptions::record_samples)
+        .def_prop_rw(
+            "isotope", [](DigitizerOptions const& options) { return name_of(options.isotope); },
+            [](DigitizerOptions& options, std::string_view name) { options.isotope = parse_isotope(name); })
+        .def_rw("seed", &DigitizerOptions::seed)
+        .def_rw("rate", &DigitizerOptions::rate)
+        .def_rw("onboard_bytes", &DigitizerOptions::onboard_bytes)
+        .def_rw("record_limit", &DigitizerOptions::record_limit)
+        .def_rw("duration_ns", &DigitizerOptions::duration_ns)
+        .def_rw("start_ns", &DigitizerOptions::start_ns);
+    nb::class_<ReplayOptions>(module, "ReplayOptions").def(nb::init<>()).def_rw("loops", &ReplayOptions::loops);
+    nb::class_<Source>(module, "Source")
+        .def_prop_ro("schema",
+                     [](Source const& source) {
+                         model::Schema schema;
+                         for (auto const& stream : source.streams()) schema.tables.push_back(stream.table);
+                         return model::to_json(schema);
+                     })
+        .def_prop_ro("metadata", &Source::metadata);
+    module.def("make_digitizer", &make_digitizer, nb::arg("options"));
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,1 @@
+"""What `thalweg record` does: sources in processes of their own, one run, live numbers about it."""

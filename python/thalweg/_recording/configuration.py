@@ -1,0 +1,45 @@
+"""The TOML form of the options: the names are those of the command line, without the dashes in front."""
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from thalweg._errors import UsageError
+from thalweg._recording.options import RecordOptions
+
+NAMES = [field.name.replace("_", "-") for field in dataclasses.fields(RecordOptions)]
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Option names as Python has them, with values as the file has them."""
+    try:
+        values = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UsageError(f"cannot read {path} ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML ({error})") from None
+    for name in values:
+        if name not in NAMES:
+            raise UsageError(f"{path}: there is no option '{name}'{suggestion(name)}")
+    return {name.replace("-", "_"): value for name, value in values.items()}
+
+
+def suggestion(name: str) -> str:
+    close = difflib.get_close_matches(name.replace("_", "-"), NAMES, n=1)
+    return f" (did you mean '{close[0]}'?)" if close else f" (there are {', '.join(NAMES)})"
+
+
+def dump(options: RecordOptions) -> str:
+    lines = []
+    for name, value in zip(NAMES, as_json(options).values(), strict=True):
+        # JSON's strings, numbers, booleans and lists of strings are TOML's, too.
+        lines.append(f"# {name} is not set" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(options: RecordOptions) -> dict[str, Any]:
+    values = dataclasses.asdict(options)
+    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}

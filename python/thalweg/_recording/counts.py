@@ -1,0 +1,85 @@
+"""What a run has so far, channel by channel."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from thalweg import _core
+
+
+@dataclass
+class Channel:
+    """Numbers of one stream. Rows and bytes are of all files together, and so is what its source has counted."""
+
+    rows: int = 0
+    raw_bytes: int = 0
+    stored_bytes: int = 0
+    triggers: int = 0
+    lost_triggers: int = 0
+    dead_time_ns: int = 0
+    live_time_ns: int = 0
+    onboard_bytes: int = 0
+    onboard_limit_bytes: int = 0
+    queue_fill: float = 0.0  # of the memory of its producer
+
+    @property
+    def stored_ratio(self) -> float | None:
+        """Of what is in pages; None before there are any."""
+        return self.stored_bytes / self.raw_bytes if self.raw_bytes and self.stored_bytes else None
+
+    @property
+    def dead_time_fraction(self) -> float:
+        total_ns = self.dead_time_ns + self.live_time_ns
+        return self.dead_time_ns / total_ns if total_ns else 0.0
+
+    def counters(self) -> dict[str, Any]:
+        """What remains of it when the run is over."""
+        kept = {key: value for key, value in asdict(self).items() if not key.startswith(("onboard", "queue"))}
+        return kept | {"dead_time_fraction": self.dead_time_fraction}
+
+
+Channels = dict[str, Channel]
+
+_OF_SOURCE = ("triggers", "lost_triggers", "dead_time_ns", "live_time_ns", "onboard_bytes", "onboard_limit_bytes")
+
+
+def of_status(status: _core.CommitStatus, names: list[str]) -> Channels:
+    """What the producers of one file say."""
+    channels = {name: Channel() for name in names}
+    for producer in status.producers:
+        channel = channels[names[producer.table]]
+        channel.rows += producer.rows
+        channel.raw_bytes += _core.count(producer, _core.Count.appended_bytes)
+        channel.stored_bytes += _core.count(producer, _core.Count.stored_bytes)
+        channel.queue_fill = max(channel.queue_fill, producer.staging_fill)
+        for name in _OF_SOURCE:
+            setattr(channel, name, _core.count(producer, getattr(_core.Count, name)))
+    return channels
+
+
+def together(files: Iterable[Channels], names: list[str]) -> Channels:
+    """Of files in the order in which they follow each other."""
+    total = {name: Channel() for name in names}
+    for channels in files:
+        for name, more in channels.items():
+            add(total[name], more)
+    return total
+
+
+def add(channel: Channel, more: Channel) -> None:
+    for counted in ("rows", "raw_bytes", "stored_bytes"):
+        setattr(channel, counted, getattr(channel, counted) + getattr(more, counted))
+    if more.rows or more.triggers:  # else its producer has not come that far yet
+        channel.queue_fill = more.queue_fill
+        for counted in _OF_SOURCE:
+            setattr(channel, counted, getattr(more, counted))
+
+
+def total_of(channels: Iterable[Channel]) -> Channel:
+    total = Channel()
+    for channel in channels:
+        for field in fields(Channel):
+            name = field.name
+            value = getattr(channel, name)
+            setattr(total, name, max(total.queue_fill, value) if name == "queue_fill" else getattr(total, name) + value)
+    return total

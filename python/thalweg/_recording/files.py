@@ -1,0 +1,143 @@
+"""The file of a run, or its files, one after the other."""
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from thalweg import _core
+from thalweg._errors import Error
+from thalweg._recording import counts
+from thalweg._recording.counts import Channels
+
+_CLOSE_TIMEOUT_NS = 120_000_000_000
+
+
+@dataclass
+class FilePlan:
+    """How every file of the run is made."""
+
+    path: Path
+    schema: str
+    names: list[str]
+    options: _core.CreateOptions
+    metadata: dict[str, str]
+    max_bytes: int = 0
+    max_ns: int = 0
+
+    @property
+    def is_numbered(self) -> bool:
+        return bool(self.max_bytes or self.max_ns)
+
+    def path_of(self, number: int) -> Path:
+        if not self.is_numbered:
+            return self.path
+        return self.path.with_name(f"{self.path.stem}-{number:05}{self.path.suffix}")
+
+
+@dataclass
+class RunFile:
+    number: int
+    path: Path
+    writer: _core.Writer
+    opened_ns: int
+    metadata: dict[str, str]  # what only the end of the run will tell
+    channels: Channels = field(default_factory=dict)  # once it is closed
+    result: _core.CompleteResult | None = None
+    error: str = ""
+    closing: threading.Thread | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self.closing is not None and not self.closing.is_alive()
+
+
+class Files:
+    def __init__(self, plan: FilePlan) -> None:
+        self.plan = plan
+        self.all: list[RunFile] = []
+        self._open(1)
+
+    @property
+    def current(self) -> RunFile:
+        return self.all[-1]
+
+    def rotate_if_due(self, status: _core.CommitStatus) -> bool:
+        plan = self.plan
+        full = plan.max_bytes and status.claimed_bytes >= plan.max_bytes
+        old = plan.max_ns and time.monotonic_ns() - self.current.opened_ns >= plan.max_ns
+        if not (full or old):
+            return False
+        before = self.current
+        self._open(before.number + 1)
+        _core.continue_in(before.writer, self.current.writer)
+        before.metadata["next_file"] = self.current.path.name
+        self._close(before)
+        return True
+
+    def channels(self) -> Channels:
+        names = self.plan.names
+        parts = [file.channels or counts.of_status(file.writer.status(), names) for file in self.all]
+        return counts.together(parts, names)
+
+    def close(self) -> None:
+        """Begins to close the last one."""
+        self._close(self.current)
+
+    def closed(self) -> bool:
+        return all(file.is_closed for file in self.all)
+
+    def errors(self) -> list[str]:
+        return [file.error for file in self.all if file.error]
+
+    def abandon(self) -> None:
+        """What is being closed at the moment is left as it is: closing can be repeated, by `recover`."""
+        for file in self.all:
+            if file.closing is None:
+                file.writer.abandon()
+
+    def discard(self) -> None:
+        """Nothing came into the run: no file is better than an empty one."""
+        self.current.writer.close(_CLOSE_TIMEOUT_NS)
+        self.current.path.unlink()
+
+    def _open(self, number: int) -> None:
+        path = self.plan.path_of(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        metadata = dict(self.plan.metadata)
+        if self.plan.is_numbered:
+            metadata["file_number"] = str(number)
+        if self.all:
+            metadata["previous_file"] = self.current.path.name
+        metadata["file_start_utc"] = _core.utc_now()
+        writer = _core.create(str(path), self.plan.schema, self.plan.options, metadata)
+        at_end = {"engine": writer.engine}
+        self.all.append(RunFile(number, path, writer, time.monotonic_ns(), at_end))
+
+    def _close(self, file: RunFile) -> None:
+        file.closing = threading.Thread(target=self._complete, args=(file,), daemon=True)
+        file.closing.start()
+
+    def _complete(self, file: RunFile) -> None:
+        try:
+            _wait_for_producers(file.writer)
+            channels = counts.of_status(file.writer.status(), self.plan.names)
+            file.metadata["counters"] = json.dumps({name: channel.counters() for name, channel in channels.items()})
+            file.metadata["stop_utc"] = _core.utc_now()
+            for key, value in file.metadata.items():
+                file.writer.set_metadata(key, value)
+            file.result = file.writer.close(_CLOSE_TIMEOUT_NS)
+            for table in file.result.report.tables:
+                channel = channels[table.table]
+                channel.rows, channel.raw_bytes, channel.stored_bytes = table.rows, table.raw_bytes, table.stored_bytes
+            file.channels = channels
+        except Error as error:
+            file.error = str(error)
+
+
+def _wait_for_producers(writer: _core.Writer) -> None:
+    """Their last counters go into the file, so they are awaited before it is closed."""
+    end_s = time.monotonic() + _CLOSE_TIMEOUT_NS * 1e-9
+    while any(producer.state != "settled" for producer in writer.status().producers) and time.monotonic() < end_s:
+        time.sleep(0.01)

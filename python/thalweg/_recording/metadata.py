@@ -1,0 +1,45 @@
+"""What a file should know of the run it is from."""
+
+import json
+import platform
+from typing import Any
+
+from thalweg import _core
+from thalweg._errors import UsageError
+from thalweg._recording.configuration import as_json
+from thalweg._recording.options import RecordOptions
+
+
+def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, str]:
+    own = {
+        "start_utc": _core.utc_now(),
+        "host": _core.host_name(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "thalweg_version": _core.version(),
+        "hdf5_version": _core.hdf5_version(),
+        "configuration": _json(as_json(options)),
+        "source": source["source"],
+        "clock_domain": source["clock_domain"],
+        "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),
+    }
+    if options.run_number is not None:
+        own["run_number"] = str(options.run_number)
+    # These come at the end of the run.
+    reserved = {*own, "run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
+    return _asked_for(options.meta, reserved) | own
+
+
+def _asked_for(pairs: list[str], reserved: set[str]) -> dict[str, str]:
+    metadata = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--meta {pair} is no KEY=VALUE")
+        if key in reserved:
+            raise UsageError(f"--meta {key}=... cannot be set (the recorder writes '{key}' itself); choose another name")
+        metadata[key] = value
+    return metadata
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,146 @@
+"""The live view on stderr: a table where it is a terminal, else a sentence a second."""
+
+import sys
+import time
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from thalweg._recording import control
+from thalweg._recording.counts import Channel
+from thalweg._recording.snapshot import Snapshot
+from thalweg._recording.units import as_bytes, as_duration
+
+_STATES = {"paused": "yellow", "stopping": "yellow", "closing": "cyan"}
+
+
+class Progress(Protocol):
+    def show(self, snapshot: Snapshot) -> None: ...
+    def close(self) -> None: ...
+
+
+def make_progress(quiet: bool) -> Progress:
+    if quiet:
+        return NoProgress()
+    return TableProgress() if sys.stderr.isatty() else LineProgress()
+
+
+class NoProgress:
+    def show(self, snapshot: Snapshot) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class LineProgress:
+    def __init__(self) -> None:
+        self._next_s = 0.0
+
+    def show(self, snapshot: Snapshot) -> None:
+        if time.monotonic() < self._next_s or snapshot.state == "starting":
+            return
+        self._next_s = time.monotonic() + 1
+        print(sentence(snapshot), file=sys.stderr, flush=True)  # noqa: T201
+
+    def close(self) -> None:
+        pass
+
+
+def sentence(snapshot: Snapshot) -> str:
+    total = snapshot.total
+    parts = [
+        f"{as_bytes(sum(snapshot.bytes_per_s.values()))}/s",
+        f"{total.rows:,} records",
+        f"stored/raw {ratio(total)}",
+        f"queue {total.queue_fill:.0%}",
+        f"durable lag {snapshot.durable_lag_s:.1f} s",
+        f"dead time {total.dead_time_fraction:.1%}",
+        f"{total.lost_triggers:,} lost",
+    ]
+    if snapshot.until_full_s is not None:
+        parts.append(f"disk full in {as_duration(snapshot.until_full_s)}")
+    state = "" if snapshot.state == "recording" else f"{snapshot.state}; "
+    return f"{as_duration(snapshot.elapsed_s)}: {state}{', '.join(parts)}"
+
+
+class TableProgress:
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def show(self, snapshot: Snapshot) -> None:
+        self._live.update(view(snapshot, self._console.height), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def view(snapshot: Snapshot, height: int) -> RenderableType:
+    return Group(headline(snapshot), channel_table(snapshot, max(1, height - 8)), footline(snapshot))
+
+
+def headline(snapshot: Snapshot) -> Text:
+    line = Text(overflow="ellipsis", no_wrap=True)
+    line.append(snapshot.state.capitalize(), style=f"bold {_STATES.get(snapshot.state, 'green')}")
+    line.append(f" {snapshot.file}", style="bold")
+    limit = f" of {as_duration(snapshot.limit_s)}" if snapshot.limit_s else ""
+    line.append(f"  {as_duration(snapshot.elapsed_s)}{limit}")
+    processes = f"{snapshot.producers} producer{'s' if snapshot.producers != 1 else ''}"
+    line.append(f"  {processes}, {snapshot.engine}", style="dim")
+    return line
+
+
+def channel_table(snapshot: Snapshot, room: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("channel", no_wrap=True)
+    onboard = any(channel.onboard_limit_bytes for channel in snapshot.channels.values())
+    names = ["records/s", "raw/s", "records", "stored/raw", "queue"]
+    for name in names + (["on board", "dead time", "lost"] if onboard else []):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown = list(snapshot.channels.items())
+    hidden = len(shown) - room if len(shown) > room else 0
+    for name, channel in shown[: len(shown) - hidden]:
+        rates = snapshot.rows_per_s.get(name, 0), snapshot.bytes_per_s.get(name, 0)
+        table.add_row(name, *cells(channel, *rates, onboard))
+    if hidden:
+        table.add_row(f"{hidden} more", style="dim")
+    if len(shown) > 1:
+        rates = sum(snapshot.rows_per_s.values()), sum(snapshot.bytes_per_s.values())
+        table.add_row("together", *cells(snapshot.total, *rates, onboard), style="bold")
+    return table
+
+
+def cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[RenderableType]:
+    values: list[RenderableType] = [
+        f"{rows_per_s:,.0f}",
+        f"{as_bytes(bytes_per_s)}/s",
+        f"{channel.rows:,}",
+        ratio(channel),
+        f"{channel.queue_fill:.0%}",
+    ]
+    if onboard:
+        alarm = "bold red" if channel.lost_triggers else ""
+        values.append(f"{channel.onboard_bytes / max(1, channel.onboard_limit_bytes):.0%}")
+        values.append(Text(f"{channel.dead_time_fraction:.2%}", style=alarm))
+        values.append(Text(f"{channel.lost_triggers:,}", style=alarm))
+    return values
+
+
+def footline(snapshot: Snapshot) -> Text:
+    until = snapshot.until_full_s
+    space = f"{as_bytes(snapshot.free_bytes)} free"
+    if until is not None:
+        space += f", full in {as_duration(until)}"
+    keys = "p: pause, Ctrl-C: stop" if control.has_keys() else "Ctrl-C: stop"
+    if snapshot.state == "paused":
+        keys = keys.replace("pause", "go on")
+    return Text(f"durable lag {snapshot.durable_lag_s:.1f} s   disk {space}   {keys}", style="dim")
+
+
+def ratio(channel: Channel) -> str:
+    return "-" if channel.stored_ratio is None else f"{channel.stored_ratio:.3f}"

@@ -1,0 +1,92 @@
+"""How a run went, when it is over."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._recording.counts import Channel, Channels, total_of
+from thalweg._recording.files import RunFile
+from thalweg._recording.units import as_bytes, as_duration
+
+
+@dataclass
+class Report:
+    ended_by: str  # duration, source, signal, failure
+    channels: Channels
+    files: list[RunFile]
+    seconds: float  # until the last record was taken
+    close_seconds: float
+    engine: str
+    problems: list[str]
+    abandoned: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.problems or self.abandoned else 0
+
+    @property
+    def total(self) -> Channel:
+        return total_of(self.channels.values())
+
+    def as_json(self) -> dict[str, Any]:
+        total = self.total
+        return {
+            "ended_by": self.ended_by,
+            "seconds": round(self.seconds, 3),
+            "close_seconds": round(self.close_seconds, 3),
+            "engine": self.engine,
+            "rows": total.rows,
+            "raw_bytes": total.raw_bytes,
+            "stored_bytes": total.stored_bytes,
+            "raw_bytes_per_s": round(total.raw_bytes / self._durable_s),
+            "triggers": total.triggers,
+            "lost_triggers": total.lost_triggers,
+            "dead_time_fraction": total.dead_time_fraction,
+            "channels": {name: channel.counters() for name, channel in self.channels.items()},
+            "files": [_file(file) for file in self.files],
+            "problems": self.problems,
+        }
+
+    def sentences(self) -> list[str]:
+        total = self.total
+        lines = [
+            f"Recorded {total.rows:,} records of {len(self.channels)} channel{'s'[: len(self.channels) != 1]} "
+            f"in {as_duration(self.seconds)}: {as_bytes(total.raw_bytes)} raw, {as_bytes(total.stored_bytes)} stored"
+            f"{f' ({total.stored_ratio:.1%})' if total.stored_ratio else ''}, "
+            f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw until durable ({self.engine})."
+        ]
+        if total.lost_triggers:
+            worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
+            lines.append(
+                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers found "
+                f"the on-board memory full and are lost (most of all {worst}, "
+                f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
+            )
+        lines += [_file_sentence(file) for file in self.files]
+        return lines
+
+    @property
+    def _durable_s(self) -> float:
+        return max(self.seconds + self.close_seconds, 1e-9)
+
+
+def _file(file: RunFile) -> dict[str, Any]:
+    facts: dict[str, Any] = {"path": str(file.path), "complete": file.result is not None}
+    if file.result:
+        report = file.result.report
+        facts |= {
+            "rows": {table.table: table.rows for table in report.tables},
+            "lost_rows": sum(table.lost_rows for table in report.tables),
+            "bytes": file.result.file_bytes,
+            "adler32": f"{file.result.adler32:08x}",
+            "notes": report.notes,
+        }
+    return facts
+
+
+def _file_sentence(file: RunFile) -> str:
+    if not file.result:
+        return f"{file.path}: not complete. `thalweg recover {file.path}` completes it with all that was published."
+    rows = sum(table.rows for table in file.result.report.tables)
+    lost = sum(table.lost_rows for table in file.result.report.tables)
+    losses = f", {lost:,} lost with their producer" if lost else ""
+    return f"{file.path}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}, adler32 {file.result.adler32:08x}."

@@ -1,0 +1,204 @@
+"""One run from its beginning to its end: files, producer processes, and what one sees of them."""
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from thalweg import _core
+from thalweg._errors import SystemError
+from thalweg._recording import units
+from thalweg._recording.control import Control
+from thalweg._recording.files import FilePlan, Files
+from thalweg._recording.metadata import run_metadata
+from thalweg._recording.metrics import MetricsServer
+from thalweg._recording.options import RecordOptions
+from thalweg._recording.progress import make_progress
+from thalweg._recording.report import Report
+from thalweg._recording.snapshot import Rates, Snapshot
+from thalweg._recording.source import has_clock, open_source, settings
+from thalweg._recording.workers import Workers, usable_cores
+
+_TICK_S = 0.05
+_LOOK_NS = 250_000_000
+# A card's clock begins when its producers have had the time to make their pulses.
+_HEAD_START_NS = 500_000_000
+_READY_TIMEOUT_S = 60.0
+
+
+class Session:
+    """Everything that can be wrong with a request is found by the constructor, before anything is written."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        self._options = options
+        self._source = settings(options)
+        self._duration_ns = units.duration_ns(options.duration)
+        source = open_source(self._source)
+        self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
+        self._metadata = run_metadata(options, source.metadata)
+        create = _core.CreateOptions()
+        create.force = options.force
+        create.engine = options.engine.value
+        create.threads = options.threads
+        create.flush_interval_ns = units.duration_ns(options.flush_interval)
+        _core.set_codec(create, options.codec)
+        self._plan = FilePlan(
+            path=Path(options.out),
+            schema=source.schema,
+            names=self._names,
+            options=create,
+            metadata=self._metadata,
+            max_bytes=units.size_bytes(options.max_file_size),
+            max_ns=units.duration_ns(options.max_file_time),
+        )
+        self._control = Control()
+        self._rates = Rates()
+        self._snapshot = Snapshot(limit_s=self._duration_ns * 1e-9)
+        self._problems: dict[str, None] = {}  # a set that keeps its order
+        self._abandoned = False
+        self._ended_by = "duration" if self._duration_ns else "source"
+        self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
+
+    def run(self) -> Report:
+        options = self._options
+        with contextlib.ExitStack() as stack:
+            if options.metrics:
+                stack.callback(MetricsServer(options.metrics, lambda: self._snapshot).close)
+            self._files = Files(self._plan)
+            self._begin()
+            self._workers = self._spawn()
+            stack.callback(self._workers.close)
+            stack.callback(self._workers.kill)
+            progress = make_progress(options.quiet)
+            stack.callback(progress.close)
+            stack.enter_context(self._control.listening())
+            self._progress = progress
+            self._record() and self._close()
+        if not self._abandoned and (problem := self._command(options.on_stop)):
+            self._problems[problem] = None
+        return self._report()
+
+    def _begin(self) -> None:
+        if problem := self._command(self._options.on_start):
+            self._files.discard()
+            raise SystemError(0, f"nothing was recorded ({problem})")
+
+    def _spawn(self) -> Workers:
+        options = self._options
+        processes = options.producers or usable_cores()
+        handle = self._files.current.writer.handle
+        return Workers(handle, self._source, self._names, min(processes, len(self._names)), options.threads)
+
+    def _record(self) -> bool:
+        """False where the run was abandoned."""
+        if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
+            self._fail("the producer processes did not start in time")
+        clocked = has_clock(self._source)
+        self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
+        self._workers.start(self._start_ns)
+        paused = stopping = False
+        while self._workers.running():
+            time.sleep(_TICK_S)
+            if self._control.interrupts > 1:
+                return self._abandon()
+            status = self._files.current.writer.status()
+            if not stopping and self._is_over(status, clocked):
+                stopping = True
+                self._workers.stop()
+            if paused != self._control.paused and not stopping:
+                paused = self._control.paused
+                self._workers.pause() if paused else self._workers.resume()
+            if not stopping:
+                self._files.rotate_if_due(status)
+            self._look("stopping" if stopping else "paused" if paused else "recording")
+        self._stop_ns = _core.monotonic_ns()
+        for problem in self._workers.problems():
+            self._fail(problem)
+        return True
+
+    def _is_over(self, status: _core.CommitStatus, clocked: bool) -> bool:
+        for problem in [status.failure, *self._files.errors(), *self._workers.problems()]:
+            if problem:
+                self._fail(problem)
+        if self._problems:
+            return True
+        if self._control.stop:
+            self._ended_by = "signal"
+            return True
+        over = self._duration_ns and _core.monotonic_ns() - self._start_ns >= self._duration_ns
+        return bool(over and not clocked)
+
+    def _close(self) -> bool:
+        self._files.close()
+        while not self._files.closed():
+            time.sleep(_TICK_S)
+            if self._control.interrupts > 1:
+                return self._abandon()
+            self._look("closing")
+        for error in self._files.errors():
+            self._fail(error)
+        self._end_ns = _core.monotonic_ns()
+        return True
+
+    def _fail(self, problem: str) -> None:
+        self._problems[problem] = None
+        self._ended_by = "failure"
+
+    def _abandon(self) -> bool:
+        self._abandoned = True
+        self._stop_ns = self._stop_ns or _core.monotonic_ns()
+        self._workers.kill()
+        self._fail("abandoned on the second interrupt")
+        self._files.abandon()
+        return False
+
+    def _look(self, state: str) -> None:
+        """What is seen of the run, a few times a second."""
+        now_ns = _core.monotonic_ns()
+        if now_ns < self._next_look_ns and state == self._snapshot.state:
+            return
+        self._next_look_ns = now_ns + _LOOK_NS
+        file = self._files.current
+        status = file.writer.status()
+        snapshot = Snapshot(
+            elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
+            state=state,
+            file=str(file.path),
+            file_number=file.number,
+            engine=file.writer.engine,
+            channels=self._files.channels(),
+            durable_lag_s=status.durable_lag_ns * 1e-9,
+            producers=self._workers.running(),
+            free_bytes=_core.free_bytes(str(file.path)),
+            limit_s=self._duration_ns * 1e-9,
+        )
+        self._rates.put_into(snapshot)
+        self._snapshot = snapshot
+        self._progress.show(snapshot)
+
+    def _command(self, command: str) -> str:
+        """Runs it, and returns what went wrong."""
+        if not command:
+            return ""
+        number = self._options.run_number
+        environment = {
+            "THALWEG_RUN": "" if number is None else str(number),
+            "THALWEG_FILE": str(self._files.current.path.absolute()),
+        }
+        # Its output is for people: stdout is kept for the report.
+        code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
+        return f"the command '{command}' ended with code {code}" if code else ""
+
+    def _report(self) -> Report:
+        return Report(
+            ended_by=self._ended_by,
+            channels=self._files.channels(),
+            files=self._files.all,
+            seconds=max(0, self._stop_ns - self._start_ns) * 1e-9,
+            close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
+            engine=self._files.current.writer.engine,
+            problems=list(self._problems),
+            abandoned=self._abandoned,
+        )

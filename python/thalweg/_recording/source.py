@@ -1,0 +1,63 @@
+"""From options to a source. The same in the recording process and in every producer process."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from thalweg import _core
+from thalweg._errors import UsageError
+from thalweg._recording import units
+
+if TYPE_CHECKING:
+    from thalweg._recording.options import RecordOptions
+
+# What a source does not know is refused where it was asked for, rather than ignored.
+_OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
+_OF_REPLAY = ("input", "loops")
+
+
+def settings(options: "RecordOptions") -> dict[str, Any]:
+    """What open_source needs, as plain values. Raises UsageError."""
+    foreign, own = (_OF_REPLAY, "replay") if options.source == "digitizer" else (_OF_DIGITIZER, "digitizer")
+    for name in foreign:
+        if getattr(options, name) != getattr(type(options), name):
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} does not go with --source {options.source} (it is of --source {own})")
+    if options.source == "replay":
+        if not options.input:
+            raise UsageError("--source replay needs --input FILE")
+        return {"kind": "replay", "path": os.path.abspath(options.input), "loops": options.loops}
+    rate = units.rate(options.rate)
+    return {
+        "kind": "digitizer",
+        "rate": options.rate,
+        "card": {
+            "channels": options.channels,
+            "record_limit": options.records,
+            "isotope": options.isotope.value,
+            "record_samples": options.samples,
+            "sample_rate_hz": units.frequency_hz(options.sample_rate, "S/s"),
+            "seed": options.seed,
+            "onboard_bytes": units.size_bytes(options.onboard_memory),
+            # With a rate the card's own clock ends the run, so that the same options give the same records.
+            "duration_ns": 0 if rate.is_max else units.duration_ns(options.duration),
+        },
+    }
+
+
+def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
+    """`start_ns` of the monotonic clock is 0 of the card's."""
+    if settings["kind"] == "replay":
+        replay = _core.ReplayOptions()
+        replay.loops = settings["loops"]
+        return _core.open_recorded(settings["path"], replay)
+    card = _core.DigitizerOptions()
+    for name, value in settings["card"].items():
+        setattr(card, name, value)
+    card.rate = units.rate(settings["rate"])
+    card.start_ns = start_ns
+    return _core.make_digitizer(card)
+
+
+def has_clock(settings: dict[str, Any]) -> bool:
+    """Whether triggers come by the wall clock, and not as fast as they are taken."""
+    return settings["kind"] == "digitizer" and not units.rate(settings["rate"]).is_max

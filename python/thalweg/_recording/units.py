@@ -1,0 +1,53 @@
+"""Quantities as people write them and as they read them."""
+
+import re
+
+from thalweg import _core
+from thalweg._errors import UsageError
+
+_PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def frequency_hz(text: str, unit: str) -> float:
+    """Of "5kHz" where `unit` is "Hz", of "10GS/s" where it is "S/s"."""
+    match = re.fullmatch(rf"([0-9.]+(?:e[0-9]+)?)\s*([kMG]?)(?:{unit}|Hz)?", text)
+    try:
+        if match:
+            return float(match[1]) * _PREFIXES[match[2]]
+    except ValueError:
+        pass
+    raise UsageError(f"'{text}' is no frequency; say 500M{unit} or 2e9")
+
+
+def rate(text: str) -> _core.Rate:
+    if text.endswith("Hz"):
+        return _core.Rate.parse(f"{frequency_hz(text, 'Hz'):.17g}/s")
+    return _core.Rate.parse(text)
+
+
+def duration_ns(text: str) -> int:
+    """0 where nothing is said."""
+    return _core.parse_duration_ns(text) if text else 0
+
+
+def size_bytes(text: str) -> int:
+    return _core.parse_size_bytes(text) if text else 0
+
+
+def as_bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(size) < 999.5 or unit == "TB":
+            break
+        size /= 1000
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.3g} {unit}"
+
+
+def as_duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

@@ -1,0 +1,143 @@
+"""The producer processes, as the recording process sees them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+from thalweg._errors import SystemError
+
+
+class WorkerProcess:
+    def __init__(self, configuration: dict[str, Any], streams: list[str]) -> None:
+        self.streams = streams
+        self.ready = threading.Event()  # or over
+        self.error = ""
+        self._log = tempfile.TemporaryFile(mode="w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "thalweg._recording.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        self.say(json.dumps(configuration))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def say(self, line: str) -> None:
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it is over, and problem() says how
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def problem(self) -> str:
+        """What went wrong, once it has ended; empty where nothing did."""
+        code = self._process.poll()
+        if not code:
+            return ""
+        self._listener.join()
+        if self.error:
+            return self.error
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}{self._last_words()}"
+        return (
+            f"producer process {self.pid} ({', '.join(self.streams)}) {how}: "
+            "the records that it had published until then are in the file"
+        )
+
+    def close(self) -> None:
+        self._process.wait()
+        self._listener.join()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            try:
+                stream.close()  # type: ignore[union-attr]
+            except BrokenPipeError:
+                pass
+
+    def _listen(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if "ready" in message:
+                self.ready.set()
+            self.error = message.get("error", "")
+        self.ready.set()
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines()
+        return f" ({lines[-1]})" if lines else ""
+
+
+class Workers:
+    """Streams are dealt out to the processes like cards."""
+
+    def __init__(
+        self, handle: str, source: dict[str, Any], names: list[str], processes: int, threads: int
+    ) -> None:
+        self._processes: list[WorkerProcess] = []
+        try:
+            for first in range(processes):
+                streams = list(range(first, len(names), processes))
+                configuration = {"handle": handle, "source": source, "streams": streams, "threads": threads}
+                self._processes.append(WorkerProcess(configuration, [names[stream] for stream in streams]))
+        except OSError as error:
+            self.kill()
+            raise SystemError(error.errno, f"cannot start a producer process ({error.strerror})") from None
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    def start(self, start_ns: int) -> None:
+        """They take triggers from then on."""
+        self._say(f"start {start_ns}")
+
+    def wait_until_ready(self, timeout_s: float) -> bool:
+        return all(process.ready.wait(timeout_s) for process in self._processes)
+
+    def pause(self) -> None:
+        self._say("pause")
+
+    def resume(self) -> None:
+        self._say("resume")
+
+    def stop(self) -> None:
+        self._say("stop")
+
+    def kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+
+    def running(self) -> int:
+        return sum(process.is_running() for process in self._processes)
+
+    def problems(self) -> list[str]:
+        return [problem for process in self._processes if (problem := process.problem())]
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.close()
+
+    def _say(self, line: str) -> None:
+        for process in self._processes:
+            process.say(line)
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0))

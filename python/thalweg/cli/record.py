@@ -1,0 +1,79 @@
+"""thalweg record"""
+
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thalweg._recording import configuration
+from thalweg._recording.options import RecordOptions
+from thalweg._recording.session import Session
+from thalweg.cli._output import print_json, say
+
+_HELP = """Record from detectors into one file.
+
+    thalweg record --source digitizer --channels 6 --duration 10s --out run.h5
+
+Ctrl-C (or SIGTERM) ends the run and completes the file; a second Ctrl-C abandons it, and `thalweg recover` completes
+it then. `p`, the space bar, or SIGUSR1 pause the run; again, or SIGUSR2, and it goes on.
+"""
+
+_EXAMPLES = """Examples:
+
+thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.h5 --json
+
+thalweg record --source replay --input run.BIN --out replayed.h5
+
+thalweg record --config run.toml --duration 1h --max-file-size 20GB --metrics 9100
+"""
+
+
+def _load(context: typer.Context, path: Path | None) -> Path | None:
+    if path:
+        context.default_map = configuration.load(path)  # the command line wins over it
+    return path
+
+
+_OF_COMMAND = {
+    "config": Annotated[
+        Path | None,
+        typer.Option(callback=_load, is_eager=True, metavar="FILE.toml", help="Options from a file: those given here win."),
+    ],
+    "dump_config": Annotated[bool, typer.Option(help="Print such a file with these options, and do nothing else.")],
+}
+
+
+def _record(config: Path | None, dump_config: bool, **values: Any) -> int:
+    options = RecordOptions(**values)
+    if dump_config:
+        print(configuration.dump(options), end="")
+        return 0
+    report = Session(options).run()
+    if options.json:
+        print_json(report.as_json())
+    else:
+        for sentence in report.sentences():
+            say(sentence)
+    for problem in report.problems:
+        say(f"thalweg: {problem}")
+    if report.abandoned:
+        sys.stdout.flush()
+        os._exit(report.exit_code)  # a file that is being closed at the moment would keep us
+    return report.exit_code
+
+
+def register(app: typer.Typer) -> None:
+    # The options are the fields of RecordOptions, so that there is one list of them.
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    defaults = {"config": None, "dump_config": False}
+    parameters = [
+        inspect.Parameter(name, keyword, default=defaults[name], annotation=annotation)
+        for name, annotation in _OF_COMMAND.items()
+    ]
+    parameters += [it.replace(kind=keyword) for it in inspect.signature(RecordOptions).parameters.values()]
+    _record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    _record.__annotations__ = {it.name: it.annotation for it in parameters}
+    app.command("record", help=_HELP, epilog=_EXAMPLES)(_record)
