@@ -9,5 +9,8 @@ void bind_base(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);
+void bind_source(nanobind::module_& module);
+void bind_record(nanobind::module_& module);
+void bind_inspect(nanobind::module_& module);
 
 } // namespace thalweg::bind

@@ -8,4 +8,7 @@ NB_MODULE(_core, module) {
     bind_model(module);
     bind_dataset(module);
     bind_arrow(module);
+    bind_source(module);
+    bind_record(module);
+    bind_inspect(module);
 }
