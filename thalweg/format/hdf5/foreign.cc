@@ -67,7 +67,6 @@ std::optional<model::Scalar> sum_type(model::Scalar stored) {
 
 struct FoundTable {
     std::string name;
-    std::uint64_t rows = 0;
     std::vector<FoundField> fields;
 };
 
@@ -79,7 +78,7 @@ class Explorer {
     // Adds the tables of a group and of the groups in it; "" is the root.
     void explore(std::string const& path, std::size_t depth) {
         if (depth > kMaxDepth) return skip(path, "it is nested too deeply");
-        FoundTable table{path.empty() ? root_name_ : path.substr(1), 0, {}};
+        FoundTable table{path.empty() ? root_name_ : path.substr(1), {}};
         auto const children = children_of(path);
         for (auto const& child : children) {
             if (!child.is_group) add_field(table, path, child, depth);
@@ -94,7 +93,7 @@ class Explorer {
                 explore(path + "/" + child.name, depth + 1);
             }
         }
-        if (!table.fields.empty()) tables.push_back(std::move(table));
+        if (!table.fields.empty()) add_table(std::move(table), path);
     }
 
     std::vector<FoundTable> tables;
@@ -129,16 +128,25 @@ class Explorer {
     void add_field(FoundTable& table, std::string const& path, Child const& child, std::size_t depth) {
         auto const child_path = path + "/" + child.name;
         try {
-            auto found = field(child_path, child, depth + 1);
-            if (!table.fields.empty() && found.rows != table.rows) {
-                return skip(child_path, fmt::format("it has {} rows, {}/{} has {}", found.rows, path,
-                                                    table.fields[0].field.name, table.rows));
-            }
-            table.rows = found.rows;
-            table.fields.push_back(std::move(found));
+            table.fields.push_back(field(child_path, child, depth + 1));
         } catch (base::DataError const& error) {
             skip(child_path, error.what());
         }
+    }
+
+    // The table is what most of its fields have as their number of rows.
+    void add_table(FoundTable table, std::string const& path) {
+        std::map<std::uint64_t, std::size_t> votes;
+        for (auto const& each : table.fields) ++votes[each.rows];
+        auto const most = std::max_element(votes.begin(), votes.end(),
+                                           [](auto const& a, auto const& b) { return a.second <= b.second; });
+        auto const rows = most->first;
+        for (auto const& each : table.fields) {
+            if (each.rows == rows) continue;
+            skip(path + "/" + each.field.name, fmt::format("it has {} rows, most others have {}", each.rows, rows));
+        }
+        std::erase_if(table.fields, [rows](auto const& each) { return each.rows != rows; });
+        tables.push_back(std::move(table));
     }
 
     FoundField field(std::string const& path, Child const& child, std::size_t depth) {

@@ -71,6 +71,84 @@ TEST(Hdf5Format, HoldsListsOfEveryKind) {
     }
 }
 
+TEST(Hdf5Format, LeavesOutDroppedBlocks) {
+    for (unsigned round = 0; round < 10; ++round) {
+        TestRun flat(flat_schema(), small_pages(), round);
+        auto const block_rows = flat.head.layouts[0].block_rows;
+        flat.add_part(0, 4 * block_rows + 17);
+        flat.add_part(0, 2 * block_rows + 3);
+        flat.drop_block(0, round % 2, 1, round % flat.head.columns[0].size());
+        flat.add_part(1, 5);
+        flat.complete();
+        expect_right(flat);
+
+        TestRun lists(list_schema(), small_pages(), round);
+        auto const list_block_rows = lists.head.layouts[0].block_rows;
+        for (auto const blocks : {4, 2}) lists.add_part(0, static_cast<std::uint64_t>(blocks) * list_block_rows + 9);
+        lists.drop_block(0, round % 2, 1, 0);
+        lists.complete();
+        expect_right(lists);
+    }
+}
+
+TEST(Hdf5Format, AMissingPageNamesTableColumnAndRows) {
+    TestRun run(flat_schema(), small_pages());
+    run.add_part(0, 700);
+    run.facts.tables[0][0].columns[0].erase(run.facts.tables[0][0].columns[0].begin() + 3);
+    try {
+        run.complete();
+        FAIL();
+    } catch (base::DataError const& error) {
+        EXPECT_NE(std::string(error.what()).find("run.h5: table 'ch0', column 'timestamp'"), std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(Hdf5Format, MetadataOfAnySizeIsKept) {
+    TestRun run(flat_schema());
+    run.facts.metadata = {{"run_number", "17"}, {"configuration", std::string(300'000, 'x')}, {"a/b", "\u00b5s"}};
+    for (int i = 0; i < 100; ++i) run.facts.metadata["key " + std::to_string(i)] = std::to_string(i);
+    run.complete();
+    auto const map = hdf5_format().load(*run.file);
+    EXPECT_EQ(map.metadata, run.facts.metadata);
+    EXPECT_EQ(map.head.id, run.head.id);
+}
+
+TEST(Hdf5Format, TheBoundHolds) {
+    for (auto const& schema : {flat_schema(), list_schema()}) {
+        TestRun run(schema);
+        std::uint64_t pages = 0;
+        for (std::size_t t = 0; t < schema.tables.size(); ++t) {
+            for (auto const rows : {10'000u, 3u, 777u}) run.add_part(t, rows);
+            for (auto const& part : run.facts.tables[t]) {
+                for (auto const& column : part.columns) pages += column.size();
+            }
+        }
+        auto const growth = run.complete() - run.facts.end_offset;
+        auto const bound = hdf5_format().metadata_bound_bytes(run.head, pages);
+        EXPECT_LE(growth, bound);
+        EXPECT_LE(bound, 64u << 20); // and is of use
+    }
+}
+
+TEST(Hdf5Format, AnotherRunsFileIsNotCompleted) {
+    TestRun run(flat_schema());
+    auto other = run.head;
+    other.id = "another";
+    EXPECT_THROW(hdf5_format().complete(*run.file, *run.journal, other, run.facts), base::DataError);
+}
+
+TEST(Hdf5Format, CheckIndexSeesEveryChangedByteOfMetadata) {
+    TestRun run(flat_schema(), small_pages());
+    run.add_part(0, 100);
+    auto const size_bytes = run.complete();
+    std::byte byte{};
+    run.file->read(size_bytes - 100, {&byte, 1});
+    byte ^= std::byte{1};
+    run.file->write(size_bytes - 100, {&byte, 1});
+    EXPECT_THROW(check_index(*run.file), base::DataError);
+}
+
 TEST(Hdf5Format, CanBeCompletedAgain) {
     TestRun run(flat_schema(), small_pages());
     run.add_part(0, 333);

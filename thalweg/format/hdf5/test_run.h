@@ -64,6 +64,17 @@ class TestRun {
         raw_[table].push_back(std::move(raw));
     }
 
+    // Recovery found a page of a column in this block damaged: the block goes, and the page is not there.
+    void drop_block(std::size_t table, std::size_t part, std::uint64_t block, std::size_t column) {
+        auto const block_rows = head.layouts[table].block_rows;
+        auto& lost = facts.tables[table][part];
+        auto const end = lost.rows.back().first + lost.rows.back().count;
+        auto const first = block * block_rows;
+        lost.rows = {{0, first}, {first + block_rows, end - first - block_rows}};
+        auto& pages = lost.columns[column];
+        std::erase_if(pages, [&](auto const& page) { return page.first >= first && page.first < first + block_rows; });
+    }
+
     std::uint64_t complete() { return hdf5_format().complete(*file, *journal, head, facts); }
 
     // The items of a column as the finished table must have them.

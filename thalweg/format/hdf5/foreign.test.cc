@@ -1,0 +1,135 @@
+// Files of other programs, and ours after other programs were at them.
+#include <gtest/gtest.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/attributes.h"
+#include "thalweg/format/hdf5/filters.h"
+#include "thalweg/format/hdf5/test_run.h"
+#include "thalweg/format/hdf5/types.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+using model::Scalar;
+
+// A file that libhdf5 makes with its own driver, in memory.
+class ForeignFile {
+  public:
+    ForeignFile() {
+        PropertyHandle const access(H5Pcreate(H5P_FILE_ACCESS), "access");
+        check(H5Pset_fapl_core(access.get(), 1 << 16, false), "core driver");
+        handle_ = {H5Fcreate("foreign.h5", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), "create"};
+    }
+
+    template <typename Value>
+    void dataset(std::string const& path, hid_t type, std::vector<Value> const& values, std::vector<hsize_t> extents,
+                 std::vector<hsize_t> const& chunk = {}, std::string const& codec = "none") {
+        PropertyHandle const links(H5Pcreate(H5P_LINK_CREATE), "links");
+        H5Pset_create_intermediate_group(links.get(), 1);
+        PropertyHandle const creation(H5Pcreate(H5P_DATASET_CREATE), "creation");
+        if (!chunk.empty()) H5Pset_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data());
+        if (!chunk.empty()) set_filters(creation.get(), codec, sizeof(Value));
+        SpaceHandle const space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), "space");
+        DatasetHandle const object(
+            H5Dcreate2(handle_.get(), path.c_str(), type, space.get(), links.get(), creation.get(), H5P_DEFAULT),
+            "dataset");
+        check(H5Dwrite(object.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write");
+    }
+
+    void attribute(std::string const& path, std::string const& name, std::string const& value) {
+        ObjectHandle const object(H5Oopen(handle_.get(), path.c_str(), H5P_DEFAULT), "object");
+        write_text(object.get(), name, value);
+    }
+
+    std::unique_ptr<storage::Storage> storage() {
+        H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL);
+        Bytes image(static_cast<std::size_t>(H5Fget_file_image(handle_.get(), nullptr, 0)));
+        H5Fget_file_image(handle_.get(), image.data(), image.size());
+        auto file = storage::make_memory_storage("foreign.h5");
+        file->write(0, image);
+        return file;
+    }
+
+  private:
+    LibraryLock lock_;
+    FileHandle handle_;
+};
+
+template <typename Value> std::vector<Value> numbers(std::size_t count) {
+    std::vector<Value> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<Value>(i * 7 % 100);
+    return values;
+}
+
+template <typename Value> Bytes bytes_of(std::vector<Value> const& values) {
+    auto const bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+}
+
+TEST(Hdf5Foreign, DatasetsOfOneLengthAreATable) {
+    ForeignFile made;
+    auto const x = numbers<double>(1000);
+    auto const wave = numbers<std::uint16_t>(4000);
+    made.dataset("/detector/x", H5T_IEEE_F64LE, x, {1000});
+    made.dataset("/detector/wave", H5T_STD_U16LE, wave, {1000, 4}, {64, 4}, "bitshuffle+lz4");
+    made.attribute("/detector/x", "units", "mm");
+    auto const file = made.storage();
+    auto const map = hdf5_format().load(*file);
+    ASSERT_EQ(map.tables.size(), 1u);
+    EXPECT_EQ(map.head.schema.tables[0].name, "detector");
+    EXPECT_EQ(map.tables[0].rows, 1000u);
+    EXPECT_EQ(map.head.columns[0][0].path, "wave");
+    EXPECT_EQ(map.head.layouts[0].columns[0].codec, "bitshuffle+lz4");
+    EXPECT_EQ(map.head.schema.tables[0].fields[1].unit, "mm");
+    EXPECT_EQ(TestRun::read(map, *file, 0, 0), bytes_of(wave));
+    EXPECT_EQ(TestRun::read(map, *file, 0, 1), bytes_of(x));
+    EXPECT_THROW(check_index(*file), base::UsageError);
+}
+
+TEST(Hdf5Foreign, ListsOfLh5AreLists) {
+    ForeignFile made;
+    auto const values = numbers<float>(60);
+    std::vector<std::uint32_t> const sums{10, 10, 60};
+    made.dataset("/ch0/raw/trace/cumulative_length", H5T_STD_U32LE, sums, {3});
+    made.dataset("/ch0/raw/trace/flattened_data", H5T_IEEE_F32LE, values, {60});
+    made.dataset("/ch0/raw/waveform/t0", H5T_IEEE_F32LE, numbers<float>(3), {3});
+    made.attribute("/ch0/raw", "datatype", "table{trace,waveform}");
+    auto const file = made.storage();
+    auto const map = hdf5_format().load(*file);
+    ASSERT_EQ(map.tables.size(), 1u);
+    EXPECT_EQ(map.head.schema.tables[0].name, "ch0/raw");
+    ASSERT_EQ(map.head.columns[0].size(), 3u);
+    EXPECT_EQ(map.head.columns[0][0].scalar, Scalar::uint32); // as it is in the file
+    EXPECT_TRUE(map.tables[0].columns[0].cumulative);
+    EXPECT_EQ(TestRun::read(map, *file, 0, 0), bytes_of(sums));
+    EXPECT_EQ(TestRun::read(map, *file, 0, 1), bytes_of(values));
+    EXPECT_EQ(map.head.columns[0][2].path, "waveform/t0");
+}
+
+TEST(Hdf5Foreign, WhatIsNotReadIsNamed) {
+    ForeignFile made;
+    for (auto const* path : {"/g/a", "/g/b"}) made.dataset(path, H5T_STD_I32LE, numbers<std::int32_t>(10), {10});
+    made.dataset("/g/big_endian", H5T_STD_I32BE, numbers<std::int32_t>(10), {10});
+    made.dataset("/g/longer", H5T_STD_I32LE, numbers<std::int32_t>(11), {11});
+    made.dataset("/g/split", H5T_STD_I32LE, numbers<std::int32_t>(40), {10, 4}, {10, 2});
+    auto const map = hdf5_format().load(*made.storage());
+    EXPECT_EQ(map.head.columns[0].size(), 2u);
+    auto const& not_read = map.metadata.at("not_read");
+    for (auto const* name : {"/g/big_endian", "/g/longer", "/g/split"}) {
+        EXPECT_NE(not_read.find(name), std::string::npos) << not_read;
+    }
+}
+
+TEST(Hdf5Foreign, AFileWithoutTablesIsAnErrorThatSaysWhy) {
+    ForeignFile made;
+    made.dataset("/x", H5T_STD_I32BE, numbers<std::int32_t>(10), {10});
+    try {
+        hdf5_format().load(*made.storage());
+        FAIL();
+    } catch (base::DataError const& error) {
+        EXPECT_NE(std::string(error.what()).find("not of a type that Thalweg has"), std::string::npos) << error.what();
+    }
+}
+
+} // namespace
+} // namespace thalweg::format::hdf5
