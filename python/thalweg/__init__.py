@@ -1,7 +1,81 @@
 """Records detector data from many producers into one ordinary HDF5 file, at the speed of the disk."""
 
 from thalweg import _core
+from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
+from thalweg._ragged import Ragged
+from thalweg._read import Run, Table, open, verify  # noqa: A004
+from thalweg._reports import ProducerStatus, Report, Status, TableReport, Verification
+from thalweg._rows import Rows
+from thalweg._schema import Schema, TableSchema, schema
+from thalweg._types import (
+    Type,
+    array,
+    bool_,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    list_,
+    string,
+    struct,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    waveform,
+)
+from thalweg._write import Attached, Producer, Writer, attach, create, recover
 
-__all__ = ["__version__"]
+__all__ = [
+    "Attached",
+    "DataError",
+    "Error",
+    "Producer",
+    "ProducerStatus",
+    "Ragged",
+    "Report",
+    "Rows",
+    "Run",
+    "Schema",
+    "Status",
+    "SystemError",
+    "Table",
+    "TableReport",
+    "TableSchema",
+    "Type",
+    "UnknownNameError",
+    "UsageError",
+    "Verification",
+    "Writer",
+    "__version__",
+    "array",
+    "attach",
+    "bool_",
+    "complex64",
+    "complex128",
+    "create",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "list_",
+    "open",
+    "recover",
+    "schema",
+    "string",
+    "struct",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "verify",
+    "waveform",
+]
 
 __version__ = _core.version()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,13 +11,8 @@ import numpy.typing as npt
 
 from thalweg._errors import UsageError
 
-_BYTE_WIDE = {"bool": np.dtype(np.bool_)}
-_SCALARS = {
-    name: _BYTE_WIDE.get(name) or np.dtype(name)
-    for name in (
-        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split()
-    )
-}
+_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+_SCALARS = {name: np.dtype(name) for name in _NAMES.split()}
 
 
 @dataclass(frozen=True)
@@ -32,7 +27,7 @@ class Type:
     description: str = ""
     element: Type | None = None
     """Of a list."""
-    members: tuple[tuple[str, Type], ...] = field(default=())
+    members: tuple[tuple[str, Type], ...] = ()
     """Of a struct: names and types."""
 
     def __call__(self, *, unit: str = "", description: str = "") -> Type:
@@ -50,7 +45,7 @@ class Type:
     def __str__(self) -> str:
         text = self.name
         if self.element is not None:
-            text = f"list of {self.element}"
+            text = f"list({self.element})"
         elif self.members:
             text = "{" + ", ".join(f"{name}: {member}" for name, member in self.members) + "}"
         if self.shape:

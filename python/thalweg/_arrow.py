@@ -1,0 +1,95 @@
+"""Rows in the layout of Arrow: which buffers and children a field has. The C++ core hands them to others."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from thalweg._core import ArrowNode
+from thalweg._ragged import Ragged, Text
+from thalweg._rows import Rows
+from thalweg._types import Type
+
+_FORMATS = {
+    "bool": "b",
+    "int8": "c",
+    "int16": "s",
+    "int32": "i",
+    "int64": "l",
+    "uint8": "C",
+    "uint16": "S",
+    "uint32": "I",
+    "uint64": "L",
+    "float32": "f",
+    "float64": "g",
+}
+_REAL = {"complex64": "float32", "complex128": "float64"}
+
+
+def node_of(rows: Rows) -> ArrowNode:
+    """The rows as an Arrow struct."""
+    return _struct(rows.type, rows, "", rows.row_count)
+
+
+def _struct(type_: Type, rows: Rows, name: str, length: int) -> ArrowNode:
+    children = [_node(member, rows.members[each], each, length) for each, member in type_.members]
+    return ArrowNode("+s", name, _metadata(type_), length, [], children)
+
+
+def _node(type_: Type, value: Any, name: str, length: int) -> ArrowNode:
+    if isinstance(value, Rows):
+        return _struct(type_, value, name, length)
+    if isinstance(value, Text):
+        inner, sizes = _text(value), value.shape
+    elif isinstance(value, Ragged):
+        inner, sizes = _list(type_, value), value.shape
+    else:
+        inner, sizes = _numbers(type_.name, value), value.shape
+    return _fixed_sizes(inner, sizes, name, _metadata(type_))
+
+
+# (format, length, buffers, children) of a node that has no name yet.
+_Nameless = tuple[str, int, list[Any], list[ArrowNode]]
+
+
+def _text(value: Text) -> _Nameless:
+    text = value.packed()
+    return "U", len(text.offsets) - 1, [text.offsets, np.ascontiguousarray(text.content)], []
+
+
+def _list(type_: Type, value: Ragged) -> _Nameless:
+    assert type_.element is not None
+    lists = value.packed()
+    element = _node(type_.element, lists.content, "item", int(lists.offsets[-1]))
+    return "+L", len(lists.offsets) - 1, [lists.offsets], [element]
+
+
+def _numbers(name: str, value: Any) -> _Nameless:
+    values = np.ascontiguousarray(value)
+    if name == "bool":
+        return "b", values.size, [np.packbits(values, bitorder="little")], []
+    if name in _REAL:  # Arrow has no complex numbers: pairs of real and imaginary part
+        real = _REAL[name]
+        part = ArrowNode(_FORMATS[real], "item", b"", 2 * values.size, [values.view(real)], [])
+        return "+w:2", values.size, [], [part]
+    return _FORMATS[name], values.size, [values], []
+
+
+def _fixed_sizes(inner: _Nameless, shape: tuple[int, ...], name: str, metadata: bytes) -> ArrowNode:
+    format_, length, buffers, children = inner
+    for size in reversed(shape[1:]):
+        children = [ArrowNode(format_, "item", b"", length, buffers, children)]
+        format_, length, buffers = f"+w:{size}", length // size, []
+    return ArrowNode(format_, name, metadata, length, buffers, children)
+
+
+def _metadata(type_: Type) -> bytes:
+    """Unit and description as Arrow encodes metadata: a count, then lengths and texts."""
+    texts = {"unit": type_.unit, "description": type_.description}
+    pairs = [(key.encode(), text.encode()) for key, text in texts.items() if text]
+    if not pairs:
+        return b""
+    encoded = (struct.pack("=i", len(text)) + text for pair in pairs for text in pair)
+    return struct.pack("=i", len(pairs)) + b"".join(encoded)

@@ -1,0 +1,207 @@
+"""Reading: closed files, and runs that are still being written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from thalweg import _core
+from thalweg._errors import UnknownNameError, UsageError
+from thalweg._ragged import Ragged, Text
+from thalweg._reports import Verification, verification_of
+from thalweg._rows import Rows
+from thalweg._schema import Schema, TableSchema
+from thalweg._types import Type, uint8
+from thalweg._write import Path
+
+
+class Table:
+    """A table of a run. `len` is the number of its rows."""
+
+    def __init__(self, core: _core.Reader, schema: Schema, name: str) -> None:
+        self._core = core
+        self._index = schema.index(name)
+        self._columns = {
+            (column.path, column.is_lengths): index for index, column in enumerate(schema.columns[self._index])
+        }
+        self.schema: TableSchema = schema[name]
+
+    @property
+    def name(self) -> str:
+        return self.schema.name
+
+    @property
+    def columns(self) -> list[str]:
+        """All that `read` can be asked for: fields, and what is nested in them, as "waveform/values"."""
+        row = Type("struct", members=self.schema.fields)
+        return list(_paths(row))
+
+    def __len__(self) -> int:
+        return self._core.rows(self._index)
+
+    def read(
+        self,
+        columns: str | Iterable[str] | None = None,
+        *,
+        rows: slice | tuple[int, int] | None = None,
+        threads: int = 0,
+    ) -> Rows:
+        """Reads columns in parallel, and of the file no more than they need.
+
+        columns: names of fields, or of what is nested in them ("waveform/values"); None: all.
+        rows: a slice without a step, or (start, stop); None: all.
+        threads: 0: as many as there are usable cores.
+
+        Raises UsageError where there is no such column, DataError naming table, column and offset where the file is
+        damaged.
+        """
+        row = _selected(self.schema, columns)
+        start, stop = self._range(rows)
+        members = self._struct(row, "", (), start, stop - start, threads)
+        return Rows(row, members, stop - start)
+
+    def batches(
+        self, columns: str | Iterable[str] | None = None, *, rows: int = 10_000, threads: int = 0
+    ) -> Iterator[Rows]:
+        """Reads one stretch of `rows` rows after the other; the last may be shorter."""
+        if rows < 1:
+            raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
+        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        for start in range(0, len(self), rows):
+            yield self.read(names, rows=(start, start + rows), threads=threads)
+
+    def _range(self, rows: slice | tuple[int, int] | None) -> tuple[int, int]:
+        wanted = slice(*rows) if isinstance(rows, tuple) else rows or slice(None)
+        start, stop, step = wanted.indices(len(self))
+        if step != 1:
+            raise UsageError(f"rows {wanted} cannot be read; take every {step}th of what is read without a step")
+        return start, max(start, stop)
+
+    def _struct(
+        self, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int, threads: int
+    ) -> dict[str, Any]:
+        return {
+            name: self._member(member, f"{path}/{name}" if path else name, outer, first, count, threads)
+            for name, member in type_.members
+        }
+
+    def _member(self, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int, threads: int) -> Any:
+        shape = (*outer, *type_.shape)
+        if type_.name == "struct":
+            return Rows(type_, self._struct(type_, path, shape, first, count, threads), count)
+        if type_.is_scalar:
+            return self._items(self._columns[path, False], type_.dtype, (count, *shape), first, threads)
+        column = self._columns[path, True]
+        lengths = self._items(column, np.dtype(np.uint64), (count, *shape), first, threads)
+        elements = self._core.elements(self._index, column, first, count)
+        content = self._member(type_.element or uint8, f"{path}/*", (), *elements, threads)
+        return (Ragged if type_.element else Text).from_lengths(lengths, content)
+
+    def _items(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int, threads: int) -> Any:
+        values = np.empty(shape, dtype)
+        self._core.read(self._index, column, first, shape[0], values, threads)
+        return values
+
+    def __repr__(self) -> str:
+        return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"
+
+
+class Run(Mapping[str, Table]):
+    """A recorded run: a mapping from the names of its tables to `Table`. A snapshot, if it is still being written."""
+
+    def __init__(self, core: _core.Reader) -> None:
+        self._core = core
+        self._schema = Schema.from_json(core.schema)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return self._core.metadata
+
+    @property
+    def path(self) -> str:
+        return self._core.path
+
+    @property
+    def is_open(self) -> bool:
+        """The run is not closed: it is still being written, or waits for `recover`. Open it again for newer rows."""
+        return self._core.is_open_run
+
+    def __getitem__(self, name: str) -> Table:
+        return Table(self._core, self._schema, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._schema)
+
+    def __len__(self) -> int:
+        return len(self._schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        """Nothing has to be closed: the file is, once nobody refers to the run."""
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
+        return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}>"
+
+
+def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
+    """Opens a closed file, or a run that is still being written, which it does not disturb.
+
+    Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
+    without its journal.
+    """
+    return Run(_core.Reader.open(os.fspath(path)))
+
+
+def verify(path: Path, *, threads: int = 0) -> Verification:
+    """Compares every stored byte with what was written. Raises as `open` does; faults are in the result."""
+    name = os.fspath(path)
+    return verification_of(name, _core.verify(name, threads))
+
+
+def _paths(type_: Type, path: str = "") -> Iterator[str]:
+    while type_.element is not None:
+        type_ = type_.element
+    for name, member in type_.members:
+        inner = f"{path}/{name}" if path else name
+        yield inner
+        yield from _paths(member, inner)
+
+
+def _selected(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
+    """The struct of what is asked for, in the order of the schema."""
+    row = Type("struct", members=table.fields)
+    if columns is None:
+        return row
+    names = [columns] if isinstance(columns, str) else list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"{name!r} is not the name of a column of table '{table.name}'")
+    return _pruned(row, [[part for part in name.split("/") if part != "*"] for name in names], table.name)
+
+
+def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
+    if [] in paths:
+        return type_
+    if type_.element is not None:
+        return replace(type_, element=_pruned(type_.element, paths, table))
+    known = dict(type_.members)
+    for path in paths:
+        if path[0] not in known:
+            raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; there are {', '.join(known)}")
+    members = []
+    for name, member in type_.members:
+        if inner := [path[1:] for path in paths if path[0] == name]:
+            members.append((name, _pruned(member, inner, table)))
+    return replace(type_, members=tuple(members))

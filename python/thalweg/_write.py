@@ -1,0 +1,282 @@
+"""Runs open for writing: in the process that creates them, and in others that attach."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias
+
+from thalweg import _core
+from thalweg._append import columns_of
+from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._reports import Report, Status, report_of, status_of
+from thalweg._schema import Schema
+
+Path: TypeAlias = "str | os.PathLike[str]"
+
+
+class Producer:
+    """Takes rows of one table. One for each thread; leaving its `with` block finishes it."""
+
+    def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
+        self._core = core
+        self._schema = schema[table]
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    @property
+    def table(self) -> str:
+        return self._schema.name
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has taken."""
+        return self._core.rows
+
+    def append(self, rows: Any = None, /, **fields: Any) -> None:
+        """Appends one row, or many: then every value has a leading axis of that length.
+
+        Values are numbers, strings, NumPy arrays, lists, dictionaries (structs), Awkward or Arrow arrays; lists of
+        different lengths also `Ragged`. `rows` gives all fields at once: a dictionary (whose names may be
+        paths such as "waveform/values"), a structured NumPy array, an Awkward array of records, an Arrow table.
+        Contiguous arrays of the declared type are copied once. The rows are safe from the death of this process when
+        `append` returns. It waits while storage is slower than its producers; Ctrl-C interrupts that.
+
+        Raises UsageError naming table, column and row where a value does not fit the schema (no row is taken then),
+        or where the producer is finished or was inherited through fork; SystemError where the run cannot go on.
+        """
+        self._check_process()
+        count, columns = columns_of(self._schema, rows, fields)
+        with self._lock:
+            self._core.append(count, columns)
+
+    def finish(self) -> None:
+        """Writes what it has; it takes no more rows. Does nothing the second time."""
+        self._check_process()
+        with self._lock:
+            self._core.finish()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise UsageError(
+                f"this producer of table '{self.table}' belongs to the parent process (it was inherited through fork) "
+                "use tw.attach(handle) in the child"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.finish()
+
+    def __repr__(self) -> str:
+        return f"<Producer of table '{self.table}': {self.rows} rows>"
+
+
+class _Producers:
+    """The producers that were handed out, to be finished together."""
+
+    def __init__(self, core: _core.Writer | _core.OpenRun, schema: Schema) -> None:
+        self._core = core
+        self._schema = schema
+        self._all: list[Producer] = []
+
+    def add(self, table: str) -> Producer:
+        self._schema.index(table)
+        self._all.append(Producer(self._core.producer(table), self._schema, table))
+        return self._all[-1]
+
+    def finish(self) -> None:
+        while self._all:
+            self._all[-1].finish()
+            self._all.pop()
+
+
+class Writer:
+    """A run open for writing, in the process that created it.
+
+    Leaving its `with` block closes the run; leaving it on an exception abandons it, and `recover` completes it then.
+    """
+
+    def __init__(self, core: _core.Writer, schema: Schema, metadata: Mapping[str, str]) -> None:
+        self._core = core
+        self._schema = schema
+        self._metadata = dict(metadata)
+        self._producers = _Producers(core, schema)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def path(self) -> str:
+        return self._core.path
+
+    @property
+    def engine(self) -> str:
+        """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
+        return self._core.engine
+
+    @property
+    def handle(self) -> str:
+        """What `tw.attach` takes in another process of this machine: a plain string."""
+        return self._core.handle
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What is kept with the run, as `create` and `set_metadata` gave it."""
+        return dict(self._metadata)
+
+    def set_metadata(self, key: str, value: str) -> None:
+        """Adds to the metadata of the file, or changes it. It is written when the run is closed."""
+        self._core.set_metadata(key, value)
+        self._metadata[key] = value
+
+    def producer(self, table: str) -> Producer:
+        """One for each thread; `close` finishes those that are not. Raises UsageError where there is no such table."""
+        return self._producers.add(table)
+
+    def status(self) -> Status:
+        return status_of(self._core.status(), self._schema)
+
+    def close(self, timeout: float = math.inf) -> Report:
+        """Finishes the producers of this process, waits for those of others, and completes the file.
+
+        `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
+        run stays open then. Raises UsageError where the run is closed already.
+        """
+        self._producers.finish()
+        end = time.monotonic() + timeout
+        while True:  # in short waits, between which Python sees a Ctrl-C
+            wait = min(0.2, max(0.0, end - time.monotonic()))
+            try:
+                return report_of(self._core.close(int(wait * 1e9)))
+            except SystemError as error:
+                if error.errno != errno.ETIMEDOUT or time.monotonic() >= end:
+                    raise
+
+    def abandon(self) -> None:
+        """Ends the run without completing the file. `tw.recover` completes it."""
+        self._core.abandon()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __repr__(self) -> str:
+        return f"<Writer of {self.path}>"
+
+
+class Attached:
+    """A run that another process created. Leaving its `with` block finishes the producers made here."""
+
+    def __init__(self, core: _core.OpenRun) -> None:
+        self._core = core
+        self._schema = Schema.from_json(core.schema)
+        self._producers = _Producers(core, self._schema)
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def path(self) -> str:
+        return self._core.path
+
+    def producer(self, table: str) -> Producer:
+        """One for each thread. Raises UsageError where there is no such table or the run is being closed."""
+        return self._producers.add(table)
+
+    def finish(self) -> None:
+        """Finishes all producers made here."""
+        self._producers.finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.finish()
+
+    def __repr__(self) -> str:
+        return f"<Attached to {self.path}>"
+
+
+def create(
+    path: Path,
+    schema: Schema,
+    *,
+    force: bool = False,
+    codec: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    engine: Literal["auto", "uring", "threads", "posix"] = "auto",
+    threads: int = 0,
+    flush_interval: float = 1.0,
+    wide_page_bytes: int | None = None,
+    narrow_page_bytes: int | None = None,
+    block_bytes: int | None = None,
+    staging_bytes: int | None = None,
+) -> Writer:
+    """A new file (.h5, .hdf5 or .lh5), with its journal beside it until it is closed.
+
+    force: replace a file, or an unfinished run, that is there already.
+    codec: "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
+        bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported.
+    metadata: kept with the run.
+    engine: how bytes reach the file; "auto" chooses by what the file system and the kernel offer.
+    threads: that compress for each producer of this process; 0: the thread that appends.
+    flush_interval: seconds after which a power cut costs nothing any more.
+    wide_page_bytes, narrow_page_bytes: of pages of columns with items of 1 KiB and more, and of all others.
+    block_bytes: a damaged page costs such a block of rows.
+    staging_bytes: memory of a wide column of each producer.
+
+    Raises UsageError where something is there already or an option is wrong, SystemError where the place cannot be
+    written.
+    """
+    options = _core.CreateOptions()
+    options.force = force
+    options.set_engine(engine)
+    options.write.seal_threads = threads
+    options.commit.flush_interval_ns = int(flush_interval * 1e9)
+    if codec is not None:
+        options.layout.wide_codec = options.layout.narrow_codec = codec
+    if wide_page_bytes is not None:
+        options.layout.wide_page_bytes = wide_page_bytes
+    if narrow_page_bytes is not None:
+        options.layout.narrow_page_bytes = narrow_page_bytes
+    if block_bytes is not None:
+        options.layout.block_bytes = block_bytes
+    if staging_bytes is not None:
+        options.write.staging.page_ring_bytes = staging_bytes
+    texts = dict(metadata or {})
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            raise UsageError(f"the metadata '{key}' is {value!r}; give a string")
+    return Writer(_core.create(os.fspath(path), schema.to_json(), options, texts), schema, texts)
+
+
+def attach(handle: str, *, threads: int = 0) -> Attached:
+    """Opens, for writing by this process, a run that another process created: `handle` is its `Writer.handle`.
+
+    `threads` compress for each producer of this process; 0: the thread that appends.
+    Raises UsageError where the run is gone, closed, or on another machine; SystemError where its creator is dead.
+    """
+    return Attached(_core.attach(handle, threads))
+
+
+def recover(path: Path) -> Report:
+    """Completes a run whose processes have died, or that was abandoned, and says what is lost.
+
+    Raises UsageError where there is nothing to recover or the run is still being written, DataError where file and
+    journal do not belong together.
+    """
+    return report_of(_core.recover(os.fspath(path)))
