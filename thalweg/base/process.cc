@@ -16,7 +16,8 @@ struct Stat {
     std::uint64_t start_ticks = 0;
 };
 
-// /proc/PID/stat: "pid (name) state ppid ...": the name may hold blanks and brackets, so fields count from the last ')'.
+// /proc/PID/stat: "pid (name) state ppid ...": the name may hold blanks and brackets, so fields count from the last
+// ')'.
 bool read_stat(std::int32_t pid, Stat& stat) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
     std::string const text{std::istreambuf_iterator<char>(file), {}};

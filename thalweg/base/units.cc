@@ -42,14 +42,8 @@ constexpr std::array<Suffix, 14> kSizes{{{"", 1},
                                          {"GiB", 1073741824.0},
                                          {"TiB", 1099511627776.0}}};
 
-constexpr std::array<Suffix, 8> kDurations{{{"", 1e9},
-                                            {"ns", 1},
-                                            {"us", 1e3},
-                                            {"ms", 1e6},
-                                            {"s", 1e9},
-                                            {"min", 60e9},
-                                            {"h", 3600e9},
-                                            {"d", 86400e9}}};
+constexpr std::array<Suffix, 8> kDurations{
+    {{"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}}};
 
 } // namespace
 

@@ -16,8 +16,8 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, WriteOptions const& o
     std::string const path = run->ledger->head().path;
     run->options = options;
     run->journal_lock = lock_shared(journal_path(path));
-    auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only,
-                                                    storage::Engine::posix);
+    auto const journal =
+        storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
     run->head = read_head(*journal);
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});

@@ -182,7 +182,8 @@ void Committer::advance_flush(std::uint64_t now) {
         sync_ = Sync::idle;
         return;
     case Sync::payload:
-    case Sync::journal: return; // under way
+    case Sync::journal:
+        return; // under way
     }
     sync_wake_.notify_all();
 }
@@ -230,13 +231,21 @@ std::vector<ProducerStatus> Committer::unfinished() const {
 ProducerStatus Committer::status_of(ProducerIntake const& producer) const {
     auto const& slot = run_.ledger->slot(producer.slot());
     auto const& staging = producer.staging();
-    ProducerStatus status{producer.slot(), producer.table(), slot.producer, slot.state,
-                          staging.head().rows_published.load(), {}, 0, false};
+    ProducerStatus status{producer.slot(),
+                          producer.table(),
+                          slot.producer,
+                          slot.state,
+                          staging.head().rows_published.load(),
+                          {},
+                          0,
+                          false};
     for (auto const& count : staging.head().counts) status.counts.push_back(count.load(std::memory_order_relaxed));
     for (std::size_t i = 0; i < staging.columns(); ++i) {
         auto const& column = staging.column(i);
-        auto const used = static_cast<double>(column.published - std::min(column.released.load(), column.published.load()));
-        status.staging_fill = std::max(status.staging_fill, used / static_cast<double>(column.page_items * column.buffers));
+        auto const used =
+            static_cast<double>(column.published - std::min(column.released.load(), column.published.load()));
+        status.staging_fill =
+            std::max(status.staging_fill, used / static_cast<double>(column.page_items * column.buffers));
     }
     return status;
 }
@@ -254,7 +263,8 @@ CommitStatus Committer::status() const {
     auto const& ledger = *run_.ledger;
     for (std::size_t i = 0; i < ledger.slots() && ledger.slot(i).state != SlotState::free; ++i) {
         if (ledger.slot(i).state == SlotState::attaching) {
-            status.producers.push_back({i, ledger.slot(i).table, ledger.slot(i).producer, SlotState::attaching, 0, {}, 0, false});
+            status.producers.push_back(
+                {i, ledger.slot(i).table, ledger.slot(i).producer, SlotState::attaching, 0, {}, 0, false});
         }
     }
     status.pages = pages_;
@@ -263,7 +273,8 @@ CommitStatus Committer::status() const {
     status.durable_lag_ns = base::monotonic_ns() - durable_ns_;
     status.sync_ns = sync_ns_;
     status.cpu_ns = cpu_ns_;
-    if (ledger.head().state == LedgerState::failed || ledger.head().claims_refused != 0) status.failure = ledger.head().failure;
+    if (ledger.head().state == LedgerState::failed || ledger.head().claims_refused != 0)
+        status.failure = ledger.head().failure;
     return status;
 }
 

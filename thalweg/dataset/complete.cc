@@ -23,9 +23,10 @@ namespace {
 void check_pair(storage::Storage const& file, model::RunHead const& head) {
     auto const id = format::hdf5::run_id_of(file);
     if (id && *id == head.id) return;
-    base::fail_data({fmt::format("{} and its journal do not belong together", file.path()),
-                     id ? "the file is of another run" : "the file was not written by Thalweg, or its beginning is damaged",
-                     "move one of the two away"});
+    base::fail_data(
+        {fmt::format("{} and its journal do not belong together", file.path()),
+         id ? "the file is of another run" : "the file was not written by Thalweg, or its beginning is damaged",
+         "move one of the two away"});
 }
 
 // What producers had published when everything died is still in /dev/shm, unless the machine went down, too. Returns
@@ -71,8 +72,8 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
     auto gathered = gather(*journal, file, options.check_pages);
-    gathered.facts.end_offset = base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}),
-                                               base::kBlockBytes);
+    gathered.facts.end_offset =
+        base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
     result.file_bytes = format.complete(file, *journal, gathered.head, gathered.facts);
     result.gather_cpu_ns = gathered_ns - begin_ns;

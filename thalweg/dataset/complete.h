@@ -11,9 +11,9 @@
 namespace thalweg::dataset {
 
 struct CompleteOptions {
-    bool check_pages = true;       // read pages behind the last BARRIER: a power cut may have taken them
+    bool check_pages = true; // read pages behind the last BARRIER: a power cut may have taken them
     bool whole_file_checksum = true;
-    std::uint64_t least_end = 0;   // extents may have been claimed up to here
+    std::uint64_t least_end = 0; // extents may have been claimed up to here
 };
 
 struct CompleteResult {

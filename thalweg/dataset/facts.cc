@@ -39,15 +39,32 @@ class JournalReader {
     bool read(RecordView const& record) {
         if (!head && record.type != RecordType::head) fail("its first record is not the head of a run");
         switch (record.type) {
-        case RecordType::head: read_head(record); break;
-        case RecordType::producer: read_producer(record); break;
-        case RecordType::pages: read_pages(record); break;
-        case RecordType::rows: read_rows(record); break;
-        case RecordType::finish: read_finish(record); break;
-        case RecordType::barrier: read_barrier(record); break;
-        case RecordType::metadata: read_metadata(record); break;
-        case RecordType::closed: closed = true; break;
-        default: break; // of a later version: more than we know, not less
+        case RecordType::head:
+            read_head(record);
+            break;
+        case RecordType::producer:
+            read_producer(record);
+            break;
+        case RecordType::pages:
+            read_pages(record);
+            break;
+        case RecordType::rows:
+            read_rows(record);
+            break;
+        case RecordType::finish:
+            read_finish(record);
+            break;
+        case RecordType::barrier:
+            read_barrier(record);
+            break;
+        case RecordType::metadata:
+            read_metadata(record);
+            break;
+        case RecordType::closed:
+            closed = true;
+            break;
+        default:
+            break; // of a later version: more than we know, not less
         }
         return true;
     }
@@ -64,7 +81,8 @@ class JournalReader {
 
     template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const {
         Record value;
-        if (record.payload.size() < at + sizeof value) fail(fmt::format("the record at offset {} is too short", record.payload_offset));
+        if (record.payload.size() < at + sizeof value)
+            fail(fmt::format("the record at offset {} is too short", record.payload_offset));
         std::memcpy(&value, record.payload.data() + at, sizeof value);
         return value;
     }
@@ -106,9 +124,11 @@ class JournalReader {
         for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
             auto const value = take<PageRecord>(record, at);
             auto& producer = producer_of(value.producer, value.column, record);
-            Page const page{value.first,     value.count,    0, value.offset, value.stored_bytes, value.raw_bytes,
+            Page const page{value.first,    value.count,        0,
+                            value.offset,   value.stored_bytes, value.raw_bytes,
                             value.checksum, value.encoded != 0, Page::Place::file};
-            if (!is_sound(page, producer.table, value.column)) fail(fmt::format("a page in the record at offset {} is impossible", record.payload_offset));
+            if (!is_sound(page, producer.table, value.column))
+                fail(fmt::format("a page in the record at offset {} is impossible", record.payload_offset));
             auto& pages = producer.pages[value.column];
             pages.push_back(page);
             known.push_back({page.offset, page.stored_bytes, value.adler32});
@@ -120,9 +140,10 @@ class JournalReader {
         auto const value = take<RowsRecord>(record);
         auto& producer = producer_of(value.producer, value.column, record);
         auto const bytes = record.payload.size() - sizeof value;
-        Page const page{value.first, value.count, 0, record.payload_offset + sizeof value, bytes, bytes, 0, false,
-                        Page::Place::journal};
-        if (!is_sound(page, producer.table, value.column)) fail(fmt::format("the rows in the record at offset {} are impossible", record.payload_offset));
+        Page const page{value.first, value.count,         0, record.payload_offset + sizeof value, bytes, bytes, 0,
+                        false,       Page::Place::journal};
+        if (!is_sound(page, producer.table, value.column))
+            fail(fmt::format("the rows in the record at offset {} are impossible", record.payload_offset));
         producer.waiting[value.column].push_back(page);
     }
 
@@ -167,13 +188,15 @@ void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, b
         if (reason.empty()) continue;
         bad[{each.producer, each.column}].push_back(each.index);
         ++report.damaged_pages;
-        report.notes.push_back(fmt::format("table '{}', column '{}': the page at offset {} {}; its block of rows is left out",
-                                           journal.head->schema.tables[producer.table].name,
-                                           journal.head->columns[producer.table][each.column].path, page.offset, reason));
+        report.notes.push_back(
+            fmt::format("table '{}', column '{}': the page at offset {} {}; its block of rows is left out",
+                        journal.head->schema.tables[producer.table].name,
+                        journal.head->columns[producer.table][each.column].path, page.offset, reason));
     }
     for (auto const& [key, indices] : bad) {
         auto& pages = journal.producers.at(key.first).pages[key.second];
-        for (auto index = indices.rbegin(); index != indices.rend(); ++index) pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
+        for (auto index = indices.rbegin(); index != indices.rend(); ++index)
+            pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
     }
 }
 

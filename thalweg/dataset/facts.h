@@ -40,7 +40,7 @@ struct Gathered {
     model::RunFacts facts;
     Report report;
     std::vector<KnownBytes> known; // in no order
-    bool closed = false; // the journal says that the file is complete
+    bool closed = false;           // the journal says that the file is complete
 };
 
 // `check_pages`: pages behind the last BARRIER are read and compared with their checksums; those that are not what

@@ -34,7 +34,8 @@ class JournalWriter {
     static JournalWriter resume(std::shared_ptr<storage::Storage> file);
 
     void append(RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more = {});
-    template <typename Record> void append(RecordType type, Record const& record, std::span<std::byte const> more = {}) {
+    template <typename Record>
+    void append(RecordType type, Record const& record, std::span<std::byte const> more = {}) {
         append(type, std::as_bytes(std::span(&record, 1)), more);
     }
     void append_json(RecordType type, std::string_view json) { append(type, std::as_bytes(std::span(json))); }
@@ -67,8 +68,8 @@ struct JournalDamage {
     std::string reason;                // of the first damage, with its offset; empty when there was none
 };
 
-// Walks over all good records, until `visit` returns false or there are no more. Throws base::DataError where the file is no journal at all; what is behind the last good
-// record is reported, not thrown: a torn end is what a crash leaves.
+// Walks over all good records, until `visit` returns false or there are no more. Throws base::DataError where the file
+// is no journal at all; what is behind the last good record is reported, not thrown: a torn end is what a crash leaves.
 JournalDamage read_journal(storage::Storage const& file, std::function<bool(RecordView const&)> const& visit);
 
 } // namespace thalweg::dataset

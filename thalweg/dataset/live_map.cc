@@ -14,7 +14,8 @@ constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
 // Running sums of the lengths in one column of one part. Asked in ascending order.
 class ElementCounter {
   public:
-    ElementCounter(format::hdf5::ItemReader reader, std::vector<model::Page> const& pages, std::uint64_t values_per_item)
+    ElementCounter(format::hdf5::ItemReader reader, std::vector<model::Page> const& pages,
+                   std::uint64_t values_per_item)
         : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item) {}
 
     // Elements in front of list `item`.

@@ -18,7 +18,8 @@ std::uint64_t sum_of(std::span<std::byte const> lengths) {
     for (std::size_t at = 0; at < lengths.size(); at += sizeof(std::uint64_t)) {
         std::uint64_t length;
         std::memcpy(&length, lengths.data() + at, sizeof length);
-        if (length > std::numeric_limits<std::uint64_t>::max() / 2 - sum) return std::numeric_limits<std::uint64_t>::max();
+        if (length > std::numeric_limits<std::uint64_t>::max() / 2 - sum)
+            return std::numeric_limits<std::uint64_t>::max();
         sum += length;
     }
     return sum;
@@ -78,14 +79,14 @@ void Producer::check_usable() const {
                           "use attach(handle) in the child"});
     }
     if (finished_) {
-        base::fail_usage({fmt::format("table '{}' of {} takes no more rows from this producer", table().name,
-                                      run_->path()),
-                          "it is finished"});
+        base::fail_usage(
+            {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
+             "it is finished"});
     }
     if (torn_) {
-        base::fail_usage({fmt::format("table '{}' of {} takes no more rows from this producer", table().name,
-                                      run_->path()),
-                          "an error interrupted it in the middle of a row", "finish it and make a new one"});
+        base::fail_usage(
+            {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
+             "an error interrupted it in the middle of a row", "finish it and make a new one"});
     }
     run_->ledger->check_alive();
 }
@@ -101,9 +102,9 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         auto const& column = columns()[i];
         auto const items = column.parent ? inner[*column.parent] : rows;
         if (items > data[i].size() || data[i].size() != items * column.item_bytes()) {
-            base::fail_usage({fmt::format("table '{}', column '{}': {} bytes were given", table().name, column.path,
-                                          data[i].size()),
-                              fmt::format("{} items of {} bytes are needed", items, column.item_bytes())});
+            base::fail_usage(
+                {fmt::format("table '{}', column '{}': {} bytes were given", table().name, column.path, data[i].size()),
+                 fmt::format("{} items of {} bytes are needed", items, column.item_bytes())});
         }
         if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
     }

@@ -16,8 +16,8 @@
 namespace thalweg::dataset {
 
 struct ReadOptions {
-    unsigned threads = 0;         // 0: as many as there are usable cores
-    bool check_checksums = true;  // of every page read, where the file keeps them
+    unsigned threads = 0;        // 0: as many as there are usable cores
+    bool check_checksums = true; // of every page read, where the file keeps them
 };
 
 struct ItemRange {

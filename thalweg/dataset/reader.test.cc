@@ -1,11 +1,11 @@
 #include "thalweg/dataset/reader.h"
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <map>
 #include <random>
-#include <gtest/gtest.h>
-#include <chrono>
 #include <thread>
 
 #include "thalweg/base/error.h"
@@ -146,8 +146,13 @@ TEST(Verify, FindsEveryFlippedPayloadByte) {
 
 TEST(Reader, ListsOfManyProducersComeBackRowByRow) {
     Directory const directory;
-    model::Field hit{"", model::Kind::record, model::Scalar::float64, {},
-                     {scalar("e", model::Scalar::float32), list("t", scalar("", model::Scalar::uint16))}, "", ""};
+    model::Field hit{"",
+                     model::Kind::record,
+                     model::Scalar::float64,
+                     {},
+                     {scalar("e", model::Scalar::float32), list("t", scalar("", model::Scalar::uint16))},
+                     "",
+                     ""};
     model::Schema const schema{{{"events", {scalar("id", model::Scalar::uint64), list("hits", hit)}, ""}}};
     auto const writer = Writer::create(directory.file("run.h5"), schema, {});
     auto const hits_of = [](std::uint64_t id) { return id % 5; };

@@ -36,7 +36,7 @@ class Sealer {
     std::mutex mutex_; // guards all below
     std::condition_variable wake_;
     std::deque<SealedPage> jobs_;
-    std::size_t busy_ = 0;     // lanes that hold pages not yet announced
+    std::size_t busy_ = 0; // lanes that hold pages not yet announced
     bool flush_wanted_ = false;
     bool stop_ = false;
     std::exception_ptr error_;

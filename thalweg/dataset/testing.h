@@ -54,8 +54,8 @@ struct PulseRows {
         }
     }
     void append_to(Producer& out) const {
-        std::span<std::byte const> const columns[] = {std::as_bytes(std::span(producers)), std::as_bytes(std::span(ids)),
-                                                      std::as_bytes(std::span(waveforms))};
+        std::span<std::byte const> const columns[] = {
+            std::as_bytes(std::span(producers)), std::as_bytes(std::span(ids)), std::as_bytes(std::span(waveforms))};
         out.append(count, columns);
     }
 

@@ -25,8 +25,8 @@ struct Item {
 class Verifier {
   public:
     Verifier(std::string const& path, std::function<void(double)> const& progress)
-        : reader_(Reader::open(path)), file_(storage::open_file_storage(path, storage::OpenMode::read_only,
-                                                                        storage::Engine::posix)),
+        : reader_(Reader::open(path)),
+          file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
           progress_(progress) {
         result_.open_run = reader_->is_open_run();
         for (std::size_t table = 0; table < reader_->tables().size(); ++table) {
@@ -45,7 +45,8 @@ class Verifier {
 
   private:
     void add(Item const& item) {
-        if (item.page.place == model::Page::Place::journal) return; // the journal's own checksums were compared by reading it
+        if (item.page.place == model::Page::Place::journal)
+            return; // the journal's own checksums were compared by reading it
         if (!items_.empty() && items_.back().page.offset == item.page.offset) return; // a page cut in two
         total_bytes_ += item.page.stored_bytes;
         items_.push_back(item);
@@ -72,7 +73,8 @@ class Verifier {
                                reader_->head().columns[item.table][item.column].path, item.page.first,
                                item.page.first + item.page.count, fault));
         }
-        if (progress_) progress_(total_bytes_ == 0 ? 1.0 : static_cast<double>(result_.bytes) / static_cast<double>(total_bytes_));
+        if (progress_)
+            progress_(total_bytes_ == 0 ? 1.0 : static_cast<double>(result_.bytes) / static_cast<double>(total_bytes_));
     }
 
     void check_container() {

@@ -20,8 +20,9 @@ void clear_place(std::string const& path, bool force) {
     if (std::filesystem::exists(journal)) {
         lock_exclusive(journal); // refused while somebody writes that run
         if (!force) {
-            base::fail_usage({"cannot create " + path, "the journal of an unfinished run is beside it",
-                              fmt::format("complete that run with `thalweg recover {}`, or replace it with --force", path)});
+            base::fail_usage(
+                {"cannot create " + path, "the journal of an unfinished run is beside it",
+                 fmt::format("complete that run with `thalweg recover {}`, or replace it with --force", path)});
         }
     }
     if (std::filesystem::exists(path) && !force) {
@@ -43,7 +44,8 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     auto& run = *writer->run_;
-    writer->journal_ = storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
+    writer->journal_ =
+        storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
     run.journal_lock = lock_shared(journal_path(absolute));
     run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.engine);
     base::sync_directory_of(absolute);
@@ -97,7 +99,8 @@ Producer Writer::producer(std::string const& table) {
 }
 
 std::string Writer::handle() const {
-    if (!run_->ledger->is_shared()) base::fail_usage({path() + " has no handle", "it was created for one process only"});
+    if (!run_->ledger->is_shared())
+        base::fail_usage({path() + " has no handle", "it was created for one process only"});
     return run_->ledger->name();
 }
 

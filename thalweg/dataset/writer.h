@@ -25,8 +25,8 @@ struct CreateOptions {
 
 class Writer {
   public:
-    // A new file at `path`, with its journal beside it. Throws base::UsageError where something is there already (unless
-    // forced), base::SystemError where the place cannot be written.
+    // A new file at `path`, with its journal beside it. Throws base::UsageError where something is there already
+    // (unless forced), base::SystemError where the place cannot be written.
     static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                           std::map<std::string, std::string> metadata = {});
 

@@ -18,10 +18,18 @@ class Flattener {
     void add(Field const& field, Place place) {
         place.shape.insert(place.shape.end(), field.shape.begin(), field.shape.end());
         switch (field.kind) {
-        case Kind::scalar: push(place, Column::Role::values, field.scalar); break;
-        case Kind::string: push(inside_list(place), Column::Role::values, Scalar::uint8); break;
-        case Kind::list: add(field.members[0], inside_list(place)); break;
-        case Kind::record: add_members(field.members, place); break;
+        case Kind::scalar:
+            push(place, Column::Role::values, field.scalar);
+            break;
+        case Kind::string:
+            push(inside_list(place), Column::Role::values, Scalar::uint8);
+            break;
+        case Kind::list:
+            add(field.members[0], inside_list(place));
+            break;
+        case Kind::record:
+            add_members(field.members, place);
+            break;
         }
     }
 

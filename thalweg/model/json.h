@@ -14,8 +14,7 @@ nlohmann::ordered_json schema_to_json(Schema const& schema);
 Schema schema_from_json(nlohmann::ordered_json const& json);
 
 // Parses `text` and gives it to `read`. Whatever is wrong with either becomes a base::DataError about `what`.
-template <typename Read>
-auto from_json_text(std::string_view text, std::string const& what, Read const& read) {
+template <typename Read> auto from_json_text(std::string_view text, std::string const& what, Read const& read) {
     try {
         return read(nlohmann::ordered_json::parse(text));
     } catch (nlohmann::json::exception const& error) {

@@ -53,7 +53,8 @@ TEST(Layout, ManyColumnsStayWithinTheTablesMemory) {
 }
 
 TEST(Layout, AnItemLargerThanThePageGetsAPageOfItsOwn) {
-    auto const columns = flatten({"t", {scalar("image", Scalar::float64, {4096, 4096}), scalar("n", Scalar::int32)}, ""});
+    auto const columns =
+        flatten({"t", {scalar("image", Scalar::float64, {4096, 4096}), scalar("n", Scalar::int32)}, ""});
     auto const layout = plan_layout(columns, {});
     EXPECT_EQ(layout.columns[0].page_items, 1u);
     EXPECT_EQ(layout.columns[1].page_items, 64u);

@@ -25,9 +25,9 @@ RunHead run_head_from_json(std::string_view json);
 
 // Known at the end: what close and recover hand to a format.
 struct RunFacts {
-    std::vector<std::vector<Part>> tables; // by table, then by producer
+    std::vector<std::vector<Part>> tables;       // by table, then by producer
     std::map<std::string, std::string> metadata; // of the head, with what was added since
-    std::uint64_t end_offset = 0;          // no claimed extent reaches beyond
+    std::uint64_t end_offset = 0;                // no claimed extent reaches beyond
 };
 
 // What a reader needs to know of a file, or of a run that is still open.

@@ -69,7 +69,9 @@ void check_field(std::string const& where, Field const& field, std::size_t depth
         if (field.members.size() != 1) refuse(where, "a list has exactly one kind of element");
         check_field(where + " (element)", field.members[0], depth + 1);
         break;
-    case Kind::record: check_fields(where, field.members, depth); break;
+    case Kind::record:
+        check_fields(where, field.members, depth);
+        break;
     }
 }
 

@@ -14,8 +14,12 @@ ordered_json field_to_json(Field const& field, bool with_name) {
     ordered_json json;
     if (with_name) json["name"] = field.name;
     switch (field.kind) {
-    case Kind::scalar: json["type"] = name_of(field.scalar); break;
-    case Kind::string: json["type"] = "string"; break;
+    case Kind::scalar:
+        json["type"] = name_of(field.scalar);
+        break;
+    case Kind::string:
+        json["type"] = "string";
+        break;
     case Kind::list:
         json["type"] = "list";
         json["element"] = field_to_json(field.members[0], false);

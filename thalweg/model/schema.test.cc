@@ -15,7 +15,9 @@ Field record(std::string name, std::vector<Field> members) {
     return {std::move(name), Kind::record, Scalar::float64, {}, std::move(members), "", ""};
 }
 
-Field list(std::string name, Field element) { return {std::move(name), Kind::list, Scalar::float64, {}, {std::move(element)}, "", ""}; }
+Field list(std::string name, Field element) {
+    return {std::move(name), Kind::list, Scalar::float64, {}, {std::move(element)}, "", ""};
+}
 
 Schema nested() {
     auto energy = scalar("energy", Scalar::float32);
@@ -69,8 +71,9 @@ TEST(Schema, TakesBlanksDotsAndUnicode) {
 }
 
 TEST(Schema, RefusesTextThatIsNoSchema) {
-    for (auto const* text : {"", "{", "[]", "{\"tables\":[]}", "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\"}]}]}",
-                             "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\",\"type\":\"int7\"}]}]}"}) {
+    for (auto const* text :
+         {"", "{", "[]", "{\"tables\":[]}", "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\"}]}]}",
+          "{\"tables\":[{\"name\":\"a\",\"fields\":[{\"name\":\"x\",\"type\":\"int7\"}]}]}"}) {
         EXPECT_THROW(schema_from_json(std::string_view(text)), base::DataError) << text;
     }
 }
