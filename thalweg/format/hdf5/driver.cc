@@ -101,7 +101,9 @@ H5FD_class_t const kClass = {
     .read = read,
     .write = write,
     .truncate = truncate,
-    .fl_map = H5FD_FLMAP_SINGLE,
+    // What is freed of metadata is given out again by libhdf5 itself, but not for pages: those ask `alloc`.
+    .fl_map = {H5FD_MEM_SUPER, H5FD_MEM_SUPER, H5FD_MEM_SUPER, H5FD_MEM_DRAW, H5FD_MEM_SUPER, H5FD_MEM_SUPER,
+               H5FD_MEM_SUPER},
 };
 
 PropertyHandle file_access(AddressSpace& space) {
