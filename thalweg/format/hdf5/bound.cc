@@ -1,4 +1,4 @@
-// How much a file can grow while it is completed.
+// How much a file can grow while it is completed, beside the rows that are still in the journal.
 #include <algorithm>
 
 #include "thalweg/base/units.h"

@@ -5,25 +5,32 @@
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/lh5.h"
 #include "thalweg/format/hdf5/link.h"
+#include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
 #include "thalweg/format/hdf5/run_record.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
 
-// Everything that libhdf5 does, in memory.
-ClaimingFile make_metadata(FilePlan const& plan, std::vector<CheckedDataset> const& own, std::uint64_t begin,
-                           std::string const& path, model::RunHead const& head,
-                           std::map<std::string, std::string> const& metadata) {
+// Appends the pages that are still missing, and makes all metadata: everything that libhdf5 does is in memory.
+ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                           model::RunFacts const& facts) {
+    Appender appender(file, facts.end_offset);
+    auto const plan = plan_tables(file, journal, head, facts, appender);
+    check_disjoint(plan, appender.end());
+    auto own = plan_page_table(plan, appender);
+    own.push_back(plan_run_record(plan, head, facts.metadata, appender));
+    appender.flush();
+
     LibraryLock const lock;
-    ClaimingFile file(begin);
-    auto handle = create_file(file, path);
-    link_datasets(plan, handle, file);
-    for (auto const& dataset : own) link_checked(dataset, handle, file);
+    ClaimingFile space(appender.end());
+    auto handle = create_file(space, file.path());
+    link_datasets(plan, handle, space);
+    for (auto const& dataset : own) link_checked(dataset, handle, space);
     describe_tables(head.schema, handle);
-    write_run_attributes(head, metadata, handle);
-    handle.close(path + " cannot be completed");
-    return file;
+    write_run_attributes(head, facts.metadata, handle);
+    handle.close(file.path() + " cannot be completed");
+    return space;
 }
 
 void check_owner(storage::Storage const& file, model::RunHead const& head) {
@@ -33,9 +40,26 @@ void check_owner(storage::Storage const& file, model::RunHead const& head) {
                      id ? "it belongs to run " + *id + ", not to " + head.id : "Thalweg did not begin it"});
 }
 
+// Whatever HDF5 cannot hold is refused before anything is recorded: the run is completed in memory, without a row.
+void try_empty(std::string const& path, model::RunHead const& head) {
+    auto const file = storage::make_memory_storage(path);
+    auto const journal = storage::make_memory_storage(path);
+    model::RunFacts facts{{}, head.metadata, base::kBlockBytes};
+    facts.tables.resize(head.schema.tables.size());
+    try {
+        for (std::size_t t = 0; t < head.columns.size(); ++t) {
+            for (auto const& column : head.columns[t]) check_name(head.schema.tables[t], column);
+        }
+        make_metadata(*file, *journal, head, facts);
+    } catch (base::DataError const& error) {
+        base::fail_usage({path + " cannot hold this schema", error.what()});
+    }
+}
+
 } // namespace
 
 std::uint64_t Hdf5Format::begin(storage::Storage& file, model::RunHead const& head) const {
+    try_empty(file.path(), head);
     write_header(file, head.id);
     return base::kBlockBytes;
 }
@@ -47,22 +71,14 @@ std::uint64_t Hdf5Format::complete(storage::Storage& file, storage::Storage cons
         write_superblock(file, {});
         file.sync();
     }
-    Appender appender(file, facts.end_offset);
-    auto const plan = plan_tables(file, journal, head, facts, appender);
-    check_disjoint(plan, appender.end());
-    auto own = plan_page_table(plan, appender);
-    own.push_back(plan_run_record(plan, head, facts.metadata, appender));
-    auto const made = make_metadata(plan, own, appender.end(), file.path(), head, facts.metadata);
-
-    appender.flush();
+    auto const made = make_metadata(file, journal, head, facts);
     file.write(made.begin(), made.metadata());
     write_seal(file, made.begin(), made.metadata());
-    auto const size_bytes = made.allocated_end();
-    file.resize(size_bytes);
+    file.resize(made.allocated_end());
     file.sync();
     write_superblock(file, made.superblock());
     file.sync();
-    return size_bytes;
+    return made.allocated_end();
 }
 
 Format const& hdf5_format() {

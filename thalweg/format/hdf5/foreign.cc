@@ -24,10 +24,11 @@ struct Child {
 
 herr_t take_child(hid_t group, char const* name, H5L_info_t const* link, void* children) {
     if (link->type != H5L_TYPE_HARD) return 0; // what other links lead to is found where it is, or is in another file
-    H5O_info_t info;
-    if (H5Oget_info_by_name(group, name, &info, H5P_DEFAULT) < 0) return -1;
-    if (info.type != H5O_TYPE_GROUP && info.type != H5O_TYPE_DATASET) return 0;
-    static_cast<std::vector<Child>*>(children)->push_back({name, info.type == H5O_TYPE_GROUP});
+    auto const object = H5Oopen(group, name, H5P_DEFAULT);
+    auto const type = H5Iget_type(object);
+    if (object < 0 || H5Oclose(object) < 0) return -1;
+    if (type != H5I_GROUP && type != H5I_DATASET) return 0;
+    static_cast<std::vector<Child>*>(children)->push_back({name, type == H5I_GROUP});
     return 0;
 }
 

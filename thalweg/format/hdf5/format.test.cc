@@ -104,6 +104,15 @@ TEST(Hdf5Format, AMissingPageNamesTableColumnAndRows) {
     }
 }
 
+TEST(Hdf5Format, WhatHdf5CannotHoldIsRefusedAtTheBeginning) {
+    std::vector<std::uint64_t> const too_many_dimensions(40, 1);
+    for (auto const& field :
+         {scalar_field("x", Scalar::uint8, too_many_dimensions), scalar_field(".parts", Scalar::uint8)}) {
+        EXPECT_THROW(TestRun({{{"t", {field}, ""}}}), base::UsageError);
+    }
+    TestRun const odd_names({{{"a b.c/\u00e4", {scalar_field("..x y", Scalar::uint8)}, ""}}});
+}
+
 TEST(Hdf5Format, MetadataOfAnySizeIsKept) {
     TestRun run(flat_schema());
     run.facts.metadata = {{"run_number", "17"}, {"configuration", std::string(300'000, 'x')}, {"a/b", "\u00b5s"}};

@@ -1,8 +1,16 @@
 #include "thalweg/format/hdf5/names.h"
 
 #include <fmt/format.h>
+#include <string_view>
+
+#include "thalweg/base/error.h"
 
 namespace thalweg::format::hdf5 {
+namespace {
+
+constexpr std::string_view kParts = ".parts";
+
+}
 
 std::string dataset_path(model::Table const& table, model::Column const& column) {
     std::string path = "/" + table.name + "/";
@@ -19,7 +27,15 @@ std::string dataset_path(model::Table const& table, model::Column const& column)
 
 std::string part_path(std::string const& dataset_path, std::size_t part) {
     auto const slash = dataset_path.rfind('/');
-    return fmt::format("{}/.parts/{}/{}", dataset_path.substr(0, slash), dataset_path.substr(slash + 1), part);
+    return fmt::format("{}/{}/{}/{}", dataset_path.substr(0, slash), kParts, dataset_path.substr(slash + 1), part);
+}
+
+void check_name(model::Table const& table, model::Column const& column) {
+    auto const path = dataset_path(table, column) + "/";
+    if (path.find(fmt::format("/{}/", kParts)) == path.npos) return;
+    base::fail_data(
+        {fmt::format("table '{}', column '{}': a field cannot be called {}", table.name, column.path, kParts),
+         "that group holds the parts of lists"});
 }
 
 model::Scalar stored_scalar(model::Column const& column) {

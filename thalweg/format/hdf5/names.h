@@ -14,6 +14,9 @@ std::string dataset_path(model::Table const& table, model::Column const& column)
 // Where the items of one part of a list's values lie: "/ch0/hits/.parts/flattened_data/0".
 std::string part_path(std::string const& dataset_path, std::size_t part);
 
+// Throws base::DataError where a field has the name of what holds the parts.
+void check_name(model::Table const& table, model::Column const& column);
+
 // Running sums are signed in the file, since tools of lists (awkward) take no uint64; the bytes are the same.
 model::Scalar stored_scalar(model::Column const& column);
 

@@ -10,7 +10,7 @@ namespace thalweg::format::hdf5 {
 namespace {
 
 constexpr std::uint64_t kBlockBytes = 256 * base::kKiB;
-constexpr std::size_t kMaxBlocks = 256;
+constexpr std::size_t kMaxBlocks = 64;
 
 std::byte location_token{};
 
