@@ -1,5 +1,6 @@
 # thalweg_folder(NAME [LIBRARIES ...]): one folder = one static library, from every .cc in it that is not a test.
-# What it links of our own comes from LAYERS. Tests (*.test.cc) of all folders go into one binary per folder.
+# What it links of our own comes from LAYERS. Tests (*.test.cc) go into one binary per folder, and so do benchmarks
+# (*.bench.cc, with Google Benchmark).
 
 function(thalweg_read_layer name out)
   file(STRINGS "${PROJECT_SOURCE_DIR}/thalweg/LAYERS" lines REGEX "^${name}:")
@@ -54,6 +55,15 @@ function(thalweg_folder folder)
     target_link_libraries(${target}_test PRIVATE ${target} GTest::gtest_main)
     thalweg_warnings(${target}_test)
     gtest_discover_tests(${target}_test TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60)
+  endif()
+  if(THALWEG_BENCH)
+    file(GLOB benches CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/thalweg/${folder}/*.bench.cc")
+    if(benches)
+      find_package(benchmark REQUIRED)
+      add_executable(${target}_bench ${benches})
+      target_link_libraries(${target}_bench PRIVATE ${target} benchmark::benchmark)
+      thalweg_warnings(${target}_bench)
+    endif()
   endif()
   if(THALWEG_FUZZ)
     file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/thalweg/${folder}/*.fuzz.cc")

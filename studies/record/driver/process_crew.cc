@@ -1,0 +1,112 @@
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "studies/record/driver/clocks.h"
+#include "studies/record/driver/crew.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/attach.h"
+
+namespace thalweg::study {
+namespace {
+
+// What parent and child tell each other: "ready", the handle, what was produced.
+struct Message {
+    char handle[64] = {};
+    Produced produced;
+};
+
+void tell(int socket, Message const& message) {
+    if (::write(socket, &message, sizeof message) != sizeof message) base::fail_system({"a producer is gone"}, errno);
+}
+
+Message hear(int socket) {
+    Message message;
+    if (::read(socket, &message, sizeof message) != sizeof message) base::fail_system({"a producer died"}, errno);
+    return message;
+}
+
+void produce(int socket, source::DigitizerOptions const& options, dataset::WriteOptions const& write,
+             std::size_t channel) {
+    auto const source = source::make_digitizer(options);
+    auto const reader = source->open(channel);
+    tell(socket, {});
+    auto const run = dataset::attach(hear(socket).handle, write);
+    auto const begin_cpu_s = process_cpu_s();
+    dataset::Producer producer(run, run->head.schema.table_index(source->streams()[channel].name));
+    Message message;
+    message.produced.raw_bytes = record(*reader, producer);
+    producer.finish();
+    message.produced.cpu_s = process_cpu_s() - begin_cpu_s;
+    tell(socket, message);
+}
+
+class ProcessCrew final : public Crew {
+  public:
+    ProcessCrew(source::DigitizerOptions const& options, dataset::WriteOptions const& write) {
+        for (std::size_t channel = 0; channel < options.channels; ++channel) add(options, write, channel);
+        for (auto const& member : members_) hear(member.socket.get());
+    }
+    ~ProcessCrew() override {
+        for (auto& member : members_) {
+            member.socket = {}; // a child that still waits for its handle ends with an error
+            ::waitpid(member.pid, nullptr, 0);
+        }
+    }
+
+    void start(dataset::Writer& writer) override {
+        Message message;
+        writer.handle().copy(message.handle, sizeof message.handle - 1);
+        for (auto const& member : members_) tell(member.socket.get(), message);
+    }
+
+    Produced wait() override {
+        Produced all;
+        for (auto const& member : members_) {
+            auto const one = hear(member.socket.get()).produced;
+            all.raw_bytes += one.raw_bytes;
+            all.cpu_s += one.cpu_s;
+        }
+        return all;
+    }
+
+  private:
+    struct Member {
+        pid_t pid;
+        base::FileDescriptor socket;
+    };
+
+    void add(source::DigitizerOptions const& options, dataset::WriteOptions const& write, std::size_t channel) {
+        int sockets[2];
+        if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+            base::fail_system({"cannot make a socket"}, errno);
+        }
+        base::FileDescriptor ours(sockets[0]), theirs(sockets[1]);
+        auto const pid = ::fork();
+        if (pid < 0) base::fail_system({"cannot fork"}, errno);
+        if (pid > 0) return members_.push_back({pid, std::move(ours)});
+        ours = {};
+        members_.clear(); // closes what leads to the others: their end must be seen by the parent alone
+        try {
+            produce(theirs.get(), options, write, channel);
+            ::_exit(0);
+        } catch (std::exception const& error) {
+            fmt::print(stderr, "producer {}: {}\n", channel, error.what());
+            ::_exit(1);
+        }
+    }
+
+    std::vector<Member> members_;
+};
+
+} // namespace
+
+std::unique_ptr<Crew> make_process_crew(source::DigitizerOptions const& options, dataset::WriteOptions const& write) {
+    return std::make_unique<ProcessCrew>(options, write);
+}
+
+} // namespace thalweg::study
