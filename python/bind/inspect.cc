@@ -7,6 +7,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/verify.h"
 
 namespace thalweg::bind {
 namespace {
@@ -31,7 +32,7 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
         ColumnStorage column{reader.head().columns[table][i].path, layout.columns[i].codec, layout.columns[i].page_items,
                              pages.size()};
         for (auto const& page : pages) {
-            column.raw_bytes += page.raw_bytes;
+            column.raw_bytes += page.count * reader.head().columns[table][i].item_bytes(); // without padding
             column.stored_bytes += page.stored_bytes;
         }
         columns.push_back(std::move(column));
@@ -63,6 +64,15 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
     return producers;
 }
 
+Verification verify_with_progress(std::string const& path, nb::callable const& progress) {
+    nb::gil_scoped_release const released;
+    return verify(path, 0, [&](double share) {
+        nb::gil_scoped_acquire const gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        progress(share);
+    });
+}
+
 std::string hdf5_version() {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -85,6 +95,7 @@ void bind_inspect(nb::module_& module) {
         .def_ro("alive", &LiveProducer::alive);
     module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
     module.def("live_producers", live_producers, nb::arg("reader"));
+    module.def("verify_with_progress", verify_with_progress, nb::arg("path"), nb::arg("progress"));
     module.def("hdf5_version", hdf5_version);
 }
 

@@ -70,11 +70,7 @@ void bind_record(nb::module_& module) {
     bind_worker(module);
     bind_machine(module);
     module.def(
-        "set_codec",
-        [](dataset::CreateOptions& options, std::string const& codec) {
-            options.layout.wide_codec = options.layout.narrow_codec = codec::Spec::parse(codec).name();
-        },
-        nb::arg("options"), nb::arg("codec"));
+        "codec_name", [](std::string const& text) { return codec::Spec::parse(text).name(); }, nb::arg("text"));
     nb::enum_<dataset::Count>(module, "Count")
         .value("appended_bytes", dataset::Count::appended_bytes)
         .value("stored_bytes", dataset::Count::stored_bytes)

@@ -80,12 +80,16 @@ void Reader::read_page(Task const& task, bool check_checksum) const {
     bytes_read_ += task.page.stored_bytes;
 }
 
-// As the file has them: lengths, or running sums.
+// As the file has them: lengths, or running sums, which files of other programs keep in 4 bytes, too.
 std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t column, ItemRange range) const {
-    std::vector<std::uint64_t> values(range.count * map_.head.columns[table][column].values_per_item);
+    auto const& facts = map_.head.columns[table][column];
+    std::vector<std::byte> bytes(range.count * facts.item_bytes());
     std::vector<Task> tasks;
-    plan(table, column, range, std::as_writable_bytes(std::span(values)), tasks);
+    plan(table, column, range, bytes, tasks);
     base::parallel_for(tasks.size(), base::usable_cores(), [&](std::size_t i) { read_page(tasks[i], true); });
+    std::vector<std::uint64_t> values(range.count * facts.values_per_item);
+    auto const size = model::size_bytes(facts.scalar);
+    for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], bytes.data() + i * size, size);
     return values;
 }
 
@@ -106,9 +110,11 @@ ItemRange Reader::elements(std::size_t table, std::size_t column, ItemRange list
 void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
                   ReadOptions const& options) const {
     auto const& facts = map_.head.columns.at(table).at(column);
-    if (out.size() != range.count * facts.item_bytes()) {
+    bool const is_lengths = facts.role == model::Column::Role::lengths;
+    auto const item_bytes = is_lengths ? facts.values_per_item * sizeof(std::uint64_t) : facts.item_bytes();
+    if (out.size() != range.count * item_bytes) {
         base::fail_usage({fmt::format("column '{}': {} bytes of room for {} items of {} bytes", facts.path, out.size(),
-                                      range.count, facts.item_bytes())});
+                                      range.count, item_bytes)});
     }
     if (map_.tables[table].columns[column].cumulative && range.count > 0) {
         auto const values = stored_lengths(table, column, range);

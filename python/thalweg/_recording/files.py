@@ -128,9 +128,7 @@ class Files:
             for key, value in file.metadata.items():
                 file.writer.set_metadata(key, value)
             file.result = file.writer.close(_CLOSE_TIMEOUT_NS)
-            for table in file.result.report.tables:
-                channel = channels[table.table]
-                channel.rows, channel.raw_bytes, channel.stored_bytes = table.rows, table.raw_bytes, table.stored_bytes
+            _count_what_is_stored(file.path, channels)
             file.channels = channels
         except Error as error:
             file.error = str(error)
@@ -141,3 +139,13 @@ def _wait_for_producers(writer: _core.Writer) -> None:
     end_s = time.monotonic() + _CLOSE_TIMEOUT_NS * 1e-9
     while any(producer.state != "settled" for producer in writer.status().producers) and time.monotonic() < end_s:
         time.sleep(0.01)
+
+
+def _count_what_is_stored(path: Path, channels: Channels) -> None:
+    """Not as the producers counted it, but as the file has it."""
+    reader = _core.Reader.open(str(path))
+    for index, channel in enumerate(channels.values()):
+        columns = _core.storage_of(reader, index)
+        channel.rows = reader.rows(index)
+        channel.raw_bytes = sum(column.raw_bytes for column in columns)
+        channel.stored_bytes = sum(column.stored_bytes for column in columns)

@@ -27,7 +27,6 @@ _GAUGES: dict[str, tuple[str, Callable[[Channel], float]]] = {
 _OF_RUN: dict[str, tuple[str, Callable[[Snapshot], float]]] = {
     "elapsed_seconds": ("Since the run began", lambda it: it.elapsed_s),
     "durable_lag_seconds": ("What a power cut would cost", lambda it: it.durable_lag_s),
-    "sync_seconds": ("How long the last sync took", lambda it: it.sync_s),
     "disk_free_bytes": ("Where the file is", lambda it: it.free_bytes),
     "file_number": ("Of the file that is written now", lambda it: it.file_number),
     "producers": ("Producer processes that run", lambda it: it.producers),

@@ -38,10 +38,10 @@ class NoProgress:
 
 class LineProgress:
     def __init__(self) -> None:
-        self._next_s = 0.0
+        self._next_s = time.monotonic() + 1
 
     def show(self, snapshot: Snapshot) -> None:
-        if time.monotonic() < self._next_s or snapshot.state == "starting":
+        if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + 1
         print(sentence(snapshot), file=sys.stderr, flush=True)  # noqa: T201

@@ -38,17 +38,11 @@ class Session:
         source = open_source(self._source)
         self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
         self._metadata = run_metadata(options, source.metadata)
-        create = _core.CreateOptions()
-        create.force = options.force
-        create.engine = options.engine.value
-        create.threads = options.threads
-        create.flush_interval_ns = units.duration_ns(options.flush_interval)
-        _core.set_codec(create, options.codec)
         self._plan = FilePlan(
             path=Path(options.out),
             schema=source.schema,
             names=self._names,
-            options=create,
+            options=_create_options(options),
             metadata=self._metadata,
             max_bytes=units.size_bytes(options.max_file_size),
             max_ns=units.duration_ns(options.max_file_time),
@@ -202,3 +196,13 @@ class Session:
             problems=list(self._problems),
             abandoned=self._abandoned,
         )
+
+
+def _create_options(options: RecordOptions) -> _core.CreateOptions:
+    create = _core.CreateOptions()
+    create.force = options.force
+    create.set_engine(options.engine.value)
+    create.layout.wide_codec = create.layout.narrow_codec = _core.codec_name(options.codec)
+    create.write.seal_threads = options.threads
+    create.commit.flush_interval_ns = units.duration_ns(options.flush_interval)
+    return create

@@ -21,8 +21,6 @@ class Snapshot:
     bytes_per_s: dict[str, float] = field(default_factory=dict)  # raw
     stored_bytes_per_s: float = 0.0
     durable_lag_s: float = 0.0
-    sync_s: float = 0.0
-    pages: int = 0
     producers: int = 0
     free_bytes: int = 0
     limit_s: float = 0.0  # the run's duration, where one was asked for

@@ -9,7 +9,7 @@ import typer
 from thalweg import __version__
 from thalweg._errors import Error, UsageError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 

@@ -5,18 +5,24 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-
-people = Console(stderr=True, highlight=False, soft_wrap=True)
+from rich.console import Console, RenderableType
 
 JsonOption = Annotated[bool, typer.Option("--json", help="The answer on stdout, for programs.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
 
 
+def people() -> Console:
+    """Where it is no terminal, lines are as long as they are."""
+    width = None if sys.stderr.isatty() else 200
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=width is not None, width=width)
+
+
+def say(*what: RenderableType) -> None:
+    console = people()
+    for each in what:
+        console.print(each)
+
+
 def print_json(value: Any) -> None:
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
-
-
-def say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

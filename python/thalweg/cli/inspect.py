@@ -1,5 +1,165 @@
+"""thalweg inspect"""
+
+import json as json_module
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from typing import Any
+
 import typer
+from rich.table import Table
+
+from thalweg import _core
+from thalweg._recording.units import as_bytes
+from thalweg._schema import Schema, TableSchema
+from thalweg._types import Type
+from thalweg.cli._output import FileArgument, JsonOption, print_json, say
+
+_EPILOG = "Example: thalweg inspect run.h5 --json"
+# Shown in a sentence of their own, or too long to be read.
+_NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
+
+
+@dataclass
+class Storage:
+    """Of one column; of tables that are alike, together."""
+
+    codec: str
+    page_items: int
+    pages: int
+    raw_bytes: int
+    stored_bytes: int
+
+
+def inspect(file: FileArgument, json: JsonOption = False) -> int:
+    """What is in a file: tables, columns, how they are stored, and what is known of the run."""
+    reader = _core.Reader.open(file)
+    schema = Schema.from_json(reader.schema)
+    if json:
+        print_json(facts(file, reader, schema))
+    else:
+        show(file, reader, schema)
+    return 0
+
+
+def facts(file: str, reader: _core.Reader, schema: Schema) -> dict[str, Any]:
+    tables = []
+    for index, table in enumerate(json_module.loads(reader.schema)["tables"]):
+        columns = {path: asdict(storage) for path, storage in storage_of(reader, index).items()}
+        tables.append({**table, "rows": reader.rows(index), "columns": columns})
+    return {
+        "path": file,
+        "is_open": reader.is_open_run,
+        "file_bytes": os.path.getsize(file),
+        "metadata": reader.metadata,
+        "tables": tables,
+        "producers": [
+            {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
+        ],
+        "notes": list(reader.report.notes) if reader.is_open_run else [],
+    }
+
+
+def storage_of(reader: _core.Reader, table: int) -> dict[str, Storage]:
+    """By column path; of lists, what is inside them."""
+    return {
+        column.path: Storage(column.codec, column.page_items, column.pages, column.raw_bytes, column.stored_bytes)
+        for column in _core.storage_of(reader, table)
+    }
+
+
+def show(file: str, reader: _core.Reader, schema: Schema) -> None:
+    rows = [reader.rows(index) for index in range(len(schema))]
+    state = "a run that is still open" if reader.is_open_run else "complete"
+    say(f"{file}: {state}, {sum(rows):,} rows in {len(schema)} tables, {as_bytes(os.path.getsize(file))}")
+    say(*run_sentences(reader))
+    for alike in groups(schema):
+        say("", heading(schema, alike, rows), field_table(reader, schema.tables[alike[0]], alike))
+
+
+def run_sentences(reader: _core.Reader) -> Iterator[str]:
+    known = reader.metadata
+    if "start_utc" in known:
+        yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}, {known.get('engine', 'engine unknown')}"
+    for key, value in known.items():
+        if key not in _NOT_LISTED:
+            yield f"  {key}: {value}"
+    if reader.is_open_run:
+        producers = _core.live_producers(reader)
+        alive = [producer for producer in producers if producer.alive]
+        if alive:
+            yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive)
+        else:
+            yield "Nobody writes to it now; if its processes are gone, `thalweg recover` completes it."
+        yield from reader.report.notes
+
+
+def groups(schema: Schema) -> list[list[int]]:
+    """Tables of the same fields are shown together: six channels are as quickly read as one."""
+    alike: dict[str, list[int]] = {}
+    for index, table in enumerate(schema.tables):
+        alike.setdefault(repr(table.fields), []).append(index)
+    return list(alike.values())
+
+
+def heading(schema: Schema, alike: list[int], rows: list[int]) -> str:
+    names = [schema.tables[index].name for index in alike]
+    listed = ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)} tables)"
+    counts = sorted({rows[index] for index in alike})
+    each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    about = schema.tables[alike[0]].description if len(names) == 1 else ""
+    return f"{listed}: {each} rows{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
+
+
+def field_table(reader: _core.Reader, table: TableSchema, alike: list[int]) -> Table:
+    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name, justify in zip_longest(
+        ("  field", "type", "unit", "codec", "pages", "raw", "stored", "", "description"), "llllrrrr", fillvalue="l"
+    ):
+        shown.add_column(name, justify="right" if justify == "r" else "left", no_wrap=name != "description")
+    stored = together([storage_of(reader, index) for index in alike])
+    for depth, name, path, type_ in outline(table):
+        shown.add_row("  " * (depth + 1) + name, short(type_), type_.unit, *cells(stored.get(path)), type_.description)
+    return shown
+
+
+def together(tables: list[dict[str, Storage]]) -> dict[str, Storage]:
+    total = {path: Storage(column.codec, column.page_items, 0, 0, 0) for path, column in tables[0].items()}
+    for table in tables:
+        for path, column in table.items():
+            total[path].pages += column.pages
+            total[path].raw_bytes += column.raw_bytes
+            total[path].stored_bytes += column.stored_bytes
+    return total
+
+
+def cells(column: Storage | None) -> list[str]:
+    if column is None:
+        return [""] * 5
+    ratio = f"{column.stored_bytes / column.raw_bytes:.1%}" if column.raw_bytes else ""
+    return [column.codec, f"{column.pages:,}", as_bytes(column.raw_bytes), as_bytes(column.stored_bytes), ratio]
+
+
+def outline(table: TableSchema) -> Iterator[tuple[int, str, str, Type]]:
+    """Depth, name, column path and type of every field, in the order of the file."""
+    for name, type_ in table.fields:
+        yield from _outline(0, name, name, type_)
+
+
+def _outline(depth: int, name: str, path: str, type_: Type) -> Iterator[tuple[int, str, str, Type]]:
+    yield depth, name, path, type_
+    for member, inner in type_.members:
+        yield from _outline(depth + 1, member, f"{path}/{member}", inner)
+    if type_.element is not None:
+        yield from _outline(depth + 1, "*", f"{path}/*", type_.element)
+
+
+def short(type_: Type) -> str:
+    """Without what the outline shows on lines of its own."""
+    shape = "".join(f"[{size}]" for size in type_.shape)
+    return f"{type_.name}{shape}"
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("inspect", epilog=_EPILOG)(inspect)

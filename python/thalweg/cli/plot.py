@@ -1,5 +1,73 @@
+"""thalweg plot"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+import thalweg
+from thalweg._errors import UsageError
+from thalweg.cli._output import FileArgument, JsonOption, print_json, say
+from thalweg.cli._signals import Signals, signals_of
+
+_EPILOG = "Example: thalweg plot run.h5 --what spectrum --table ch0 --table ch1 --out spectrum.png"
+_MOST_TABLES = 12
+
+
+class What(StrEnum):
+    pulses = "pulses"
+    spectrum = "spectrum"
+    rates = "rates"
+
+
+def plot(
+    file: FileArgument,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Nothing: the name of the recorded file, as PNG.")
+    ] = None,
+    what: Annotated[list[What], typer.Option(help="Can be repeated; nothing: all that the tables have.")] = [],  # noqa: B006
+    table: Annotated[list[str], typer.Option(metavar="NAME", help="Can be repeated; nothing: all.")] = [],  # noqa: B006
+    pulses: Annotated[int, typer.Option(min=1, help="So many of each table are drawn.")] = 5,
+    rows: Annotated[int, typer.Option(min=1, help="So many of each table go into the spectrum.")] = 10_000,
+    json: JsonOption = False,
+) -> int:
+    """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
+
+    The energy is the integral of a pulse above its baseline. Runs that are still open can be drawn, too.
+    """
+    from thalweg.cli._figures import draw  # matplotlib takes its time
+
+    run = thalweg.open(file)
+    found = _signals(run, file, table)
+    panels = [str(each) for each in what or What if any(signals.can_show(each) for signals in found)]
+    if not panels:
+        raise UsageError(
+            f"{file} has nothing to plot (no table with rows has a waveform or a timestamp); "
+            "`thalweg inspect` shows its columns"
+        )
+    target = out or Path(file).with_suffix(".png")
+    if target.suffix.lower() != ".png":
+        raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
+    shown = found[:_MOST_TABLES]
+    try:
+        draw(target, Path(file).name, shown, panels, pulses, rows)
+    except OSError as error:
+        raise thalweg.SystemError(error.errno, f"cannot write {target} ({error.strerror})") from None
+    if json:
+        print_json({"path": str(target), "tables": [signals.name for signals in shown], "panels": panels})
+    else:
+        hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
+        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(signals.name for signals in shown)}{hidden}.")
+    return 0
+
+
+def _signals(run: thalweg.Run, file: str, names: list[str]) -> list[Signals]:
+    for name in names:
+        if name not in run:
+            raise UsageError(f"{file} has no table '{name}'; there are {', '.join(run)}")
+    return [signals for name in names or run if len(run[name]) and (signals := signals_of(run[name]))]
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("plot", epilog=_EPILOG)(plot)

@@ -55,8 +55,7 @@ def _record(config: Path | None, dump_config: bool, **values: Any) -> int:
     if options.json:
         print_json(report.as_json())
     else:
-        for sentence in report.sentences():
-            say(sentence)
+        say(*report.sentences())
     for problem in report.problems:
         say(f"thalweg: {problem}")
     if report.abandoned:

@@ -1,5 +1,40 @@
+"""thalweg recover"""
+
+from typing import Annotated
+
 import typer
+
+import thalweg
+from thalweg._recording.units import as_bytes
+from thalweg.cli._output import JsonOption, print_json, say
+
+_EPILOG = "Example: thalweg recover run.h5"
+
+
+def recover(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Of a run whose processes are gone.")],
+    json: JsonOption = False,
+) -> int:
+    """Complete the file of a run that ended in a crash, with everything that was published.
+
+    Says what was kept and what was lost, table by table. It can be repeated after any interruption.
+    """
+    report = thalweg.recover(file)
+    if json:
+        print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
+        return 0
+    say(
+        f"{report.path} is complete: {report.rows:,} records kept, "
+        f"{f'{report.lost_rows:,} lost' if report.lost_rows else 'none known to be lost'}; "
+        f"{as_bytes(report.file_bytes)}, adler32 {report.adler32:08x}."
+    )
+    for table in report.tables:
+        say(f"  {table.table}: {table.rows:,} kept, {table.lost_rows:,} lost")
+    if report.damaged_pages:
+        say(f"{report.damaged_pages:,} damaged pages were left out, with the rows around them.")
+    say(*report.notes)
+    return 0
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("recover", epilog=_EPILOG)(recover)

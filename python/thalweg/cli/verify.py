@@ -1,5 +1,51 @@
+"""thalweg verify"""
+
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from thalweg import _core
+from thalweg._recording.units import as_bytes
+from thalweg._reports import Verification, verification_of
+from thalweg.cli._output import FileArgument, JsonOption, people, print_json, say
+
+_EPILOG = "Example: thalweg verify run.h5"
+
+
+def verify(file: FileArgument, json: JsonOption = False) -> int:
+    """Compare every stored byte with what was written, and the file's own index with the page map.
+
+    Exit code 1 where faults are found; each is named with table, column and offset.
+    """
+    found = _with_progress(file)
+    if json:
+        print_json({**found.to_dict(), "adler32": f"{found.adler32:08x}", "is_sound": found.is_sound})
+    else:
+        say(*sentences(found))
+    return 0 if found.is_sound else 1
+
+
+def _with_progress(file: str) -> Verification:
+    columns = TextColumn("Verifying"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+    with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
+        task = progress.add_task("", total=1.0)
+        found = _core.verify_with_progress(file, lambda share: progress.update(task, completed=share))
+    return verification_of(file, found)
+
+
+def sentences(found: Verification) -> list[str]:
+    state = "sound" if found.is_sound else f"{found.faults:,} fault{'s'[: found.faults != 1]}"
+    lines = [f"{found.path}: {state}. {found.pages:,} pages of {as_bytes(found.bytes)} were compared."]
+    lines += found.messages
+    if hidden := found.faults - len(found.messages):
+        lines.append(f"... and {hidden:,} more")
+    if found.pages_without_checksum:
+        lines.append(f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known.")
+    if found.is_open:
+        lines.append("The run is still open: what is not yet in its journal was not looked at.")
+    else:
+        lines.append(f"adler32 of the file: {found.adler32:08x}")
+    return lines
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("verify", epilog=_EPILOG)(verify)
