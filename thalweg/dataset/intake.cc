@@ -27,13 +27,17 @@ ProducerIntake::~ProducerIntake() {
 
 std::size_t ProducerIntake::take_pages(JournalWriter& journal) {
     batch_.clear();
-    staging_.take_announcements(batch_);
+    staging_.read_announcements(batch_);
     if (batch_.empty()) return 0;
     for (auto const& page : batch_) {
-        if (page.column >= progress_.size()) base::fail_data({"a producer announced a page of no column"});
-        cover(page);
+        if (page.producer != slot_ || page.column >= progress_.size()) {
+            base::fail_data({"a producer announced a page of no column of its own"});
+        }
     }
     journal.append(RecordType::pages, std::as_bytes(std::span(batch_)));
+    // Only now: were we to die in between, nobody would know of these pages. Journaled twice they do no harm.
+    staging_.drop_announcements(batch_.size());
+    for (auto const& page : batch_) cover(page);
     return batch_.size();
 }
 
@@ -81,6 +85,8 @@ std::uint64_t ProducerIntake::take_rows(JournalWriter& journal, bool everything,
     for (std::size_t i = 0; i < progress_.size(); ++i) {
         auto& progress = progress_[i];
         progress.sealed_before = progress.sealed;
+        // What is released is in announced pages: journaled, or on the ring. It may be by a committer before this one.
+        progress.covered = std::max(progress.covered, staging_.column(i).released.load(std::memory_order_acquire));
         auto const item_bytes = staging_.column(i).item_bytes;
         auto const end = wanted_items(i, rows, everything);
         while (progress.covered < end && written < budget_bytes) {

@@ -109,12 +109,15 @@ bool Staging::announce(PageRecord const& record) const {
     return true;
 }
 
-void Staging::take_announcements(std::vector<PageRecord>& records) const {
+void Staging::read_announcements(std::vector<PageRecord>& records) const {
     auto const end = head_->ring_head.load(std::memory_order_acquire);
     auto next = head_->ring_tail.load(std::memory_order_relaxed);
     if (end - next > head_->ring_size) base::fail_data({"the ring of a producer cannot be read", "its head ran away"});
     for (; next != end; ++next) records.push_back(ring_[next & (head_->ring_size - 1)]);
-    head_->ring_tail.store(next, std::memory_order_release);
+}
+
+void Staging::drop_announcements(std::size_t count) const {
+    head_->ring_tail.fetch_add(count, std::memory_order_release);
 }
 
 std::optional<std::vector<std::byte>> Staging::copy_items(std::size_t column, std::uint64_t first,

@@ -90,8 +90,9 @@ class Staging {
 
     // Producer's side. False when the ring is full.
     bool announce(PageRecord const& record) const;
-    // Committer's side: appends what is there to `records`.
-    void take_announcements(std::vector<PageRecord>& records) const;
+    // Committer's side: appends what is on the ring to `records`, and leaves it there until it is in the journal.
+    void read_announcements(std::vector<PageRecord>& records) const;
+    void drop_announcements(std::size_t count) const;
 
     // A copy of items [first, first + count), or nothing if the producer reused a buffer meanwhile.
     std::optional<std::vector<std::byte>> copy_items(std::size_t column, std::uint64_t first, std::uint64_t count) const;
