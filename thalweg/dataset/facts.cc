@@ -21,11 +21,12 @@ struct ProducerFacts {
     std::size_t table = 0;
     std::vector<std::vector<Page>> pages;   // by column
     std::vector<std::vector<Page>> waiting; // journaled as rows
+    std::uint64_t rows_seen = 0;            // behind the last row of which anything is here
     std::optional<FinishRecord> finish;
 };
 
-// A page whose announcement no BARRIER covers yet.
-struct Unproved {
+// Where a page was announced.
+struct Announced {
     std::uint32_t producer;
     std::uint32_t column;
     std::size_t index;
@@ -36,12 +37,36 @@ class JournalReader {
   public:
     explicit JournalReader(std::string path) : path_(std::move(path)) {}
 
+    // What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
     bool read(RecordView const& record) {
-        if (!head && record.type != RecordType::head) fail("its first record is not the head of a run");
+        if (!head) {
+            read_head(record);
+            return true;
+        }
+        try {
+            read_behind_head(record);
+        } catch (base::DataError const& error) {
+            notes.push_back(error.what());
+        }
+        return true;
+    }
+
+    // Whether a BARRIER says that the page is on the disk.
+    bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
+
+    std::optional<model::RunHead> head;
+    std::map<std::uint32_t, ProducerFacts> producers;
+    std::map<std::string, std::string> metadata;
+    std::vector<Announced> announced;
+    std::vector<KnownBytes> known; // of the same pages
+    std::vector<std::string> notes;
+    bool closed = false;
+
+  private:
+    void read_behind_head(RecordView const& record) {
         switch (record.type) {
         case RecordType::head:
-            read_head(record);
-            break;
+            break; // there is one already
         case RecordType::producer:
             read_producer(record);
             break;
@@ -66,29 +91,24 @@ class JournalReader {
         default:
             break; // of a later version: more than we know, not less
         }
-        return true;
     }
 
-    std::optional<model::RunHead> head;
-    std::map<std::uint32_t, ProducerFacts> producers;
-    std::map<std::string, std::string> metadata;
-    std::vector<Unproved> unproved;
-    std::vector<KnownBytes> known;
-    bool closed = false;
-
-  private:
-    [[noreturn]] void fail(std::string const& why) const { base::fail_data({path_ + " cannot be read", why}); }
+    [[noreturn]] void fail(RecordView const& record, std::string const& why) const {
+        base::fail_data({fmt::format("{}: the record at offset {} is left out", path_, record.payload_offset), why});
+    }
 
     template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const {
         Record value;
         if (record.payload.size() < at + sizeof value)
-            fail(fmt::format("the record at offset {} is too short", record.payload_offset));
+            fail(record, "it is too short");
         std::memcpy(&value, record.payload.data() + at, sizeof value);
         return value;
     }
 
     void read_head(RecordView const& record) {
-        if (head) return;
+        if (record.type != RecordType::head) {
+            base::fail_data({path_ + " cannot be read", "its first record is not the head of a run"});
+        }
         auto const* text = reinterpret_cast<char const*>(record.payload.data());
         head = model::run_head_from_json({text, record.payload.size()});
         metadata = head->metadata;
@@ -96,28 +116,36 @@ class JournalReader {
 
     void read_producer(RecordView const& record) {
         auto const value = take<ProducerRecord>(record);
-        if (value.table >= head->schema.tables.size()) fail(fmt::format("producer {} is of no table", value.producer));
+        if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
         if (producers.contains(value.producer)) return; // admitted again by `recover`
         auto const columns = head->columns[value.table].size();
         producers[value.producer] = {value.table, std::vector<std::vector<Page>>(columns),
-                                     std::vector<std::vector<Page>>(columns), std::nullopt};
+                                     std::vector<std::vector<Page>>(columns), 0, std::nullopt};
     }
 
     ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
         auto const found = producers.find(index);
         if (found == producers.end() || column >= found->second.pages.size()) {
-            fail(fmt::format("the record at offset {} is of no known producer and column", record.payload_offset));
+            fail(record, "it is of no known producer and column");
         }
         return found->second;
     }
 
     // Sizes that fit together, so that nobody behind us has to ask again.
-    bool is_sound(Page const& page, std::size_t table, std::uint32_t column) const {
+    void check(Page const& page, std::size_t table, std::uint32_t column, RecordView const& record) const {
         auto const item_bytes = head->columns[table][column].item_bytes();
         auto constexpr kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
-        return page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+        bool const sound =
+               page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
                page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
-               (page.encoded || page.stored_bytes == page.raw_bytes);
+               (page.encoded || page.stored_bytes == page.raw_bytes) &&
+               (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
+        if (!sound) fail(record, "its sizes are impossible");
+    }
+
+    void see(ProducerFacts& producer, std::uint32_t column, Page const& page) const {
+        if (head->columns[producer.table][column].parent) return;
+        producer.rows_seen = std::max(producer.rows_seen, page.first + page.count);
     }
 
     void read_pages(RecordView const& record) {
@@ -127,12 +155,12 @@ class JournalReader {
             Page const page{value.first,    value.count,        0,
                             value.offset,   value.stored_bytes, value.raw_bytes,
                             value.checksum, value.encoded != 0, Page::Place::file};
-            if (!is_sound(page, producer.table, value.column))
-                fail(fmt::format("a page in the record at offset {} is impossible", record.payload_offset));
+            check(page, producer.table, value.column, record);
+            see(producer, value.column, page);
             auto& pages = producer.pages[value.column];
             pages.push_back(page);
             known.push_back({page.offset, page.stored_bytes, value.adler32});
-            unproved.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
+            announced.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
         }
     }
 
@@ -142,8 +170,8 @@ class JournalReader {
         auto const bytes = record.payload.size() - sizeof value;
         Page const page{value.first, value.count,         0, record.payload_offset + sizeof value, bytes, bytes, 0,
                         false,       Page::Place::journal};
-        if (!is_sound(page, producer.table, value.column))
-            fail(fmt::format("the rows in the record at offset {} are impossible", record.payload_offset));
+        check(page, producer.table, value.column, record);
+        see(producer, value.column, page);
         producer.waiting[value.column].push_back(page);
     }
 
@@ -153,25 +181,26 @@ class JournalReader {
     }
 
     void read_barrier(RecordView const& record) {
-        auto const covered = take<BarrierRecord>(record).covered_bytes;
-        std::erase_if(unproved, [&](auto const& page) { return page.record_end <= covered; });
+        covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
     }
 
     void read_metadata(RecordView const& record) {
         auto const* text = reinterpret_cast<char const*>(record.payload.data());
         auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
-        if (!json.is_object()) fail(fmt::format("the metadata at offset {} is no JSON object", record.payload_offset));
+        if (!json.is_object()) fail(record, "it is no JSON object");
         for (auto const& [key, value] : json.items()) {
             if (value.is_string()) metadata[key] = value.get<std::string>();
         }
     }
 
     std::string path_;
+    std::uint64_t covered_bytes_ = 0;
 };
 
 // Why a page cannot be trusted; empty: it can.
-std::string doubt(Page const& page, storage::Storage const& file, bool check_bytes, std::vector<std::byte>& scratch) {
-    if (page.offset + page.stored_bytes > file.size()) return "lies beyond the end of the file";
+std::string doubt(Page const& page, storage::Storage const& file, std::uint64_t file_bytes, bool check_bytes,
+                  std::vector<std::byte>& scratch) {
+    if (page.offset + page.stored_bytes > file_bytes) return "lies beyond the end of the file";
     if (!check_bytes) return "";
     scratch.resize(page.stored_bytes);
     file.read(page.offset, scratch);
@@ -179,13 +208,16 @@ std::string doubt(Page const& page, storage::Storage const& file, bool check_byt
 }
 
 void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, bool check_pages, Report& report) {
+    auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
-    for (auto const& each : journal.unproved) {
+    for (std::size_t i = 0; i < journal.announced.size(); ++i) {
+        auto const& each = journal.announced[i];
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
-        auto const reason = doubt(page, file, check_pages, scratch);
+        auto const reason = doubt(page, file, file_bytes, check_pages && !journal.is_durable(each), scratch);
         if (reason.empty()) continue;
+        journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
         ++report.damaged_pages;
         report.notes.push_back(
@@ -201,7 +233,7 @@ void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, b
 }
 
 void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const& journal, storage::Storage const& file,
-              storage::Storage const& journal_file, model::RunFacts& facts, Report& report) {
+              storage::Storage const& journal_file, bool is_over, model::RunFacts& facts, Report& report) {
     auto const& head = *journal.head;
     auto const& columns = head.columns[producer.table];
     auto const& layout = head.layouts[producer.table];
@@ -217,16 +249,15 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const&
         }
         part.columns.push_back(merged(std::move(producer.pages[i]), std::move(producer.waiting[i])));
     }
-    WholeRows const finder{columns, layout, part, file, journal_file, head.schema.tables[producer.table].name};
+    WholeRows const finder{columns, layout, part, file, journal_file, head.schema.tables[producer.table].name,
+                           report.notes};
     auto valid = finder.find();
-    std::uint64_t published = valid.empty() ? 0 : valid.back().first + valid.back().count;
-    if (producer.finish) {
-        published = producer.finish->rows;
-        valid = intersect(valid, {{0, published}});
-    }
+    if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
     part.rows = keep_blocks(valid, layout.block_rows);
-    table.rows += total(part.rows);
-    table.lost_rows += published - total(part.rows);
+    auto const rows = total(part.rows);
+    table.rows += rows;
+    if (producer.finish) table.lost_rows += producer.finish->rows - rows;
+    else if (is_over) table.lost_rows += producer.rows_seen - rows;
     ++report.producers;
     if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
     facts.tables[producer.table].push_back(std::move(part));
@@ -238,15 +269,17 @@ Gathered gather(storage::Storage const& journal_file, storage::Storage const& fi
     JournalReader journal(journal_file.path());
     auto const damage = read_journal(journal_file, [&](RecordView const& record) { return journal.read(record); });
     if (!journal.head) base::fail_data({journal_file.path() + " cannot be read", "it holds no head of a run"});
-    Gathered gathered{*journal.head, {}, {}, std::move(journal.known), journal.closed};
+    Gathered gathered{*journal.head, {}, {}, {}, journal.closed};
     auto& report = gathered.report;
     if (!damage.reason.empty()) report.notes.push_back(damage.reason);
+    report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
     for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
     leave_out_bad_pages(journal, file, check_pages, report);
+    gathered.known = std::move(journal.known);
     for (auto& [index, producer] : journal.producers) {
-        add_part(producer, index, journal, file, journal_file, gathered.facts, report);
+        add_part(producer, index, journal, file, journal_file, check_pages, gathered.facts, report);
     }
     return gathered;
 }

@@ -44,8 +44,8 @@ struct Gathered {
 };
 
 // `check_pages`: pages behind the last BARRIER are read and compared with their checksums; those that are not what
-// they should be are left out, and cost their block. Throws base::DataError where the journal's content contradicts
-// itself.
+// they should be are left out, and cost their block. Throws base::DataError where the journal does not begin with the
+// head of a run; whatever else makes no sense is left out and noted.
 Gathered gather(storage::Storage const& journal, storage::Storage const& file, bool check_pages);
 
 } // namespace thalweg::dataset

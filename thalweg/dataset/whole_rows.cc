@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/item_reader.h"
 
 namespace thalweg::dataset {
-namespace {
-
-constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
-
-} // namespace
-
 Ranges WholeRows::find() const { return inside(std::nullopt); }
 
 // The items of a list (or of the table) that are whole in every column there.
@@ -38,10 +33,16 @@ Ranges WholeRows::of_column(std::size_t index) const {
     std::vector<std::uint64_t> lengths;
     Ranges whole;
     std::uint64_t element = 0;
-    for (std::uint64_t item = 0; item < there.front().count;) {
-        auto const count = std::min(kLengthsAtOnce, there.front().count - item);
-        lengths.resize(count * column.values_per_item);
-        reader.read(part.columns[index], item, count, std::as_writable_bytes(std::span(lengths)));
+    std::uint64_t item = 0;
+    for (auto const& page : part.columns[index]) {
+        if (page.first != item) break;
+        lengths.resize(page.count * column.values_per_item);
+        try {
+            reader.read(part.columns[index], item, page.count, std::as_writable_bytes(std::span(lengths)));
+        } catch (base::DataError const& error) {
+            notes.push_back(fmt::format("{}: lists from item {} on are left out", error.what(), item));
+            break;
+        }
         for (auto length = lengths.begin(); length != lengths.end(); ++item) {
             std::uint64_t sum = 0;
             for (std::uint64_t i = 0; i < column.values_per_item; ++i) sum += *length++;

@@ -17,6 +17,7 @@ struct WholeRows {
     storage::Storage const& file;
     storage::Storage const& journal;
     std::string const& table;
+    std::vector<std::string>& notes; // what could not be read
 
     Ranges find() const;
 
