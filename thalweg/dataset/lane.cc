@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <system_error>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
@@ -78,6 +79,7 @@ Lane::~Lane() {
 }
 
 void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
+    check_writes();
     auto const& column = staging_.column(page.column);
     std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
     PageRecord const record{producer_, static_cast<std::uint32_t>(page.column), page.first,
@@ -114,12 +116,13 @@ void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
 
 void Lane::write_from_staging(PageRecord record, std::span<std::byte const> raw,
                               std::function<void()> const& while_waiting) {
+    // Page buffers are multiples of a block, so the padding behind the page is memory of ours.
+    std::span const padded(raw.data(), base::round_up(raw.size(), base::kBlockBytes));
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting);
     auto* const extent = free_extent();
     set_checksums(record, raw);
-    record.offset = 0;
     extent->pages.assign(1, record);
-    // Page buffers are multiples of a block, so the padding behind the page is memory of ours.
-    submit(*extent, raw.data(), raw.size(), while_waiting);
+    submit(*extent, padded, offset);
 }
 
 Lane::Extent& Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
@@ -147,29 +150,36 @@ Lane::Extent* Lane::free_extent() {
 
 void Lane::flush(std::function<void()> const& while_waiting) {
     if (gathering_ == nullptr) return;
-    auto* const extent = std::exchange(gathering_, nullptr);
-    submit(*extent, extent->buffer.data(), extent->filled_bytes, while_waiting);
+    check_writes();
+    auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting); // what it throws leaves everything as it is
+    submit(*std::exchange(gathering_, nullptr), padded, offset);
 }
 
-void Lane::submit(Extent& extent, std::byte const* data, std::size_t size_bytes,
-                  std::function<void()> const& while_waiting) {
-    auto const padded = base::round_up(size_bytes, base::kBlockBytes);
-    auto const offset = run_.ledger->claim(padded, while_waiting);
+void Lane::submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset) {
     for (auto& page : extent.pages) page.offset += offset;
-    queue_->submit(offset, {data, padded}, reinterpret_cast<std::uint64_t>(&extent));
+    queue_->submit(offset, padded, reinterpret_cast<std::uint64_t>(&extent));
     ++in_flight_;
 }
 
+void Lane::check_writes() const {
+    if (failure_) throw *failure_;
+}
+
 void Lane::reap(bool wait) {
+    check_writes();
     std::array<storage::Completion, 16> done;
     auto const count = queue_->reap(done, wait);
     for (auto const& completion : std::span(done).first(count)) {
         --in_flight_;
         auto* const extent = reinterpret_cast<Extent*>(completion.token);
         if (completion.error != 0) {
-            base::fail_system({fmt::format("{}: a write of {} pages at offset {} failed", run_.path(),
-                                           extent->pages.size(), extent->pages.front().offset)},
-                              completion.error);
+            base::Message const message{fmt::format("{}: a write of {} pages at offset {} failed", run_.path(),
+                                                    extent->pages.size(), extent->pages.front().offset),
+                                        std::generic_category().message(completion.error),
+                                        "its rows stay in memory until the run is closed or recovered"};
+            failure_.emplace(message.str(), completion.error);
+            throw *failure_;
         }
         announcer_.announce(extent->pages);
         free_.push_back(extent);

@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "thalweg/base/error.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/dataset/open_run.h"
 
@@ -49,6 +51,7 @@ class Lane {
     void reap(bool wait);
     // Flushes and waits for everything.
     void drain(std::function<void()> const& while_waiting);
+    // Nothing of what was added waits to be announced.
     bool idle() const { return in_flight_ == 0 && gathering_ == nullptr; }
 
   private:
@@ -63,8 +66,8 @@ class Lane {
                             std::function<void()> const& while_waiting);
     Extent& room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
     Extent* free_extent();
-    void submit(Extent& extent, std::byte const* data, std::size_t size_bytes,
-                std::function<void()> const& while_waiting);
+    void submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset);
+    void check_writes() const;
 
     OpenRun& run_;
     Staging const& staging_;
@@ -76,6 +79,7 @@ class Lane {
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::size_t in_flight_ = 0;
+    std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on
 };
 
 } // namespace thalweg::dataset
