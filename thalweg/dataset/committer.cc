@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <fmt/format.h>
+#include <limits>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -53,7 +54,7 @@ void Committer::run() {
             cpu_ns_ = base::thread_cpu_ns();
             std::this_thread::sleep_for(kPause);
         }
-    } catch (base::Error const& error) {
+    } catch (std::exception const& error) {
         error_ = std::current_exception();
         run_.ledger->fail(fmt::format("{} takes no more rows (its committer failed: {}): run `thalweg recover`",
                                       run_.path(), error.what()));
@@ -74,19 +75,18 @@ void Committer::step() {
     journal_bytes_ = journal_.size_bytes();
 }
 
-// Slots are taken in order, so a free one ends the search.
 void Committer::admit() {
     auto& ledger = *run_.ledger;
-    while (slots_seen_ < ledger.slots() && ledger.slot(slots_seen_).state != SlotState::free) {
-        waiting_.push_back(slots_seen_++);
-    }
+    for (auto const taken = ledger.slots_taken(); slots_seen_ < taken; ++slots_seen_) waiting_.push_back(slots_seen_);
     std::erase_if(waiting_, [&](std::size_t index) {
         auto& slot = ledger.slot(index);
-        if (slot.state == SlotState::attaching) {
-            bool const died = slot.producer.pid != 0 && !base::is_alive(slot.producer);
-            if (died) slot.state = SlotState::settled;
-            if (died && ledger.is_shared()) base::SharedMemory::unlink(ledger.staging_name(index));
-            return died;
+        if (slot.state < SlotState::active) {
+            if (!ledger.is_orphaned(index)) return false;
+            slot.state = SlotState::settled;
+        }
+        if (slot.state == SlotState::settled) { // it never had any rows
+            if (ledger.is_shared()) base::SharedMemory::unlink(ledger.staging_name(index));
+            return true;
         }
         auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal_);
         std::lock_guard const lock(mutex_);
@@ -107,7 +107,7 @@ void Committer::drain() {
 
 void Committer::look_for_dead() {
     for (auto& producer : producers_) {
-        if (!base::is_alive(run_.ledger->slot(producer->slot()).producer)) settle(*producer, true);
+        if (run_.ledger->is_orphaned(producer->slot())) settle(*producer, true);
     }
     drop_settled();
 }
@@ -221,10 +221,8 @@ void Committer::sync_loop() {
 }
 
 std::vector<ProducerStatus> Committer::unfinished() const {
-    std::vector<ProducerStatus> found;
-    for (auto const& producer : status().producers) {
-        if (producer.state != SlotState::settled) found.push_back(producer);
-    }
+    auto found = status().producers;
+    std::erase_if(found, [](auto const& producer) { return producer.state == SlotState::settled; });
     return found;
 }
 
@@ -252,6 +250,8 @@ ProducerStatus Committer::status_of(ProducerIntake const& producer) const {
 
 CommitStatus Committer::status() const {
     CommitStatus status;
+    auto const& ledger = *run_.ledger;
+    std::vector<bool> known(ledger.slots_taken());
     {
         std::lock_guard const lock(mutex_);
         status.producers = ended_;
@@ -260,12 +260,13 @@ CommitStatus Committer::status() const {
             if (!producer->settled()) status.producers.push_back(status_of(*producer));
         }
     }
-    auto const& ledger = *run_.ledger;
-    for (std::size_t i = 0; i < ledger.slots() && ledger.slot(i).state != SlotState::free; ++i) {
-        if (ledger.slot(i).state == SlotState::attaching) {
-            status.producers.push_back(
-                {i, ledger.slot(i).table, ledger.slot(i).producer, SlotState::attaching, 0, {}, 0, false});
-        }
+    for (auto const& producer : status.producers) {
+        if (producer.slot < known.size()) known[producer.slot] = true;
+    }
+    for (std::size_t i = 0; i < known.size(); ++i) { // not met by the committer yet
+        auto const state = ledger.slot(i).state.load();
+        if (known[i] || state == SlotState::settled) continue;
+        status.producers.push_back({i, 0, {ledger.slot(i).taker, 0, 0}, SlotState::attaching, 0, {}, 0, false});
     }
     status.pages = pages_;
     status.claimed_bytes = ledger.head().claimed;
@@ -283,8 +284,12 @@ JournalWriter Committer::finish() {
     if (error_) std::rethrow_exception(error_);
     admit();
     drain();
-    for (auto& producer : producers_) settle(*producer, true);
+    for (auto& producer : producers_) {
+        if (!run_.ledger->is_shared() || run_.ledger->is_orphaned(producer->slot())) settle(*producer, true);
+    }
     drop_settled();
+    // Of an abandoned run: the memory of these stays, for what they may still publish.
+    for (auto& producer : producers_) producer->take_rows(journal_, true, std::numeric_limits<std::uint64_t>::max());
     auto const covers = journal_.size_bytes();
     run_.file->sync();
     journal_.append(RecordType::barrier, BarrierRecord{covers});

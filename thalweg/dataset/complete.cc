@@ -29,32 +29,39 @@ void check_pair(storage::Storage const& file, model::RunHead const& head) {
          "move one of the two away"});
 }
 
-// What producers had published when everything died is still in /dev/shm, unless the machine went down, too. Returns
-// the end of what they had claimed.
-std::uint64_t salvage(std::string const& path, model::RunHead const& head,
-                      std::shared_ptr<storage::Storage> const& journal_file, std::vector<std::string>& notes) {
-    std::unique_ptr<Ledger> ledger;
+std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
+    return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
+}
+
+std::unique_ptr<Ledger> find_ledger(model::RunHead const& head) {
     try {
-        ledger = Ledger::attach(ledger_name(head.id));
-    } catch (base::Error const&) {
-        return 0;
+        auto ledger = Ledger::attach(ledger_name(head.id));
+        if (ledger->head().run_id == head.id) return ledger;
+    } catch (base::UsageError const&) {
+        // It went with the machine, or the run had abandoned it with nothing in it.
     }
-    if (ledger->head().run_id != head.id) return 0;
+    return nullptr;
+}
+
+// What producers had published when everything died is still in /dev/shm, unless the machine went down, too.
+void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger,
+             std::shared_ptr<storage::Storage> const& journal_file, std::vector<std::string>& notes) {
     auto journal = JournalWriter::resume(journal_file);
-    for (std::size_t slot = 0; slot < ledger->slots() && ledger->slot(slot).state != SlotState::free; ++slot) {
-        auto const state = ledger->slot(slot).state.load();
+    for (std::size_t slot = 0; slot < ledger.slots_taken(); ++slot) {
+        auto const state = ledger.slot(slot).state.load();
         if (state != SlotState::active && state != SlotState::finished) continue;
         try {
-            ProducerIntake producer(*ledger, head, slot, journal);
+            ProducerIntake producer(ledger, head, slot, journal);
             producer.settle(journal, state == SlotState::active);
-            ledger->slot(slot).state = SlotState::settled;
-        } catch (base::Error const& error) {
-            notes.push_back(fmt::format("{}: rows in the memory of producer {} could not be taken over: {}", path, slot,
-                                        error.what()));
+            ledger.slot(slot).state = SlotState::settled;
+        } catch (base::DataError const& error) {
+            notes.push_back(lost_memory(path, slot, error));
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOENT) throw; // a full disk, say: the memory stays for the next try
+            notes.push_back(lost_memory(path, slot, error));
         }
     }
     journal.sync();
-    return ledger->head().claimed;
 }
 
 } // namespace
@@ -75,8 +82,14 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
-    result.file_bytes = format.complete(file, *journal, gathered.head, gathered.facts);
     result.gather_cpu_ns = gathered_ns - begin_ns;
+    if (gathered.closed) { // all but the last step was done before: others may be reading the file by now
+        result.report = std::move(gathered.report);
+        result.file_bytes = file.size();
+        if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
+        return result;
+    }
+    result.file_bytes = format.complete(file, *journal, gathered.head, gathered.facts);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
     auto writer = JournalWriter::resume(journal);
@@ -88,9 +101,9 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
 
 void remove_journal(std::string const& data_path, std::string const& run_id) {
     auto const path = journal_path(data_path);
+    remove_segments(ledger_name(run_id)); // first: while there is a journal, `recover` comes back for the rest
     if (::unlink(path.c_str()) != 0) base::fail_system({"cannot remove " + path}, errno);
     base::sync_directory_of(path);
-    for (auto const& name : base::SharedMemory::list(ledger_name(run_id))) base::SharedMemory::unlink(name);
 }
 
 CompleteResult recover(std::string const& path) {
@@ -106,9 +119,16 @@ CompleteResult recover(std::string const& path) {
     auto const head = read_head(*journal);
     check_pair(*file, head);
     std::vector<std::string> notes;
+    auto const ledger = find_ledger(head);
+    if (ledger) salvage(path, head, *ledger, journal, notes);
     CompleteOptions options;
-    options.least_end = salvage(path, head, journal, notes);
+    if (ledger) options.least_end = ledger->head().claimed;
     auto result = complete_run(*file, journal, format_for(path), options);
+    if (!ledger && result.report.producers_lost > 0) {
+        notes.push_back(fmt::format("{}: the memory of its producers is gone, as after a restart of the machine: rows "
+                                    "published after the last ones in the journal are lost",
+                                    path));
+    }
     result.report.notes.insert(result.report.notes.end(), notes.begin(), notes.end());
     remove_journal(path, head.id);
     return result;

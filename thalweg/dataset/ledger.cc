@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <signal.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -14,7 +15,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -44,7 +45,6 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
     auto& head = *new (ledger->memory_.data()) LedgerHead{};
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
-    std::memcpy(head.magic, kMagic, sizeof kMagic);
     head.version = kVersion;
     head.slots = kSlots;
     head.committer = base::this_process();
@@ -55,6 +55,8 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     head.claimed = first_offset;
     head.claimable = first_offset;
     ledger->beat();
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
     return ledger;
 }
 
@@ -74,16 +76,38 @@ std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
 }
 
 std::size_t Ledger::take_slot(std::size_t table) {
+    auto const self = base::this_process();
     for (std::size_t i = 0; i < slots(); ++i) {
-        auto expected = SlotState::free;
-        if (!slots_[i].state.compare_exchange_strong(expected, SlotState::attaching)) continue;
+        std::int32_t nobody = 0;
+        if (!slots_[i].taker.compare_exchange_strong(nobody, self.pid)) continue;
         slots_[i].table = static_cast<std::uint32_t>(table);
-        slots_[i].producer = base::this_process();
+        slots_[i].producer = self;
+        slots_[i].state = SlotState::attaching;
         return i;
     }
     base::fail_usage({fmt::format("{} cannot take another producer", head().path),
                       fmt::format("a run has at most {} over its life", slots()),
                       "keep producers open instead of making one for each batch"});
+}
+
+std::size_t Ledger::slots_taken() const {
+    std::size_t taken = 0;
+    while (taken < slots() && slots_[taken].taker != 0) ++taken;
+    return taken;
+}
+
+bool Ledger::is_orphaned(std::size_t index) const {
+    auto const& slot = slots_[index];
+    // Killed between taking the slot and saying more about itself.
+    if (slot.state == SlotState::free) return ::kill(slot.taker, 0) != 0 && errno == ESRCH;
+    return !base::is_alive(slot.producer);
+}
+
+bool Ledger::has_producers() const {
+    for (std::size_t i = 0; i < slots_taken(); ++i) {
+        if (slots_[i].state < SlotState::finished && !is_orphaned(i)) return true;
+    }
+    return false;
 }
 
 std::string Ledger::staging_name(std::size_t slot) const { return fmt::format("{}-p{}", name(), slot); }
@@ -160,15 +184,22 @@ void Ledger::refuse_claims(std::string const& message) {
 
 void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memory_order_relaxed); }
 
+void remove_segments(std::string const& ledger) {
+    for (auto const& part : base::SharedMemory::list(ledger + "-p")) base::SharedMemory::unlink(part);
+    base::SharedMemory::unlink(ledger); // last: without it nobody would find the others
+}
+
 void remove_stale_segments() {
     for (auto const& name : base::SharedMemory::list(kSegmentPrefix)) {
         if (name.find("-p") != std::string::npos) continue;
         try {
             auto const ledger = Ledger::attach(name);
             auto const& head = ledger->head();
+            // In a container that shares /dev/shm with others we see neither their processes nor their files.
+            if (head.host != base::host_name()) continue;
             if (base::is_alive(head.committer)) continue;
             if (journal_run_id(journal_path(head.path)) == head.run_id) continue; // `recover` wants it
-            for (auto const& part : base::SharedMemory::list(name)) base::SharedMemory::unlink(part);
+            remove_segments(name);
         } catch (base::Error const&) {
             continue; // somebody else's, or just removed
         }

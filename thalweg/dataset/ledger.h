@@ -4,7 +4,9 @@
 // Invariants:
 // - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
 //   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
-// - A slot is taken by one producer, once; only the committer sets `settled`.
+// - A slot is taken by one producer, once. Slots are taken in order.
+// - Whoever takes a slot looks at the run's state afterwards, and whoever closes the run sets its state before he looks
+//   at the slots: so one of the two sees the other.
 // - Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
 //   it outlives the producer.
 #pragma once
@@ -31,10 +33,11 @@ enum class SlotState : std::uint32_t {
     attaching, // owned by a producer that has no staging yet
     active,
     finished, // the producer is done: everything it had is announced or lies in its staging
-    settled,  // the committer has journaled the rest; nobody touches the slot again
+    settled,  // the committer has journaled the rest, or there never was any; nobody touches the slot again
 };
 
 struct Slot {
+    std::atomic<std::int32_t> taker; // pid: who sets it, while it is 0, has the slot; the next two follow
     std::atomic<SlotState> state;
     std::uint32_t table;
     base::ProcessId producer;
@@ -76,6 +79,11 @@ class Ledger {
 
     // A free slot, now `attaching` and owned by this process. Throws base::UsageError when all are taken.
     std::size_t take_slot(std::size_t table);
+    std::size_t slots_taken() const;
+    // The process that took the slot is dead.
+    bool is_orphaned(std::size_t slot) const;
+    // A living producer may still publish rows.
+    bool has_producers() const;
 
     // Producer segments: created by the producer, opened by the committer.
     std::string staging_name(std::size_t slot) const;
@@ -107,6 +115,9 @@ class Ledger {
 inline constexpr char const* kSegmentPrefix = "thalweg-";
 
 std::string ledger_name(std::string const& run_id);
+
+// A ledger and the memory of its producers.
+void remove_segments(std::string const& ledger);
 
 // Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them.
 void remove_stale_segments();

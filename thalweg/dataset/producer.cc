@@ -47,30 +47,48 @@ Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table)
 Producer::Producer(Producer&&) noexcept = default;
 
 Producer::~Producer() {
-    if (!run_ || finished_ || fork_generation_ != base::fork_generation()) return;
+    if (!run_) return;
+    if (fork_generation_ != base::fork_generation()) {
+        static_cast<void>(sealer_.release()); // its threads and writes are the parent's: there is nothing to wait for
+        return;
+    }
+    if (finished_) return;
     sealer_.reset(); // waits for writes in flight, so that nothing is written after the slot is given up
     run_->ledger->slot(slot_).state = SlotState::finished;
 }
 
 void Producer::start(std::shared_ptr<OpenRun> run) {
-    run_ = std::move(run);
-    run_->ledger->check_alive();
-    if (run_->ledger->head().state != LedgerState::open) {
-        base::fail_usage({run_->path() + " takes no more producers", "the run is being closed"});
+    run->ledger->check_alive();
+    auto const index = run->ledger->take_slot(table_);
+    auto& slot = run->ledger->slot(index);
+    try {
+        prepare(*run, index);
+    } catch (...) {
+        slot.state = SlotState::settled; // nothing will come: nobody has to wait for it
+        throw;
     }
-    slot_ = run_->ledger->take_slot(table_);
-    auto const& layout = run_->head.layouts[table_];
-    auto const& staging = run_->options.staging;
-    auto memory = run_->ledger->create_staging(slot_, staging_size_bytes(columns(), layout, staging));
-    staging_ = std::make_unique<Staging>(Staging::format(std::move(memory), columns(), layout, staging));
-    sealer_ = std::make_unique<Sealer>(*run_, *staging_, table_, static_cast<std::uint32_t>(slot_));
-    written_.assign(columns().size(), 0);
+    run_ = std::move(run);
+    slot_ = index;
+    slot.state = SlotState::active;
+}
+
+void Producer::prepare(OpenRun& run, std::size_t slot) {
+    if (run.ledger->head().state != LedgerState::open) {
+        base::fail_usage({run.path() + " takes no more producers", "the run is being closed"});
+    }
+    auto const& columns = run.head.columns.at(table_);
+    auto const& layout = run.head.layouts[table_];
+    auto const& options = run.options.staging;
+    auto memory = run.ledger->create_staging(slot, staging_size_bytes(columns, layout, options));
+    auto staging = std::make_unique<Staging>(Staging::format(std::move(memory), columns, layout, options));
+    sealer_ = std::make_unique<Sealer>(run, *staging, table_, static_cast<std::uint32_t>(slot));
+    staging_ = std::move(staging);
+    written_.assign(columns.size(), 0);
     rows_ = 0;
     rows_per_batch_ = layout.block_rows;
-    for (std::size_t i = 0; i < columns().size(); ++i) {
-        if (!columns()[i].parent) rows_per_batch_ = std::min(rows_per_batch_, layout.columns[i].page_items);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (!columns[i].parent) rows_per_batch_ = std::min(rows_per_batch_, layout.columns[i].page_items);
     }
-    run_->ledger->slot(slot_).state = SlotState::active;
 }
 
 void Producer::check_usable() const {
@@ -194,8 +212,9 @@ void Producer::follow_rotation() {
     std::string const next = run_->ledger->head().next_ledger;
     auto const options = run_->options;
     finish();
-    rows_before_ += rows_;
+    auto const rows = rows_before_ + rows_;
     start(attach(next, options));
+    rows_before_ = rows;
     finished_ = false;
 }
 

@@ -44,6 +44,7 @@ class Producer {
     struct Slices;
 
     void start(std::shared_ptr<OpenRun> run);
+    void prepare(OpenRun& run, std::size_t slot);
     void append_batch(Slices& slices, std::uint64_t rows);
     void wait_for_room(std::size_t column, std::uint64_t items);
     void copy_items(std::size_t column, std::span<std::byte const> bytes);

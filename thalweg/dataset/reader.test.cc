@@ -47,6 +47,7 @@ void write_rows(Writer& writer, std::uint8_t who, std::uint64_t rows) {
 
 TEST(Reader, ReadsWhatWasWrittenWithAnyCodec) {
     for (auto const* codec : {"none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "zstd-1"}) {
+        SCOPED_TRACE(codec);
         Directory const directory;
         CreateOptions options;
         options.layout.wide_codec = options.layout.narrow_codec = codec;

@@ -1,7 +1,9 @@
 #include "thalweg/dataset/writer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -32,6 +34,14 @@ void clear_place(std::string const& path, bool force) {
     std::filesystem::remove(journal);
 }
 
+// Of a creation that failed: there is nothing in it to recover.
+void remove_traces(OpenRun const& run, std::string const& path) {
+    std::error_code ignored;
+    if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
+    if (run.file) std::filesystem::remove(path, ignored);
+    std::filesystem::remove(journal_path(path), ignored);
+}
+
 } // namespace
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
@@ -46,12 +56,17 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     auto& run = *writer->run_;
     writer->journal_ =
         storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
-    run.journal_lock = lock_shared(journal_path(absolute));
-    run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.engine);
-    base::sync_directory_of(absolute);
-    run.head = std::move(head);
-    writer->on_files_ = true;
-    writer->start(options, format, options.shared);
+    try {
+        run.journal_lock = lock_shared(journal_path(absolute));
+        run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.engine);
+        base::sync_directory_of(absolute);
+        run.head = std::move(head);
+        writer->on_files_ = true;
+        writer->start(options, format, options.shared);
+    } catch (...) {
+        remove_traces(run, absolute);
+        throw;
+    }
     return writer;
 }
 
@@ -73,6 +88,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     fork_generation_ = base::fork_generation();
     run_->options = options.write;
     auto const first_offset = format.begin(*run_->file, run_->head);
+    run_->file->sync(); // before there is a journal that says whose file this is
     auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
     auto const reserve = [this](std::uint64_t pages) { return format_->metadata_bound_bytes(run_->head, pages); };
@@ -80,7 +96,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
 }
 
 Writer::~Writer() {
-    if (run_ && fork_generation_ == base::fork_generation()) abandon();
+    if (committer_ && fork_generation_ == base::fork_generation()) abandon();
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
     if (fork_generation_ != base::fork_generation()) static_cast<void>(committer_.release());
 }
@@ -119,8 +135,7 @@ void Writer::set_metadata(std::string const& key, std::string const& value) {
     added_metadata_[key] = value;
 }
 
-void Writer::wait_for_producers(std::uint64_t timeout_ns) const {
-    auto const end_ns = base::monotonic_ns() + timeout_ns;
+void Writer::wait_for_producers(std::uint64_t end_ns) const {
     Backoff backoff;
     while (true) {
         auto const unfinished = committer_->unfinished();
@@ -141,15 +156,36 @@ void Writer::wait_for_producers(std::uint64_t timeout_ns) const {
 
 CompleteResult Writer::close(std::uint64_t timeout_ns) {
     check_open();
-    wait_for_producers(timeout_ns);
-    ended_ = true;
-    auto& ledger = *run_->ledger;
+    auto const begin_ns = base::monotonic_ns();
+    auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
+    auto& state = run_->ledger->head().state;
+    wait_for_producers(end_ns);
     auto open = LedgerState::open;
-    ledger.head().state.compare_exchange_strong(open, LedgerState::closing);
+    state.compare_exchange_strong(open, LedgerState::closing);
+    try {
+        wait_for_producers(end_ns); // one may have come in the last moment; from now on all are refused
+    } catch (base::Error const&) {
+        auto closing = LedgerState::closing;
+        state.compare_exchange_strong(closing, LedgerState::open);
+        throw;
+    }
+    ended_ = true;
     last_status_ = committer_->status();
+    try {
+        return complete();
+    } catch (base::Error const& error) {
+        if (state != LedgerState::failed) run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
+        give_up_lock();
+        throw;
+    }
+}
+
+CompleteResult Writer::complete() {
+    auto& ledger = *run_->ledger;
     auto journal = committer_->finish();
     committer_.reset();
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
+    journal.sync();
     CompleteOptions options;
     options.check_pages = false; // the last BARRIER covers everything
     options.whole_file_checksum = whole_file_checksum_;
@@ -169,11 +205,17 @@ void Writer::abandon() {
     last_status_ = committer_->status();
     try {
         committer_->finish(); // everything published is journaled
-        base::SharedMemory::unlink(ledger.name());
-    } catch (base::Error const&) {
+        if (!ledger.has_producers()) base::SharedMemory::unlink(ledger.name());
+    } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.
     }
     committer_.reset();
+    give_up_lock();
+}
+
+// So that the run can be recovered while this object is still there. Producers that could still write keep it.
+void Writer::give_up_lock() {
+    if (!run_->ledger->has_producers()) run_->journal_lock.reset();
 }
 
 } // namespace thalweg::dataset

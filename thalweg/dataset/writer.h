@@ -65,7 +65,9 @@ class Writer {
     Writer() = default;
     void start(CreateOptions const& options, format::Format const& format, bool shared);
     void check_open() const;
-    void wait_for_producers(std::uint64_t timeout_ns) const;
+    void wait_for_producers(std::uint64_t end_ns) const;
+    CompleteResult complete();
+    void give_up_lock();
 
     std::shared_ptr<OpenRun> run_;
     std::shared_ptr<storage::Storage> journal_;
