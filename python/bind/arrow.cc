@@ -52,6 +52,8 @@ namespace {
 
 namespace nb = nanobind;
 
+using Objects = nb::typed<nb::sequence, nb::object>;
+
 // A node of an array: its type as Arrow spells it, its buffers, its children.
 struct Node {
     std::string format;
@@ -62,7 +64,7 @@ struct Node {
     std::vector<std::shared_ptr<Node>> children;
 
     Node(std::string format_, std::string name_, nb::bytes const& metadata_, std::int64_t length_,
-         nb::list const& buffers_, nb::list const& children_)
+         Objects const& buffers_, Objects const& children_)
         : format(std::move(format_)), name(std::move(name_)), metadata(metadata_.c_str(), metadata_.size()),
           length(length_) {
         for (auto const buffer : buffers_) buffers.emplace_back(buffer);
@@ -188,7 +190,7 @@ nb::object stream_capsule(NodePointer const& node) {
 
 void bind_arrow(nb::module_& module) {
     nb::class_<Node>(module, "ArrowNode")
-        .def(nb::init<std::string, std::string, nb::bytes const&, std::int64_t, nb::list const&, nb::list const&>(),
+        .def(nb::init<std::string, std::string, nb::bytes const&, std::int64_t, Objects const&, Objects const&>(),
              nb::arg("format"), nb::arg("name"), nb::arg("metadata"), nb::arg("length"), nb::arg("buffers"),
              nb::arg("children"))
         .def("schema", [](NodePointer const& node) { return schema_capsule(node); })

@@ -33,7 +33,7 @@ std::function<void()> signal_check() {
     };
 }
 
-void append(Producer& producer, std::uint64_t rows, nb::list const& columns) {
+void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::object> const& columns) {
     std::vector<Buffer> buffers;
     std::vector<std::span<std::byte const>> spans;
     for (auto const column : columns) {

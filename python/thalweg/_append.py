@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._count import Place, has_items, one_row, row_count
+from thalweg._errors import UsageError
 from thalweg._foreign import plain
 from thalweg._ragged import Ragged, length_of
 from thalweg._schema import TableSchema
@@ -26,7 +27,7 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
     """The number of rows, and one contiguous array a column. Raises UsageError naming table, column and row."""
     place = Place(table.name)
     row = Type("struct", members=table.fields)
-    given = plain(rows) if rows is not None else {}
+    given = _plain(rows, place) if rows is not None else {}
     if not isinstance(given, Mapping):
         place.fail(f"{type(rows).__name__} is not rows", "give fields by name, or a dictionary, Awkward or Arrow table")
     values = _member_values(row, _nested({**given, **fields}), place)
@@ -57,7 +58,14 @@ def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict
         place.fail(f"no value for '{missing[0]}'", f"its fields are {', '.join(names)}")
     if unknown := [name for name in value if name not in names]:
         place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
-    return {name: plain(value[name]) for name in names}
+    return {name: _plain(value[name], place.inside(name)) for name in names}
+
+
+def _plain(value: Any, place: Place) -> Any:
+    try:
+        return plain(value)
+    except UsageError as error:
+        place.fail(str(error))
 
 
 # From here on every value has the leading axes `shape`: the rows or elements, and the fixed sizes met since.
@@ -134,7 +142,8 @@ def _items(value: Any, shape: Shape, place: Place, what: str) -> list[Any]:
     for axis, size in enumerate(shape):
         for index, item in enumerate(items):
             if isinstance(item, Mapping) or not has_items(item):
-                place.fail(f"{item!r} was given", f"{what} is needed for each of {shape[axis:]}", index if axis else None)
+                where = index if axis else None
+                place.fail(f"{item!r} was given", f"{what} is needed for each of {shape[axis:]}", where)
             if len(item) != size:
                 place.fail(f"{len(item)} items were given", f"{size} are needed", index if axis else None)
         items = list(chain.from_iterable(items))
@@ -144,9 +153,9 @@ def _items(value: Any, shape: Shape, place: Place, what: str) -> list[Any]:
 def _joined(lists: list[Any]) -> Any:
     """All elements of all lists."""
     lists = [item for item in lists if length_of(item)]
-    if lists and all(isinstance(item, np.ndarray) and item.dtype != object for item in lists):
-        if len({item.shape[1:] for item in lists}) == 1:
-            return np.concatenate(lists)
+    are_arrays = all(isinstance(item, np.ndarray) and item.dtype != object for item in lists)
+    if lists and are_arrays and len({item.shape[1:] for item in lists}) == 1:
+        return np.concatenate(lists)
     if lists and all(isinstance(item, Mapping) for item in lists):
         return {name: _joined([plain(item[name]) for item in lists]) for name in lists[0]}
     return list(chain.from_iterable(lists))
@@ -171,46 +180,63 @@ def _texts(value: Any, shape: Shape, place: Place) -> list[Array]:
 
 
 def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
-    array, is_python = _as_array(value, shape, place)
+    dtype = type_.dtype
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        array = np.asarray(value)
+        _check_type(array, dtype, place)
+    else:
+        array = _of_list(value, dtype, shape, place)
     if array.shape != shape and not (array.size == 0 and 0 in shape):
         _fail_shape(array, shape, place)
-    if is_python:
-        _check_numbers(array, type_.dtype, place)
-    elif not np.can_cast(array.dtype, type_.dtype, "safe"):
-        why = f"{type_.dtype} is declared, and cannot hold every {array.dtype}"
-        place.fail(f"values of type {array.dtype} were given", f"{why}; convert them with .astype if that is meant")
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(array, type_.dtype)
+    return np.ascontiguousarray(array, dtype)
 
 
-def _as_array(value: Any, shape: Shape, place: Place) -> tuple[Array, bool]:
-    """An array, and whether it was made of Python's own numbers, whose type says little."""
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        return np.asarray(value), False
+def _check_type(array: Array, dtype: np.dtype[Any], place: Place) -> None:
+    if not np.can_cast(array.dtype, dtype, "safe"):
+        why = f"{dtype} is declared, and cannot hold every {array.dtype}; convert with .astype if that is meant"
+        place.fail(f"values of type {array.dtype} were given", why)
+
+
+def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
-        array = np.asarray(None)
-    if array.dtype == object:
         _fail_items(value, shape, place)
     inner = value
     while isinstance(inner, list | tuple) and inner:
         inner = inner[0]
-    return array, not isinstance(inner, np.ndarray)
+    if isinstance(inner, np.ndarray):
+        _check_type(array, dtype, place)
+        return array
+    if dtype.kind in "iu" and array.dtype.kind in "fO":
+        numbers = np.asarray(value, object)  # NumPy takes large integers for something else
+        if all(isinstance(number, int) for number in numbers.flat):
+            return _numbers(numbers, dtype, place)
+    if array.dtype == object:
+        _fail_items(value, shape, place)
+    return _numbers(array, dtype, place)
 
 
-def _check_numbers(array: Array, dtype: np.dtype[Any], place: Place) -> None:
-    """Refuses numbers that `dtype` cannot hold."""
+# Python's own numbers have no size: what matters is whether they fit.
+_GENERALITY = {"b": 0, "i": 1, "u": 1, "O": 1, "f": 2, "c": 3}
+
+
+def _numbers(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
     if array.size == 0:
-        return
-    if "biufc".find(array.dtype.kind) < 0 or "biufc".find(array.dtype.kind.replace("u", "i")) > "biufc".find(dtype.kind):
+        return array
+    if _GENERALITY.get(array.dtype.kind, 4) > _GENERALITY[dtype.kind]:
         place.fail(f"values such as {array.flat[0]!r} were given", f"{dtype} is declared")
-    with np.errstate(over="ignore", invalid="ignore"):
-        held = array.astype(dtype)
-    wrong = held != array if dtype.kind in "biu" else np.isfinite(array) & ~np.isfinite(held)
-    if wrong.any():
+    if dtype.kind in "iu":
+        wrong = (array < np.iinfo(dtype).min) | (array > np.iinfo(dtype).max)
+        held = array
+    else:
+        with np.errstate(over="ignore"):
+            held = array.astype(dtype)
+        wrong = np.isfinite(array) & ~np.isfinite(held)
+    if np.any(wrong):
         index = int(np.argwhere(wrong)[0][0])
         place.fail(f"{array[wrong].flat[0]} does not fit", f"{dtype} is declared", index)
+    return held
 
 
 def _fail_shape(array: Array, shape: Shape, place: Place) -> NoReturn:

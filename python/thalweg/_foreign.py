@@ -29,7 +29,8 @@ def plain(value: Any) -> Any:
 
 def _of_numpy(value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
-        raise UsageError(f"item {np.argwhere(value.mask)[0]} of a NumPy array is masked; fill it, or leave its row out")
+        first = np.argwhere(value.mask)[0].tolist()
+        raise UsageError(f"item {first} of the NumPy array is masked; fill it, or leave its row out")
     return value if value.dtype.names is None else {name: value[name] for name in value.dtype.names}
 
 
@@ -38,16 +39,16 @@ def _of_awkward(value: Any) -> Any:
 
     if isinstance(value, ak.Record):
         return {name: plain(value[name]) for name in value.fields}
-    return _of_layout(ak.to_packed(ak.to_layout(value)))
+    return _of_layout(ak.to_packed(value, highlevel=False))
 
 
 def _of_layout(layout: Any) -> Any:
     import awkward as ak
 
     if layout.is_option:
-        missing = np.flatnonzero(ak.is_none(ak.Array(layout)))
+        missing = np.flatnonzero(np.asarray(ak.is_none(ak.Array(layout))))
         if missing.size:
-            raise UsageError(f"item {missing[0]} of an Awkward array is missing; fill it, or leave its row out")
+            raise UsageError(f"item {missing[0]} of the Awkward array is missing; fill it, or leave its row out")
     if layout.is_option or layout.is_indexed:
         return _of_layout(layout.project())
     if layout.is_record:
@@ -93,7 +94,7 @@ def _of_arrow(value: Any) -> Any:
 def _of_arrow_array(pa: Any, array: Any) -> Any:
     if array.null_count:
         missing = next(index for index, is_valid in enumerate(array.is_valid()) if not is_valid.as_py())
-        raise UsageError(f"item {missing} of an Arrow array is null; fill it, or leave its row out")
+        raise UsageError(f"item {missing} of the Arrow array is null; fill it, or leave its row out")
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _of_arrow_array(pa, array.dictionary_decode())

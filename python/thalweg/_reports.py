@@ -48,8 +48,11 @@ class Report:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}, {self.file_bytes} bytes"]
-        lines += [f"{_counted(table.lost_rows, 'row')} of table '{table.table}' lost" for table in self.tables if table.lost_rows]
+        held = f"{_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}"
+        lines = [f"{self.path}: {held}, {self.file_bytes} bytes"]
+        for table in self.tables:
+            if table.lost_rows:
+                lines.append(f"{_counted(table.lost_rows, 'row')} of table '{table.table}' lost")
         if self.producers_lost:
             lines.append(f"{self.producers_lost} of {_counted(self.producers, 'producer')} lost")
         return "\n".join([*lines, *self.notes])
@@ -81,7 +84,8 @@ class Verification:
 
     def __str__(self) -> str:
         state = "sound" if self.is_sound else _counted(self.faults, "fault")
-        return "\n".join([f"{self.path}: {state}, {_counted(self.pages, 'page')} of {self.bytes} bytes", *self.messages])
+        summary = f"{self.path}: {state}, {_counted(self.pages, 'page')} of {self.bytes} bytes"
+        return "\n".join([summary, *self.messages])
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class Rows(Mapping[str, Any]):
     """Rows as a mapping from the names of fields to their values.
 
     Scalars and fixed-size arrays are NumPy arrays of shape (rows, ...), strings NumPy arrays of str, structs are
-    `Rows` again, lists `Ragged`. Goes without a copy to all that take the Arrow C data interface: `pyarrow.table(rows)`,
-    `polars.DataFrame(rows)`.
+    `Rows` again, lists `Ragged`. They go without a copy to all that take the Arrow C data interface, such as
+    `pyarrow.table(rows)` and `polars.DataFrame(rows)`.
     """
 
     def __init__(self, type_: Type, members: Mapping[str, Any], row_count: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,8 @@ def as_type(like: TypeLike) -> Type:
     if isinstance(like, Type):
         return like
     if isinstance(like, Mapping):
-        return Type("struct", members=tuple((str(name), as_type(member)) for name, member in like.items()))
+        members = cast(Mapping[str, TypeLike], like)
+        return Type("struct", members=tuple((str(name), as_type(member)) for name, member in members.items()))
     if like is str:
         return string
     try:

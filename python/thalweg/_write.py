@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias
 
 from thalweg import _core
@@ -71,7 +70,7 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.finish()
 
     def __repr__(self) -> str:
@@ -108,6 +107,7 @@ class Writer:
         self._schema = schema
         self._metadata = dict(metadata)
         self._producers = _Producers(core, schema)
+        self._pid = os.getpid()
 
     @property
     def schema(self) -> Schema:
@@ -161,13 +161,14 @@ class Writer:
                     raise
 
     def abandon(self) -> None:
-        """Ends the run without completing the file. `tw.recover` completes it."""
-        self._core.abandon()
+        """Ends the run without completing the file: `tw.recover` does that. Does nothing in a forked child."""
+        if os.getpid() == self._pid:
+            self._core.abandon()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is None:
             self.close()
         else:
@@ -204,7 +205,7 @@ class Attached:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.finish()
 
     def __repr__(self) -> str:
