@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "thalweg/format/hdf5/item_reader.h"
+#include "thalweg/format/item_reader.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
 // Running sums of the lengths in one column of one part. Asked in ascending order.
 class ElementCounter {
   public:
-    ElementCounter(format::hdf5::ItemReader reader, std::vector<model::Page> const& pages,
+    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages,
                    std::uint64_t values_per_item)
         : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item) {}
 
@@ -31,7 +31,7 @@ class ElementCounter {
     }
 
   private:
-    format::hdf5::ItemReader reader_;
+    format::ItemReader reader_;
     std::vector<model::Page> const& pages_;
     std::uint64_t values_per_item_;
     std::vector<std::uint64_t> lengths_;
@@ -49,7 +49,7 @@ class TableMapper {
             for (std::size_t i = 0; i < columns_.size(); ++i) {
                 std::optional<ElementCounter> counter;
                 if (columns_[i].role == model::Column::Role::lengths) {
-                    counter.emplace(format::hdf5::ItemReader(file, journal, columns_[i], layout_.columns[i].codec,
+                    counter.emplace(format::ItemReader(file, journal, columns_[i], layout_.columns[i].codec,
                                                              fmt::format("column '{}'", columns_[i].path)),
                                     parts_[part].columns[i], columns_[i].values_per_item);
                 }

@@ -10,7 +10,7 @@
 #include "thalweg/base/parallel.h"
 #include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/live_map.h"
-#include "thalweg/dataset/page_decoder.h"
+#include "thalweg/format/page_decoder.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -67,7 +67,7 @@ void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::s
 void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& column = map_.head.columns[task.table][task.column];
     auto const& storage = task.page.place == model::Page::Place::file ? *file_ : *journal_;
-    thread_local PageDecoder decoder;
+    thread_local format::PageDecoder decoder;
     try {
         decoder.decode(task.page, storage, column, map_.head.layouts[task.table].columns[task.column].codec,
                        check_checksum, task.out);

@@ -7,7 +7,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/dataset/file_checksum.h"
-#include "thalweg/dataset/page_decoder.h"
+#include "thalweg/format/page_decoder.h"
 #include "thalweg/dataset/reader.h"
 #include "thalweg/format/hdf5/format.h"
 
@@ -53,7 +53,7 @@ class Verifier {
     }
 
     void check(Item const& item) {
-        thread_local PageDecoder decoder;
+        thread_local format::PageDecoder decoder;
         std::string fault;
         KnownBytes known{item.page.offset, item.page.stored_bytes, 1};
         try {

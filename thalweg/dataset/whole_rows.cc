@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
-#include "thalweg/format/hdf5/item_reader.h"
+#include "thalweg/format/item_reader.h"
 
 namespace thalweg::dataset {
 Ranges WholeRows::find() const { return inside(std::nullopt); }
@@ -28,7 +28,7 @@ Ranges WholeRows::of_column(std::size_t index) const {
     if (column.role == model::Column::Role::values) return there;
     if (there.empty() || there.front().first != 0) return {};
     auto const elements = inside(index);
-    format::hdf5::ItemReader reader(file, journal, column, layout.columns[index].codec,
+    format::ItemReader reader(file, journal, column, layout.columns[index].codec,
                                     fmt::format("table '{}', column '{}'", table, column.path));
     std::vector<std::uint64_t> lengths;
     Ranges whole;

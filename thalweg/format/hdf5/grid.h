@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "thalweg/format/hdf5/item_reader.h"
+#include "thalweg/format/item_reader.h"
 #include "thalweg/format/hdf5/page_encoder.h"
 
 namespace thalweg::format::hdf5 {

@@ -10,7 +10,7 @@
 #include "thalweg/model/page.h"
 #include "thalweg/storage/storage.h"
 
-namespace thalweg::dataset {
+namespace thalweg::format {
 
 // Reads pages of any column, with codecs and scratch memory of its own: one for each thread.
 class PageDecoder {
@@ -18,6 +18,10 @@ class PageDecoder {
     // The page's `count` items into `out`. Whole pages are decoded in place. Throws base::DataError (offset, reason).
     void decode(model::Page const& page, storage::Storage const& storage, model::Column const& column,
                 std::string const& codec, bool check_checksum, std::span<std::byte> out);
+
+    // The whole page, decoded, valid until the next call.
+    std::span<std::byte const> raw(model::Page const& page, storage::Storage const& storage,
+                                   model::Column const& column, std::string const& codec, bool check_checksum);
 
     // The page's stored bytes, valid until the next call.
     std::span<std::byte const> stored(model::Page const& page, storage::Storage const& storage, bool check_checksum);
@@ -36,4 +40,4 @@ class PageDecoder {
     Scratch raw_;
 };
 
-} // namespace thalweg::dataset
+} // namespace thalweg::format

@@ -1,16 +1,15 @@
 // Reads single items of a column, wherever their pages lie: in the file, or still in the journal.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "thalweg/codec/codec.h"
+#include "thalweg/format/page_decoder.h"
 #include "thalweg/model/column.h"
 #include "thalweg/model/page.h"
 #include "thalweg/storage/storage.h"
 
-namespace thalweg::format::hdf5 {
+namespace thalweg::format {
 
 class ItemReader {
   public:
@@ -23,18 +22,16 @@ class ItemReader {
 
   private:
     std::span<std::byte const> decoded(model::Page const& page);
-    void load(model::Page const& page);
 
     storage::Storage const& file_;
     storage::Storage const& journal_;
-    std::size_t item_bytes_;
-    std::unique_ptr<codec::Codec> codec_;
+    model::Column const& column_;
+    std::string codec_;
     std::string name_;
-
+    PageDecoder decoder_;
     // The last page stays: the next items mostly follow.
     std::optional<model::Page> page_;
-    std::vector<std::byte> stored_;
-    std::vector<std::byte> raw_;
+    std::span<std::byte const> raw_;
 };
 
-} // namespace thalweg::format::hdf5
+} // namespace thalweg::format

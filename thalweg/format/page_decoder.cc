@@ -1,4 +1,4 @@
-#include "thalweg/dataset/page_decoder.h"
+#include "thalweg/format/page_decoder.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 
-namespace thalweg::dataset {
+namespace thalweg::format {
 namespace {
 
 void check(model::Page const& page, std::span<std::byte const> stored, bool check_checksum) {
@@ -57,14 +57,21 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
         check(page, out, check_checksum);
         return;
     }
-    auto const bytes = stored(page, storage, check_checksum);
-    if (!page.encoded) {
-        std::memcpy(out.data(), bytes.data() + from, out.size());
+    if (page.encoded && whole) {
+        codec_for(codec, model::size_bytes(column.scalar)).decode(stored(page, storage, check_checksum), out);
         return;
     }
-    auto const raw = whole ? out : raw_.of(page.raw_bytes);
-    codec_for(codec, model::size_bytes(column.scalar)).decode(bytes, raw);
-    if (!whole) std::memcpy(out.data(), raw.data() + from, out.size());
+    std::memcpy(out.data(), raw(page, storage, column, codec, check_checksum).data() + from, out.size());
 }
 
-} // namespace thalweg::dataset
+std::span<std::byte const> PageDecoder::raw(model::Page const& page, storage::Storage const& storage,
+                                            model::Column const& column, std::string const& codec,
+                                            bool check_checksum) {
+    auto const bytes = stored(page, storage, check_checksum);
+    if (!page.encoded) return bytes;
+    auto const decoded = raw_.of(page.raw_bytes);
+    codec_for(codec, model::size_bytes(column.scalar)).decode(bytes, decoded);
+    return decoded;
+}
+
+} // namespace thalweg::format
