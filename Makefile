@@ -9,7 +9,12 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo bench asan tsan lint format install clean # The studies build what they measure themselves, without the package.
+.venv/bench: .venv/tools studies/record/requirements.txt
+	@$(venv)/pip install -q -r studies/record/requirements.txt
+	@touch $@
+
+build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +29,7 @@ test: test-packages .venv/test ## Build and run all tests, C++ and Python
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
 
-bench: bench-packages .venv/test ## Measure, as studies/record describes it
+bench: bench-packages .venv/bench ## Measure, as studies/record describes it
 	@$(venv)/python studies/record/run.py
 
 asan: test-packages ## Run the C++ tests under AddressSanitizer
@@ -62,6 +67,11 @@ clean: ## Remove everything that was built, and .venv
 # The package is there already, so this installs only what its extra of that name asks for.
 .venv/test .venv/lint: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
+	@touch $@
+
+# The studies build what they measure themselves, without the package.
+.venv/bench: .venv/tools studies/record/requirements.txt
+	@$(venv)/pip install -q -r studies/record/requirements.txt
 	@touch $@
 
 build-packages test-packages bench-packages lint-packages: %-packages:

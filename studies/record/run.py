@@ -1,0 +1,158 @@
+"""run.py: measures what README.md asks, everything in turn in every round, and writes the answers beside it.
+
+A measurement is kept as soon as it is made: run it again with --resume after an interruption.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import figures
+import machine
+import plot
+import report
+from programs import HERE, WORK, Missing, Programs
+from variants import VARIANTS
+
+BUSY_CORES = 0.2
+GIB = 2**30
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--total", type=float, default=8, help="GiB of raw data in a run (default: %(default)s)")
+    parser.add_argument("--only", default="", help="only variants with one of these words, comma-separated, in their names")
+    parser.add_argument("--quick", action="store_true", help="two rounds of 0.5 GiB: does everything work?")
+    parser.add_argument("--resume", action="store_true", help="go on with the measurements of a run that was interrupted")
+    parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
+    parser.add_argument("--out", type=Path, help="where results go (default: beside this script; --quick: build/bench)")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.total = 2, 0.5
+    if options.out is None:
+        options.out = WORK / "results" if options.quick or options.only else HERE / "results"
+    return options
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def warn_if_busy() -> None:
+    busy = machine.busy_now()
+    if busy > BUSY_CORES:
+        say(f"WARNING: other work keeps {busy:.1f} cores busy (load {os.getloadavg()[0]:.1f}): the results will be noisy")
+
+
+def settle(programs: Programs) -> None:
+    """Nobody pays for what the one before left behind: its file, blocks to be discarded, pages to be written back."""
+    for path in programs.files.glob("target.h5*"):
+        path.unlink()
+    os.sync()
+    time.sleep(0.5)
+
+
+def in_turn(names: list[str], index: int) -> list[str]:
+    """Each round begins elsewhere, so that nobody always comes after the same one."""
+    first = index * len(names) // 7 % len(names)
+    return names[first:] + names[:first]
+
+
+def measure(programs: Programs, name: str) -> dict[str, Any] | None:
+    settle(programs)
+    before = machine.Moment.now()
+    try:
+        measured = VARIANTS[name](programs)
+    except Missing as why:
+        programs.missing[name] = str(why)
+        return None
+    except RuntimeError as why:  # one that fails takes no other with it
+        say(f"  {name} FAILED: {why}")
+        programs.missing[name] = f"failed: {why}"
+        return None
+    return {**measured, **machine.noise_since(before)}
+
+
+def told(measured: dict[str, Any]) -> str:
+    keys = ("GB_per_s", "cpu_s_per_GB", "committer_us_per_page", "close_us_per_page", "producer_pss_MiB", "other_cores")
+    return ", ".join(f"{key} {measured[key]:.3f}" for key in keys if key in measured)
+
+
+def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> list[figures.Round]:
+    words = [word for word in options.only.split(",") if word]
+    names = [name for name in VARIANTS if not words or any(word in name for word in words)]
+    rounds: list[figures.Round] = [{} for _ in range(options.rounds)]
+    if options.resume and log.exists():
+        for line in log.read_text().splitlines():
+            entry = json.loads(line)
+            if entry["round"] < len(rounds):
+                rounds[entry["round"]][entry["variant"]] = entry["measured"]
+    else:
+        log.write_text("")
+    begin = time.monotonic()
+    for index, done in enumerate(rounds):
+        say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
+        for name in in_turn(names, index):
+            measured = None if name in done else measure(programs, name)
+            if measured is None:
+                continue
+            done[name] = measured
+            with log.open("a") as file:
+                file.write(json.dumps({"round": index, "variant": name, "measured": measured}) + "\n")
+            say(f"  {name:<34} {told(measured)}")
+    return [{name: each[name] for name in VARIANTS if name in each} for each in rounds]
+
+
+def summarise(programs: Programs, rounds: list[figures.Round], description: dict[str, Any]) -> dict[str, Any]:
+    everything = [measured for each in rounds for measured in each.values()]
+    middle = {
+        key: sorted(measured[key] for measured in everything)[len(everything) // 2] if everything else 0.0
+        for key in ("load", "other_cores", "stolen_cores")
+    }
+    return {
+        "machine": description,
+        "total_bytes": programs.total_bytes,
+        "fio": figures.best_fio(rounds),
+        "missing": programs.missing,
+        "noise": middle,
+    }
+
+
+def main() -> int:
+    options = arguments()
+    total = int(options.total * GIB)
+    programs = Programs(
+        total_bytes=total,
+        small_bytes=min(total, GIB),
+        page_count=100_000 if options.quick else 1_000_000,
+        files=options.files,
+    )
+    say("building")
+    programs.build()
+    for name, why in programs.missing.items():
+        say(f"WARNING: {name} is left out: {why}")
+    warn_if_busy()
+    try:
+        programs.prepare_files()
+        description = machine.describe(programs.files, HERE.parent.parent)
+        rounds = run_rounds(programs, options, WORK / "measurements.jsonl")
+    finally:
+        shutil.rmtree(programs.files, ignore_errors=True)
+    answers = figures.answers(rounds)
+    report.write_files(options.out, answers, rounds, summarise(programs, rounds, description))
+    plot.draw(options.out / "record.png", answers, rounds)
+    if options.out == HERE / "results":
+        report.put_into_readme(HERE / "README.md", options.out / "results.md")
+    print(report.as_table(answers, len(rounds)))
+    say(f"results are in {options.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
