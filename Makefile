@@ -9,12 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo bench asan tsan lint format install clean # The studies build what they measure themselves, without the package.
-.venv/bench: .venv/tools studies/record/requirements.txt
-	@$(venv)/pip install -q -r studies/record/requirements.txt
-	@touch $@
-
-build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
