@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/codec/hdf5_filters.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
@@ -35,12 +36,18 @@ template <typename Use> void for_each_dataset(RunRecord& record, Use const& use)
     }
 }
 
+// "deflate" and "deflate-1" are one codec by two names.
+bool same_codec(std::string const& a, std::string const& b, std::size_t element_bytes) {
+    return codec::filter_pipeline(codec::Spec::parse(a), element_bytes) ==
+           codec::filter_pipeline(codec::Spec::parse(b), element_bytes);
+}
+
 // The sampled pages are where HDF5's own index has them.
 bool agrees(Dataset const& dataset, ReadingFile& file, FileHandle const& handle) {
     StoredDataset stored(file, handle, dataset.path);
     auto const& facts = stored.facts();
-    if (facts.items != dataset.items || facts.page_items != dataset.page_items || facts.codec != dataset.codec ||
-        facts.scalar != dataset.scalar || facts.shape != dataset.shape) {
+    if (facts.items != dataset.items || facts.page_items != dataset.page_items || facts.scalar != dataset.scalar ||
+        facts.shape != dataset.shape || !same_codec(facts.codec, dataset.codec, model::size_bytes(facts.scalar))) {
         return false;
     }
     auto const pages = dataset.pages.size();
