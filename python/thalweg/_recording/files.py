@@ -104,7 +104,6 @@ class Files:
 
     def _open(self, number: int) -> None:
         path = self.plan.path_of(number)
-        path.parent.mkdir(parents=True, exist_ok=True)
         metadata = dict(self.plan.metadata)
         if self.plan.is_numbered:
             metadata["file_number"] = str(number)

@@ -36,7 +36,9 @@ def _asked_for(pairs: list[str], reserved: set[str]) -> dict[str, str]:
         if not equals or not key:
             raise UsageError(f"--meta {pair} is no KEY=VALUE")
         if key in reserved:
-            raise UsageError(f"--meta {key}=... cannot be set (the recorder writes '{key}' itself); choose another name")
+            raise UsageError(
+                f"--meta {key}=... cannot be set (the recorder writes '{key}' itself); choose another name"
+            )
         metadata[key] = value
     return metadata
 

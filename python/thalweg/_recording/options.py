@@ -40,35 +40,43 @@ class RecordOptions:
     out: Annotated[Path, typer.Option(help="The file to write.", metavar="FILE")] = Path("run.h5")
     duration: Annotated[str, typer.Option(help="As in 10s, 5min, 2h; nothing: until stopped.", metavar="TIME")] = ""
 
-    channels: Annotated[int, _option(CARD, "How many, each a table.", min=1)] = 6
-    rate: Annotated[str, _option(CARD, "Of each channel: 200MB/s, 5000/s, 5kHz; max: as fast as storage is.")] = "max"
-    records: Annotated[int, _option(CARD, "Of each channel, then stop; 0: no limit.", min=0)] = 0
+    channels: Annotated[int, _option(CARD, "How many, each a table.", min=1, metavar="N")] = 6
+    rate: Annotated[
+        str, _option(CARD, "Of each channel: 200MB/s, 5000/s, 5kHz; max: as fast as storage is.", metavar="RATE")
+    ] = "max"
+    records: Annotated[int, _option(CARD, "Of each channel, then stop; 0: no limit.", min=0, metavar="N")] = 0
     isotope: Annotated[Isotope, _option(CARD, "Whose gamma cascades are seen.")] = Isotope.hf181
-    samples: Annotated[int, _option(CARD, "In a record.", min=1)] = 10_496
-    sample_rate: Annotated[str, _option(CARD, "Such as 10GS/s or 500MS/s.")] = "10GS/s"
-    seed: Annotated[int, _option(CARD, "The same seed, the same records.", min=0)] = 1
-    onboard_memory: Annotated[str, _option(CARD, "Of each channel; when it is full, triggers are lost.")] = "4GB"
+    samples: Annotated[int, _option(CARD, "In a record.", min=1, metavar="N")] = 10_496
+    sample_rate: Annotated[str, _option(CARD, "Such as 10GS/s or 500MS/s.", metavar="RATE")] = "10GS/s"
+    seed: Annotated[int, _option(CARD, "The same seed, the same records.", min=0, metavar="N")] = 1
+    onboard_memory: Annotated[
+        str, _option(CARD, "Of each channel; when it is full, triggers are lost.", metavar="SIZE")
+    ] = "4GB"
 
     input: Annotated[str, _option(REPLAY, "A CoMPASS file (.BIN), or an HDF5 file.", metavar="FILE")] = ""
-    loops: Annotated[int, _option(REPLAY, "So many times over; 0: endless.", min=0)] = 1
+    loops: Annotated[int, _option(REPLAY, "So many times over; 0: endless.", min=0, metavar="N")] = 1
 
-    force: Annotated[bool, _option(OUTPUT, "Replace a file that is there.")] = False
-    codec: Annotated[str, _option(OUTPUT, "none, lz4, bitshuffle+lz4, shuffle+deflate-1, zstd-3 and the like.")] = (
-        "bitshuffle+lz4"
-    )
+    force: Annotated[bool, _option(OUTPUT, "Replace a file that is there.", show_default=False)] = False
+    codec: Annotated[
+        str, _option(OUTPUT, "none, lz4, bitshuffle+lz4, shuffle+deflate-1, zstd-3 and the like.", metavar="CODEC")
+    ] = "bitshuffle+lz4"
     max_file_size: Annotated[str, _option(OUTPUT, "Then go on in the next of run-00001.h5, ...", metavar="SIZE")] = ""
     max_file_time: Annotated[str, _option(OUTPUT, "The same by time.", metavar="TIME")] = ""
-    run_number: Annotated[int | None, _option(OUTPUT, "Kept in the file.")] = None
+    run_number: Annotated[int | None, _option(OUTPUT, "Kept in the file.", metavar="N")] = None
     meta: Annotated[list[str], _option(OUTPUT, "Kept in the file. Can be repeated.", metavar="KEY=VALUE")] = ()  # type: ignore[assignment]
 
     on_start: Annotated[str, _option(RUN, "Run before; no run if it fails.", metavar="COMMAND")] = ""
     on_stop: Annotated[str, _option(RUN, "Run when the file is complete.", metavar="COMMAND")] = ""
     flush_interval: Annotated[str, _option(RUN, "What a power cut may cost, at most.", metavar="TIME")] = "1s"
 
-    producers: Annotated[int, _option(MACHINE, "Processes; 0: one a channel, up to the cores there are.", min=0)] = 0
-    threads: Annotated[int, _option(MACHINE, "Of each producer, to compress; 0: none but its own.", min=0)] = 0
+    producers: Annotated[
+        int, _option(MACHINE, "Processes; 0: one a channel, up to the cores there are.", min=0, metavar="N")
+    ] = 0
+    threads: Annotated[
+        int, _option(MACHINE, "Of each producer, to compress; 0: none but its own.", min=0, metavar="N")
+    ] = 0
     engine: Annotated[Engine, _option(MACHINE, "How bytes reach the disk.")] = Engine.auto
 
     metrics: Annotated[str, _option(SEEN, "Prometheus metrics, on 127.0.0.1 only.", metavar="[HOST:]PORT")] = ""
-    quiet: Annotated[bool, _option(SEEN, "No progress on stderr.")] = False
-    json: Annotated[bool, _option(SEEN, "The final report on stdout.")] = False
+    quiet: Annotated[bool, _option(SEEN, "No progress on stderr.", show_default=False)] = False
+    json: Annotated[bool, _option(SEEN, "The final report on stdout.", show_default=False)] = False

@@ -89,4 +89,6 @@ def _file_sentence(file: RunFile) -> str:
     rows = sum(table.rows for table in file.result.report.tables)
     lost = sum(table.lost_rows for table in file.result.report.tables)
     losses = f", {lost:,} lost with their producer" if lost else ""
-    return f"{file.path}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}, adler32 {file.result.adler32:08x}."
+    return (
+        f"{file.path}: {rows:,} records{losses}, {as_bytes(file.result.file_bytes)}, adler32 {file.result.adler32:08x}."
+    )

@@ -25,6 +25,8 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
     if options.source == "replay":
         if not options.input:
             raise UsageError("--source replay needs --input FILE")
+        if not os.path.exists(options.input):
+            raise UsageError(f"cannot replay {options.input} (there is no such file)")
         return {"kind": "replay", "path": os.path.abspath(options.input), "loops": options.loops}
     rate = units.rate(options.rate)
     return {

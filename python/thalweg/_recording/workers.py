@@ -55,7 +55,9 @@ class WorkerProcess:
         self._listener.join()
         if self.error:
             return self.error
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}{self._last_words()}"
+        how = (
+            f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}{self._last_words()}"
+        )
         return (
             f"producer process {self.pid} ({', '.join(self.streams)}) {how}: "
             "the records that it had published until then are in the file"
@@ -88,9 +90,7 @@ class WorkerProcess:
 class Workers:
     """Streams are dealt out to the processes like cards."""
 
-    def __init__(
-        self, handle: str, source: dict[str, Any], names: list[str], processes: int, threads: int
-    ) -> None:
+    def __init__(self, handle: str, source: dict[str, Any], names: list[str], processes: int, threads: int) -> None:
         self._processes: list[WorkerProcess] = []
         try:
             for first in range(processes):

@@ -55,7 +55,8 @@ def run() -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        return _fail(_as_sentence(error.format_message()), WRONG_REQUEST)
+        message = error.format_message().strip()
+        return _fail(_as_sentence(message), WRONG_REQUEST) if message else WRONG_REQUEST  # the help was shown
 
 
 def _fail(error: object, code: int) -> int:
@@ -65,5 +66,5 @@ def _fail(error: object, code: int) -> int:
 
 def _as_sentence(message: str) -> str:
     """Of what the command line parser says: "No such option: --foo"."""
-    message = message.strip().rstrip(".")
+    message = message.rstrip(".")
     return message[:1].lower() + message[1:] + "; see --help"

@@ -11,7 +11,18 @@ from matplotlib.figure import Figure
 
 from thalweg.cli._signals import Signals
 
-_COLOURS = ["#1f6f9f", "#d9792b", "#3d8f5f", "#b3434a", "#7a63a8", "#7d6b5d", "#c26ba0", "#6f7378", "#a89b2d", "#3a9ca6"]
+_COLOURS = [
+    "#1f6f9f",
+    "#d9792b",
+    "#3d8f5f",
+    "#b3434a",
+    "#7a63a8",
+    "#7d6b5d",
+    "#c26ba0",
+    "#6f7378",
+    "#a89b2d",
+    "#3a9ca6",
+]
 _STYLE: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,

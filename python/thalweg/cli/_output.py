@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-JsonOption = Annotated[bool, typer.Option("--json", help="The answer on stdout, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", show_default=False, help="The answer on stdout, for programs.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
 
 
@@ -26,3 +26,7 @@ def say(*what: RenderableType) -> None:
 def print_json(value: Any) -> None:
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")
+
+
+def as_epilog(examples: list[str]) -> str:
+    return "\n\n".join([f"Example{'s'[: len(examples) != 1]}:", *examples])

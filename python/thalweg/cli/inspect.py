@@ -14,9 +14,9 @@ from thalweg import _core
 from thalweg._recording.units import as_bytes
 from thalweg._schema import Schema, TableSchema
 from thalweg._types import Type
-from thalweg.cli._output import FileArgument, JsonOption, print_json, say
+from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
 
-_EPILOG = "Example: thalweg inspect run.h5 --json"
+EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
 # Shown in a sentence of their own, or too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 
@@ -162,4 +162,4 @@ def short(type_: Type) -> str:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("inspect", epilog=_EPILOG)(inspect)
+    app.command("inspect", epilog=as_epilog(EXAMPLES))(inspect)

@@ -8,10 +8,10 @@ import typer
 
 import thalweg
 from thalweg._errors import UsageError
-from thalweg.cli._output import FileArgument, JsonOption, print_json, say
+from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
 from thalweg.cli._signals import Signals, signals_of
 
-_EPILOG = "Example: thalweg plot run.h5 --what spectrum --table ch0 --table ch1 --out spectrum.png"
+EXAMPLES = ["thalweg plot run.h5", "thalweg plot run.h5 --what spectrum --table ch0 --table ch1 --out spectrum.png"]
 _MOST_TABLES = 12
 
 
@@ -26,10 +26,12 @@ def plot(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.png", help="Nothing: the name of the recorded file, as PNG.")
     ] = None,
-    what: Annotated[list[What], typer.Option(help="Can be repeated; nothing: all that the tables have.")] = [],  # noqa: B006
+    what: Annotated[
+        list[What], typer.Option(metavar="|".join(What), help="Can be repeated; nothing: all that the tables have.")
+    ] = [],  # noqa: B006
     table: Annotated[list[str], typer.Option(metavar="NAME", help="Can be repeated; nothing: all.")] = [],  # noqa: B006
-    pulses: Annotated[int, typer.Option(min=1, help="So many of each table are drawn.")] = 5,
-    rows: Annotated[int, typer.Option(min=1, help="So many of each table go into the spectrum.")] = 10_000,
+    pulses: Annotated[int, typer.Option(min=1, metavar="N", help="So many of each table are drawn.")] = 5,
+    rows: Annotated[int, typer.Option(min=1, metavar="N", help="So many of each table go into the spectrum.")] = 10_000,
     json: JsonOption = False,
 ) -> int:
     """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
@@ -70,4 +72,4 @@ def _signals(run: thalweg.Run, file: str, names: list[str]) -> list[Signals]:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("plot", epilog=_EPILOG)(plot)
+    app.command("plot", epilog=as_epilog(EXAMPLES))(plot)

@@ -11,24 +11,20 @@ import typer
 from thalweg._recording import configuration
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.session import Session
-from thalweg.cli._output import print_json, say
+from thalweg.cli._output import as_epilog, print_json, say
 
 _HELP = """Record from detectors into one file.
-
-    thalweg record --source digitizer --channels 6 --duration 10s --out run.h5
 
 Ctrl-C (or SIGTERM) ends the run and completes the file; a second Ctrl-C abandons it, and `thalweg recover` completes
 it then. `p`, the space bar, or SIGUSR1 pause the run; again, or SIGUSR2, and it goes on.
 """
 
-_EXAMPLES = """Examples:
-
-thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.h5 --json
-
-thalweg record --source replay --input run.BIN --out replayed.h5
-
-thalweg record --config run.toml --duration 1h --max-file-size 20GB --metrics 9100
-"""
+EXAMPLES = [
+    "thalweg record --source digitizer --channels 6 --duration 10s --out run.h5",
+    "thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.h5 --json",
+    "thalweg record --source replay --input run.BIN --out replayed.h5",
+    "thalweg record --config run.toml --duration 1h --max-file-size 20GB --metrics 9100",
+]
 
 
 def _load(context: typer.Context, path: Path | None) -> Path | None:
@@ -40,9 +36,13 @@ def _load(context: typer.Context, path: Path | None) -> Path | None:
 _OF_COMMAND = {
     "config": Annotated[
         Path | None,
-        typer.Option(callback=_load, is_eager=True, metavar="FILE.toml", help="Options from a file: those given here win."),
+        typer.Option(
+            callback=_load, is_eager=True, metavar="FILE.toml", help="Options from a file: those given here win."
+        ),
     ],
-    "dump_config": Annotated[bool, typer.Option(help="Print such a file with these options, and do nothing else.")],
+    "dump_config": Annotated[
+        bool, typer.Option("--dump-config", help="Print such a file with these options, and do nothing else.")
+    ],
 }
 
 
@@ -75,4 +75,4 @@ def register(app: typer.Typer) -> None:
     parameters += [it.replace(kind=keyword) for it in inspect.signature(RecordOptions).parameters.values()]
     _record.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     _record.__annotations__ = {it.name: it.annotation for it in parameters}
-    app.command("record", help=_HELP, epilog=_EXAMPLES)(_record)
+    app.command("record", help=_HELP, epilog=as_epilog(EXAMPLES))(_record)

@@ -6,9 +6,9 @@ import typer
 
 import thalweg
 from thalweg._recording.units import as_bytes
-from thalweg.cli._output import JsonOption, print_json, say
+from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
-_EPILOG = "Example: thalweg recover run.h5"
+EXAMPLES = ["thalweg recover run.h5"]
 
 
 def recover(
@@ -37,4 +37,4 @@ def recover(
 
 
 def register(app: typer.Typer) -> None:
-    app.command("recover", epilog=_EPILOG)(recover)
+    app.command("recover", epilog=as_epilog(EXAMPLES))(recover)

@@ -6,9 +6,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from thalweg import _core
 from thalweg._recording.units import as_bytes
 from thalweg._reports import Verification, verification_of
-from thalweg.cli._output import FileArgument, JsonOption, people, print_json, say
+from thalweg.cli._output import FileArgument, JsonOption, as_epilog, people, print_json, say
 
-_EPILOG = "Example: thalweg verify run.h5"
+EXAMPLES = ["thalweg verify run.h5"]
 
 
 def verify(file: FileArgument, json: JsonOption = False) -> int:
@@ -39,7 +39,9 @@ def sentences(found: Verification) -> list[str]:
     if hidden := found.faults - len(found.messages):
         lines.append(f"... and {hidden:,} more")
     if found.pages_without_checksum:
-        lines.append(f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known.")
+        lines.append(
+            f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known."
+        )
     if found.is_open:
         lines.append("The run is still open: what is not yet in its journal was not looked at.")
     else:
@@ -48,4 +50,4 @@ def sentences(found: Verification) -> list[str]:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("verify", epilog=_EPILOG)(verify)
+    app.command("verify", epilog=as_epilog(EXAMPLES))(verify)

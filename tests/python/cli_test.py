@@ -1,0 +1,251 @@
+"""The command line: what it accepts, what it says, and how it ends."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from thalweg.cli import inspect as inspect_command
+from thalweg.cli import plot as plot_command
+from thalweg.cli import record as record_command
+from thalweg.cli import recover as recover_command
+from thalweg.cli import verify as verify_command
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recording import SMALL, THALWEG, compass_file, record, recording
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "run.h5"
+    record(path, *SMALL, "--samples", 500, "--records", 1000, "--run-number", 3)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", ""),
+        ("nonsense", "no such command"),
+        ("record --colour red", "--colour"),
+        ("record --channels 0", "--channels"),
+        ("record --rate abc", "'abc' is no rate"),
+        ("record --sample-rate abc", "'abc' is no frequency"),
+        ("record --duration 10q", "is not a duration"),
+        ("record --codec zip", "no codec"),
+        ("record --out run.txt", "no known format"),
+        ("record --input run.BIN", "--input does not go with --source digitizer"),
+        ("record --source replay", "needs --input"),
+        ("record --source replay --input missing.BIN", "there is no such file"),
+        ("record --source replay --input {run} --seed 3", "--seed does not go with --source replay"),
+        ("record --out {run}", "it exists"),
+        ("record --meta novalue", "no KEY=VALUE"),
+        ("record --meta host=x", "writes 'host' itself"),
+        ("record --metrics here", "--metrics here is no address"),
+        ("record --config missing.toml", "cannot read missing.toml"),
+        ("inspect missing.h5", "missing.h5"),
+        ("verify missing.h5", "missing.h5"),
+        ("recover {run}", "nothing to recover"),
+        ("plot {run} --table ch9", "there are ch0, ch1, ch2"),
+        ("plot {run} --out picture.jpg", "let its name end in .png"),
+    ],
+)
+def test_a_wrong_request_ends_with_code_2_and_one_sentence(
+    arguments: str, said: str, run_file: Path, thalweg_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = thalweg_command(*(word.format(run=run_file) for word in arguments.split()))
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    if arguments:
+        assert re.fullmatch(r"thalweg: .+\n", done.stderr)
+        assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "plot"])
+def test_a_damaged_file_ends_with_code_1(command: str, tmp_path: Path, thalweg_command) -> None:
+    path = tmp_path / "noise.h5"
+    path.write_bytes(bytes(range(256)) * 100)
+    done = thalweg_command(command, path)
+    assert done.returncode == 1
+    assert re.fullmatch(r"thalweg: .*noise\.h5.*\n", done.stderr)
+
+
+def test_flipped_bytes_are_found_and_named(run_file: Path, tmp_path: Path, thalweg_command) -> None:
+    path = tmp_path / "flipped.h5"
+    content = bytearray(run_file.read_bytes())
+    content[len(content) // 3] ^= 0x10
+    path.write_bytes(content)
+    done = thalweg_command("verify", path)
+    assert done.returncode == 1
+    assert re.search(r"table 'ch\d', column '.+'", done.stderr)
+    found = json.loads(thalweg_command("verify", path, "--json").stdout)
+    assert found["faults"] == 1
+    assert not found["is_sound"]
+
+
+def test_verify_says_that_a_file_is_sound(run_file: Path, thalweg_command) -> None:
+    done = thalweg_command("verify", run_file)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "sound" in done.stderr
+    assert json.loads(thalweg_command("verify", run_file, "--json").stdout)["is_sound"]
+
+
+def test_inspect_shows_fields_with_units_and_how_they_are_stored(run_file: Path, thalweg_command) -> None:
+    done = thalweg_command("inspect", run_file)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "ch0, ch1, ch2: 1,000 rows each" in done.stderr
+    assert re.search(r"timestamp +uint64 +ps +bitshuffle\+lz4", done.stderr)
+    assert re.search(r"values +uint16\[500\] +ADC", done.stderr)
+    assert "run_number: 3" in done.stderr
+
+
+def test_inspect_tells_programs_the_same(run_file: Path, thalweg_command) -> None:
+    facts = json.loads(thalweg_command("inspect", run_file, "--json").stdout)
+    assert not facts["is_open"]
+    assert facts["file_bytes"] == run_file.stat().st_size
+    assert facts["metadata"]["run_number"] == "3"
+    table = facts["tables"][0]
+    assert (table["name"], table["rows"]) == ("ch0", 1000)
+    values = table["columns"]["waveform/values"]
+    assert values["raw_bytes"] == 1000 * 500 * 2
+    assert 0 < values["stored_bytes"] < values["raw_bytes"]
+
+
+def test_a_run_that_is_being_written_can_be_looked_at(tmp_path: Path, thalweg_command) -> None:
+    path = tmp_path / "run.h5"
+    with recording(path, *SMALL, "--rate", "5kHz", "--flush-interval", "200ms") as recorder:
+        facts = json.loads(thalweg_command("inspect", path, "--json").stdout)
+        assert facts["is_open"]
+        assert {each["pid"] for each in facts["producers"]} == set(recorder.workers())
+        assert sum(table["rows"] for table in facts["tables"]) > 0
+        assert "Being written by process" in thalweg_command("inspect", path).stderr
+        assert thalweg_command("verify", path).returncode == 0
+        assert thalweg_command("plot", path, "--out", tmp_path / "live.png").returncode == 0
+        assert recorder.process.poll() is None
+
+
+def test_plot_draws_a_png(run_file: Path, tmp_path: Path, thalweg_command) -> None:
+    target = tmp_path / "run.png"
+    done = thalweg_command("plot", run_file, "--out", target, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["panels"] == ["pulses", "spectrum", "rates"]
+    assert target.read_bytes().startswith(b"\x89PNG")
+    one = tmp_path / "one.png"
+    assert thalweg_command("plot", run_file, "--what", "rates", "--table", "ch1", "--out", one).returncode == 0
+    assert one.stat().st_size < target.stat().st_size
+
+
+def test_the_report_of_a_run_has_what_programs_need(tmp_path: Path) -> None:
+    report = record(tmp_path / "run.h5", *SMALL, "--records", 100)
+    assert report.keys() == {
+        "ended_by", "seconds", "close_seconds", "engine", "rows", "raw_bytes", "stored_bytes", "raw_bytes_per_s", "triggers",
+        "lost_triggers", "dead_time_fraction", "channels", "files", "problems",
+    }  # fmt: skip
+    assert report["channels"]["ch2"] | {"stored_bytes": 0, "live_time_ns": 0} == {
+        "rows": 100,
+        "raw_bytes": 100 * (8 + 4 + 4 + 2 * 64),
+        "stored_bytes": 0,
+        "triggers": 100,
+        "lost_triggers": 0,
+        "dead_time_ns": 0,
+        "live_time_ns": 0,
+        "dead_time_fraction": 0.0,
+    }
+    (file,) = report["files"]
+    assert file["complete"]
+    assert file["bytes"] == (tmp_path / "run.h5").stat().st_size
+    assert re.fullmatch("[0-9a-f]{8}", file["adler32"])
+
+
+def test_people_read_stderr(tmp_path: Path, thalweg_command) -> None:
+    done = thalweg_command("record", "--out", tmp_path / "run.h5", *SMALL, "--records", 100)
+    assert done.stdout == ""
+    assert "Recorded 300 records of 3 channels" in done.stderr
+
+
+def test_configuration_goes_round(tmp_path: Path, thalweg_command) -> None:
+    asked = (
+        "--channels",
+        3,
+        "--rate",
+        "200MB/s",
+        "--meta",
+        'note=a "b" ü',
+        "--on-start",
+        "true",
+        "--threads",
+        2,
+        "--json",
+    )
+    dumped = thalweg_command("record", *asked, "--dump-config").stdout
+    path = tmp_path / "run.toml"
+    path.write_text(dumped)
+    assert thalweg_command("record", "--config", path, "--dump-config").stdout == dumped
+    assert "channels = 3\n" in dumped
+    other = thalweg_command("record", "--config", path, "--channels", 4, "--dump-config").stdout
+    assert other == dumped.replace("channels = 3\n", "channels = 4\n")
+
+
+def test_every_option_is_in_the_configuration(thalweg_command) -> None:
+    dumped = thalweg_command("record", "--dump-config").stdout
+    help_text = thalweg_command("record", "--help").stdout
+    options = set(re.findall(r"--([a-z-]+)", help_text)) - {"config", "dump-config", "help", "version"}
+    assert len(options) > 25
+    missing = [
+        name
+        for name in options
+        if not name.startswith("no-") and not re.search(rf"^(# )?{name} ", dumped, re.MULTILINE)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("chanels = 3", "did you mean 'channels'?"),
+        ("xyzzy = 3", "there are source, out"),
+        ("channels = ", "is not TOML"),
+        ('channels = "many"', "many"),
+        ('source = "antenna"', "antenna"),
+    ],
+)
+def test_wrong_configuration_is_refused(text: str, said: str, tmp_path: Path, thalweg_command) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    done = thalweg_command("record", "--config", path, "--out", tmp_path / "run.h5")
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_the_examples_in_the_help_work(
+    tmp_path: Path, thalweg_command, run_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    compass_file(Path("run.BIN"))
+    Path("run.toml").write_text("channels = 2\nsamples = 100\n")
+    commands = record_command.EXAMPLES + recover_command.EXAMPLES + inspect_command.EXAMPLES
+    commands += verify_command.EXAMPLES + plot_command.EXAMPLES
+    assert len(commands) >= 8
+    for command in commands:
+        words = command.split()
+        if words[1] == "record":
+            words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]
+        elif words[1] == "recover":
+            with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
+                recorder.process.kill()
+        else:
+            shutil.copy(run_file, "run.h5")
+        done = thalweg_command(*words[1:])
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        shown = " ".join(thalweg_command(words[1], "--help").stdout.split())
+        assert command in shown.replace("\n", " "), shown
+
+
+def test_the_version(thalweg_command) -> None:
+    assert re.fullmatch(r"thalweg \d+\.\d+\.\d+\n", thalweg_command("--version").stdout)
+    assert THALWEG

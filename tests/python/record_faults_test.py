@@ -1,0 +1,156 @@
+"""What `thalweg record` does when something dies, or is too slow, or full."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recording import SMALL, THALWEG, columns, record, recording, wait_for
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """What the card would have given."""
+    path = tmp_path_factory.mktemp("reference") / "run.h5"
+    record(
+        path, *SMALL, "--rate", "2kHz", "--records", 20_000, "--duration", "9s", "--onboard-memory", "1GB", "--quiet"
+    )
+    return columns(path)
+
+
+def is_beginning_of(rows: dict, reference: dict) -> bool:
+    return all(
+        np.array_equal(table[column], reference[name][column][: len(table[column])])
+        for name, table in rows.items()
+        for column in table
+    )
+
+
+def test_a_killed_producer_ends_the_run_and_keeps_its_records(tmp_path: Path, reference: dict) -> None:
+    path = tmp_path / "run.h5"
+    with recording(path, *SMALL, "--rate", "2kHz", "--producers", 2) as recorder:
+        os.kill(recorder.workers()[0], signal.SIGKILL)
+        report = recorder.report(code=1)
+    (problem,) = report["problems"]
+    assert "(ch0, ch2) was killed by SIGKILL" in problem
+    assert report["ended_by"] == "failure"
+    rows = columns(path)
+    assert min(len(table["timestamp"]) for table in rows.values()) > 500
+    assert is_beginning_of(rows, reference)
+
+
+def test_when_the_recorder_is_killed_its_run_is_recovered(tmp_path: Path, thalweg_command, reference: dict) -> None:
+    path = tmp_path / "run.h5"
+    with recording(path, *SMALL, "--rate", "2kHz", "--producers", 2) as recorder:
+        workers = recorder.workers()
+        recorder.signal(signal.SIGKILL)
+        wait_for(lambda: not any(_is_alive(pid) for pid in workers), timeout_s=5)
+    with pytest.raises(OSError, match="signature"):
+        columns(path)
+    looked = thalweg_command("inspect", path)
+    assert "still open" in looked.stderr
+    recovered = thalweg_command("recover", path)
+    assert recovered.returncode == 0, recovered.stderr
+    rows = columns(path)
+    assert min(len(table["timestamp"]) for table in rows.values()) > 500
+    assert is_beginning_of(rows, reference)
+    assert thalweg_command("verify", path).returncode == 0
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
+    except OSError:
+        return False
+
+
+def test_a_second_interrupt_abandons_the_run_for_recover(tmp_path: Path, thalweg_command) -> None:
+    path = tmp_path / "run.h5"
+    with recording(path, *SMALL, "--rate", "2kHz", "--producers", 1) as recorder:
+        os.kill(recorder.workers()[0], signal.SIGSTOP)  # so that the clean stop takes for ever
+        recorder.signal(signal.SIGINT)
+        time.sleep(0.3)
+        recorder.signal(signal.SIGINT)
+        out, err = recorder.process.communicate(timeout=20)
+    assert recorder.process.returncode == 1
+    assert f"`thalweg recover {path}`" in err or "abandoned" in err
+    assert thalweg_command("recover", path).returncode == 0
+    assert len(columns(path)["ch0"]["timestamp"]) > 500
+
+
+def test_triggers_that_find_the_memory_full_are_counted_as_dead_time(tmp_path: Path) -> None:
+    options = ("--samples", 1000, "--channels", 1, "--rate", "5kHz", "--duration", "3s", "--onboard-memory", "1MB")
+    with recording(tmp_path / "run.h5", *options) as recorder:
+        (worker,) = recorder.workers()
+        os.kill(worker, signal.SIGSTOP)  # a disk that stalls: 1 MB lasts for 0.1 s
+        time.sleep(0.6)
+        os.kill(worker, signal.SIGCONT)
+        report = recorder.report()
+    channel = report["channels"]["ch0"]
+    assert channel["rows"] + channel["lost_triggers"] == channel["triggers"]
+    assert channel["lost_triggers"] == pytest.approx(2500, rel=0.3)
+    assert channel["dead_time_fraction"] == pytest.approx(0.5 / 3, rel=0.3)
+    gaps = np.diff(columns(tmp_path / "run.h5")["ch0"]["timestamp"])
+    assert gaps.max() * 1e-3 == pytest.approx(channel["dead_time_ns"], rel=0.3)
+
+
+def test_storage_that_is_too_slow_shows_as_dead_time(tmp_path: Path, thalweg_command) -> None:
+    options = (
+        "--channels",
+        1,
+        "--rate",
+        "5kHz",
+        "--duration",
+        "1s",
+        "--onboard-memory",
+        "2MB",
+        "--codec",
+        "bitshuffle+zstd-19",
+    )
+    done = thalweg_command("record", "--out", tmp_path / "run.h5", *options)
+    assert done.returncode == 0
+    assert "triggers found the on-board memory full and are lost" in done.stderr
+
+
+def test_without_a_rate_nothing_is_lost_however_slow_storage_is(tmp_path: Path) -> None:
+    report = record(tmp_path / "run.h5", "--channels", 1, "--records", 200, "--codec", "bitshuffle+zstd-19")
+    assert report["lost_triggers"] == 0
+    assert report["rows"] == 200
+
+
+def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thalweg_command) -> None:
+    """A limit on the size of files is what the kernel treats like a full disk, for this run alone."""
+    limit = 256 << 20
+    words = [THALWEG, "record", "--out", str(tmp_path / "run.h5"), "--codec", "none", "--duration", "30s"]
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 1
+    assert "thalweg: " in done.stderr
+    assert "takes no more rows" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sum(len(table["timestamp"]) for table in columns(tmp_path / "run.h5").values()) > 1000
+    assert thalweg_command("verify", tmp_path / "run.h5").returncode == 0
+
+
+def test_two_recorders_on_one_path(tmp_path: Path, thalweg_command) -> None:
+    with recording(tmp_path / "run.h5", *SMALL, "--rate", "1kHz") as recorder:
+        for force in ((), ("--force",)):
+            done = thalweg_command("record", "--out", tmp_path / "run.h5", "--duration", "1s", *force)
+            assert done.returncode == 2
+            assert done.stderr.startswith("thalweg: ")
+            assert len(done.stderr.splitlines()) == 1
+        recorder.signal(signal.SIGINT)
+        assert recorder.report()["rows"] > 0

@@ -1,0 +1,110 @@
+"""What the tests of `thalweg record` have in common."""
+
+import contextlib
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin  # noqa: F401 - lets h5py read bitshuffle
+import numpy as np
+
+THALWEG = str(Path(sys.executable).with_name("thalweg"))
+SMALL = ("--samples", "64", "--channels", "3")
+
+
+def record(out: Path, *arguments: object, code: int = 0) -> dict[str, Any]:
+    """Runs `thalweg record --json` to its end and returns the report."""
+    words = [THALWEG, "record", "--out", str(out), "--json", "--quiet", *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+class Recorder:
+    """A `thalweg record` that is running."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def workers(self) -> list[int]:
+        return [
+            int(pid) for pid in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        ]
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def report(self, code: int = 0) -> dict[str, Any]:
+        out, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == code, err
+        return dict(json.loads(out))
+
+
+@contextlib.contextmanager
+def recording(out: Path, *arguments: object, **options: Any) -> Iterator[Recorder]:
+    """Begins, and returns when records are being taken."""
+    words = [THALWEG, "record", "--out", str(out), "--json", *map(str, arguments)]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        **options,
+    )
+    try:
+        assert process.stderr
+        line = process.stderr.readline()  # the first sentence of the progress
+        assert "durable lag" in line, line + process.stderr.read()
+        yield Recorder(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 20) -> None:
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def columns(*paths: Path | str) -> dict[str, dict[str, np.ndarray]]:
+    """By table, the columns of files that follow each other, as stock h5py reads them."""
+    parts: dict[str, dict[str, list[np.ndarray]]] = {}
+    for path in paths:
+        with h5py.File(path) as file:
+            for name, table in file.items():
+                if name.startswith("ch"):
+                    values = {"timestamp": table["timestamp"][...], "values": table["waveform/values"][...]}
+                    for column, part in values.items():
+                        parts.setdefault(name, {}).setdefault(column, []).append(part)
+    return {name: {column: np.concatenate(part) for column, part in table.items()} for name, table in parts.items()}
+
+
+def metadata(path: Path) -> dict[str, str]:
+    import thalweg
+
+    return thalweg.open(path).metadata
+
+
+def compass_file(path: Path, records: int = 40, samples: int = 100) -> dict[int, list[tuple[int, int, np.ndarray]]]:
+    """A CoMPASS file of two channels: energy and waveform. Returns (timestamp, energy, samples) by channel."""
+    random = np.random.default_rng(7)
+    written: dict[int, list[tuple[int, int, np.ndarray]]] = {0: [], 1: []}
+    content = struct.pack("<H", 0xCAE0 | 1 | 8)
+    for number in range(records):
+        channel, stamp, energy = number % 2, 1000 * number + number % 7, int(random.integers(4096))
+        values = random.integers(0, 1 << 14, samples, dtype=np.uint16)
+        content += struct.pack("<HHQHIBI", 0, channel, stamp, energy, 0x4000, 1, samples) + values.tobytes()
+        written[channel].append((stamp, energy, values))
+    path.write_bytes(content)
+    return written
