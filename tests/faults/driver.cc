@@ -1,0 +1,175 @@
+// What the tests of faults kill. It says on stdout, in one write a line, what has happened so far:
+//
+//   fault_driver write PATH PRODUCERS ROWS   each producer is a process and writes so many rows, the last one a tenth
+//     handle NAME            the run is open
+//     process WHO PID        producer WHO is about to attach
+//     rows WHO COUNT         append returned: so many rows of producer WHO are published
+//     finished WHO
+//     closing                the creator is about to close
+//     closed ROWS            the file is complete
+//     error WHO MESSAGE      (the creator: -1)
+//   fault_driver recover PATH   recovered ROWS LOST, then a line `note ...` for each
+//   fault_driver check PATH     sound WHO COUNT ...: every row is what its producer wrote, from its first on
+//   fault_driver durable PATH   the same of what the journal says up to its last BARRIER
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <random>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/testing.h"
+
+namespace {
+
+using namespace thalweg;
+using namespace thalweg::dataset;
+using dataset::testing::PulseRows;
+using dataset::testing::pulses;
+using dataset::testing::sample;
+
+constexpr std::uint64_t kSamples = 200;
+
+void say(std::string line) {
+    line += '\n';
+    static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
+}
+
+// Small pages and extents, so that a short run has many of each.
+WriteOptions write_options(unsigned who) {
+    WriteOptions options;
+    options.extent_bytes = 32 << 10;
+    options.seal_threads = who % 3 == 2 ? 2 : 0;
+    options.staging = {64 << 10, 3, 64};
+    return options;
+}
+
+CreateOptions create_options() {
+    CreateOptions options;
+    options.layout.wide_page_bytes = options.layout.narrow_page_bytes = 4 << 10;
+    options.layout.block_bytes = 64 << 10;
+    options.commit.flush_interval_ns = 20'000'000;
+    options.commit.allocate_ahead_bytes = 16 << 20;
+    return options;
+}
+
+// The last producer is a slow stream: its rows reach the journal before they fill a page. It writes a tenth.
+void produce(std::string const& handle, std::uint8_t who, unsigned producers, std::uint64_t rows) {
+    say(fmt::format("process {} {}", who, ::getpid()));
+    bool const slow = who + 1u == producers;
+    if (slow) rows /= 10;
+    auto producer = Producer(attach(handle, write_options(who)), 0);
+    std::mt19937 random(who);
+    for (std::uint64_t row = 0; row < rows;) {
+        auto const count = std::min<std::uint64_t>(rows - row, 1 + random() % (slow ? 3 : 60));
+        PulseRows(who, row, count, kSamples).append_to(producer);
+        row += count;
+        say(fmt::format("rows {} {}", who, row));
+        std::this_thread::sleep_for(std::chrono::microseconds(slow ? 1000 : 300));
+    }
+    producer.finish();
+    say(fmt::format("finished {}", who));
+}
+
+int guarded(int who, std::function<void()> const& work) {
+    try {
+        work();
+        return 0;
+    } catch (std::exception const& error) {
+        say(fmt::format("error {} {}", who, error.what()));
+        return 1;
+    }
+}
+
+// The creator forks while it has no threads; each producer reads the handle from a pipe of its own.
+int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
+    std::vector<int> pipes;
+    for (unsigned who = 0; who < producers; ++who) {
+        int ends[2];
+        if (::pipe(ends) != 0) return 2;
+        pipes.push_back(ends[1]);
+        if (::fork() != 0) continue;
+        for (int const other : pipes) ::close(other);
+        char handle[64] = {};
+        if (::read(ends[0], handle, sizeof handle - 1) <= 0) ::_exit(1); // the creator is dead
+        ::_exit(guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));
+    }
+    return guarded(-1, [&] {
+        auto const writer = Writer::create(path, pulses(kSamples), create_options());
+        auto const handle = writer->handle();
+        say("handle " + handle);
+        for (int const end : pipes) static_cast<void>(!::write(end, handle.data(), handle.size()));
+        while (::wait(nullptr) > 0) {
+        }
+        say("closing");
+        say(fmt::format("closed {}", writer->close(10'000'000'000).report.tables[0].rows));
+    });
+}
+
+void check(std::string const& path) {
+    auto const reader = Reader::open(path);
+    auto const rows = reader->rows(0);
+    std::vector<std::uint8_t> producers(rows);
+    std::vector<std::uint64_t> ids(rows);
+    std::vector<std::uint16_t> waveforms(rows * kSamples);
+    reader->read(0, 0, {0, rows}, std::as_writable_bytes(std::span(producers)));
+    reader->read(0, 1, {0, rows}, std::as_writable_bytes(std::span(ids)));
+    reader->read(0, 2, {0, rows}, std::as_writable_bytes(std::span(waveforms)));
+    std::map<unsigned, std::uint64_t> next;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        auto const who = producers[row];
+        if (ids[row] != next[who]++) {
+            base::fail_data({fmt::format("row {} is row {} of producer {}, not {}", row, ids[row], who, next[who] - 1)});
+        }
+        for (std::uint64_t i = 0; i < kSamples; ++i) {
+            if (waveforms[row * kSamples + i] != sample(who, ids[row], i)) base::fail_data({fmt::format("row {} is wrong", row)});
+        }
+    }
+    std::string line = "sound";
+    for (auto const& [who, count] : next) line += fmt::format(" {} {}", who, count);
+    say(line);
+}
+
+// Cuts a copy of the journal behind its last BARRIER, and checks the run that this describes.
+void check_durable(std::string const& path) {
+    std::uint64_t end = 0;
+    auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
+    read_journal(*journal, [&](RecordView const& record) {
+        if (record.type == RecordType::barrier || record.type == RecordType::head) end = record.end_offset;
+        return true;
+    });
+    auto const copy = path + ".durable.h5";
+    std::filesystem::copy_file(journal_path(path), journal_path(copy));
+    std::filesystem::resize_file(journal_path(copy), end);
+    std::filesystem::create_hard_link(path, copy);
+    check(copy);
+    std::filesystem::remove(copy);
+    std::filesystem::remove(journal_path(copy));
+}
+
+void recover_run(std::string const& path) {
+    auto const result = recover(path);
+    say(fmt::format("recovered {} {}", result.report.tables[0].rows, result.report.tables[0].lost_rows));
+    for (auto const& note : result.report.notes) say("note " + note);
+}
+
+} // namespace
+
+int main(int count, char** words) {
+    std::vector<std::string> const arguments(words + 1, words + count);
+    if (arguments.size() == 4 && arguments[0] == "write") {
+        return write_run(arguments[1], static_cast<unsigned>(std::stoul(arguments[2])), std::stoull(arguments[3]));
+    }
+    if (arguments.size() != 2) return 2;
+    std::map<std::string, void (*)(std::string const&)> const verbs{
+        {"recover", recover_run}, {"check", check}, {"durable", check_durable}};
+    auto const verb = verbs.find(arguments[0]);
+    return verb == verbs.end() ? 2 : guarded(-1, [&] { verb->second(arguments[1]); });
+}
