@@ -23,10 +23,11 @@ class Producer:
     """Takes rows of one table. One for each thread; leaving its `with` block finishes it."""
 
     def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
-        self._core = core
+        self._core: _core.Producer | None = core
         self._schema = schema[table]
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        self._rows = 0
 
     @property
     def table(self) -> str:
@@ -35,10 +36,12 @@ class Producer:
     @property
     def rows(self) -> int:
         """How many rows it has taken."""
-        return self._core.rows
+        return self._rows
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
         """Appends one row, or many: then every value has a leading axis of that length.
+
+        (Where all values are empty lists, they are one row. Arrays, `Ragged` and Awkward leave no doubt.)
 
         Values are numbers, strings, NumPy arrays, lists, dictionaries (structs), Awkward or Arrow arrays; lists of
         different lengths also `Ragged`. `rows` gives all fields at once: a dictionary (whose names may be
@@ -52,13 +55,25 @@ class Producer:
         self._check_process()
         count, columns = columns_of(self._schema, rows, fields)
         with self._lock:
-            self._core.append(count, columns)
+            if self._core is None:
+                raise UsageError(f"table '{self.table}' takes no more rows from this producer (it is finished)")
+            try:
+                self._core.append(count, columns)
+            finally:
+                self._rows = self._core.rows
 
     def finish(self) -> None:
         """Writes what it has; it takes no more rows. Does nothing the second time."""
         self._check_process()
         with self._lock:
-            self._core.finish()
+            core, self._core = self._core, None
+            if core is not None:
+                core.finish()
+
+    def abandon(self) -> None:
+        """Takes no more rows, and leaves those it has to the committer of the run."""
+        with self._lock:
+            self._core = None
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -80,20 +95,23 @@ class Producer:
 class _Producers:
     """The producers that were handed out, to be finished together."""
 
-    def __init__(self, core: _core.Writer | _core.OpenRun, schema: Schema) -> None:
-        self._core = core
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._all: list[Producer] = []
 
-    def add(self, table: str) -> Producer:
+    def make(self, core: _core.Writer | _core.OpenRun, table: str) -> Producer:
         self._schema.index(table)
-        self._all.append(Producer(self._core.producer(table), self._schema, table))
+        self._all.append(Producer(core.producer(table), self._schema, table))
         return self._all[-1]
 
     def finish(self) -> None:
         while self._all:
             self._all[-1].finish()
             self._all.pop()
+
+    def abandon(self) -> None:
+        while self._all:
+            self._all.pop().abandon()
 
 
 class Writer:
@@ -103,29 +121,17 @@ class Writer:
     """
 
     def __init__(self, core: _core.Writer, schema: Schema, metadata: Mapping[str, str]) -> None:
-        self._core = core
-        self._schema = schema
+        self._core: _core.Writer | None = core
         self._metadata = dict(metadata)
-        self._producers = _Producers(core, schema)
+        self._producers = _Producers(schema)
         self._pid = os.getpid()
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def path(self) -> str:
-        return self._core.path
-
-    @property
-    def engine(self) -> str:
+        self._end = ""
+        self.schema = schema
+        self.path = core.path
+        self.engine = core.engine
         """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
-        return self._core.engine
-
-    @property
-    def handle(self) -> str:
+        self.handle = core.handle
         """What `tw.attach` takes in another process of this machine: a plain string."""
-        return self._core.handle
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -134,15 +140,15 @@ class Writer:
 
     def set_metadata(self, key: str, value: str) -> None:
         """Adds to the metadata of the file, or changes it. It is written when the run is closed."""
-        self._core.set_metadata(key, value)
+        self._open_core().set_metadata(key, value)
         self._metadata[key] = value
 
     def producer(self, table: str) -> Producer:
         """One for each thread; `close` finishes those that are not. Raises UsageError where there is no such table."""
-        return self._producers.add(table)
+        return self._producers.make(self._open_core(), table)
 
     def status(self) -> Status:
-        return status_of(self._core.status(), self._schema)
+        return status_of(self._open_core().status(), self.schema)
 
     def close(self, timeout: float = math.inf) -> Report:
         """Finishes the producers of this process, waits for those of others, and completes the file.
@@ -150,32 +156,49 @@ class Writer:
         `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
         run stays open then. Raises UsageError where the run is closed already.
         """
+        core = self._open_core()
         self._producers.finish()
         end = time.monotonic() + timeout
         while True:  # in short waits, between which Python sees a Ctrl-C
             wait = min(0.2, max(0.0, end - time.monotonic()))
             try:
-                return report_of(self._core.close(int(wait * 1e9)))
+                report = report_of(core.close(int(wait * 1e9)))
             except SystemError as error:
                 if error.errno != errno.ETIMEDOUT or time.monotonic() >= end:
                     raise
+            else:
+                self._core, self._end = None, "closed"
+                return report
 
     def abandon(self) -> None:
         """Ends the run without completing the file: `tw.recover` does that. Does nothing in a forked child."""
-        if os.getpid() == self._pid:
-            self._core.abandon()
+        if os.getpid() != self._pid or self._core is None:
+            return
+        self._core.abandon()
+        self._producers.abandon()
+        self._core, self._end = None, "abandoned"  # which gives up the lock, for `recover`
+
+    def _open_core(self) -> _core.Writer:
+        if os.getpid() != self._pid:
+            raise UsageError(
+                f"{self.path} belongs to the parent process (it was inherited through fork) "
+                "use tw.attach(handle) in the child"
+            )
+        if self._core is None:
+            raise UsageError(f"{self.path} is {self._end}")
+        return self._core
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if kind is None:
-            self.close()
-        else:
+        if kind is not None:
             self.abandon()
+        elif self._core is not None:
+            self.close()
 
     def __repr__(self) -> str:
-        return f"<Writer of {self.path}>"
+        return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"
 
 
 class Attached:
@@ -183,20 +206,13 @@ class Attached:
 
     def __init__(self, core: _core.OpenRun) -> None:
         self._core = core
-        self._schema = Schema.from_json(core.schema)
-        self._producers = _Producers(core, self._schema)
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def path(self) -> str:
-        return self._core.path
+        self.schema = Schema.from_json(core.schema)
+        self.path = core.path
+        self._producers = _Producers(self.schema)
 
     def producer(self, table: str) -> Producer:
         """One for each thread. Raises UsageError where there is no such table or the run is being closed."""
-        return self._producers.add(table)
+        return self._producers.make(self._core, table)
 
     def finish(self) -> None:
         """Finishes all producers made here."""
