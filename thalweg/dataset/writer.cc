@@ -24,11 +24,13 @@ void clear_place(std::string const& path, bool force) {
         if (!force) {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is beside it",
-                 fmt::format("complete that run with `thalweg recover {}`, or replace it with --force", path)});
+                 fmt::format(
+                     "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
+                     path)});
         }
     }
     if (std::filesystem::exists(path) && !force) {
-        base::fail_usage({"cannot create " + path, "it exists", "replace it with --force"});
+        base::fail_usage({"cannot create " + path, "it exists", "replace it with --force (in Python: force=True)"});
     }
     std::filesystem::remove(path);
     std::filesystem::remove(journal);
@@ -174,7 +176,8 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     try {
         return complete();
     } catch (base::Error const& error) {
-        if (state != LedgerState::failed) run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
+        if (state != LedgerState::failed)
+            run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
         give_up_lock();
         throw;
     }

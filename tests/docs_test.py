@@ -1,0 +1,79 @@
+"""The code blocks of the tutorial and of the README run, in their order, in one empty folder for each document."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(document.read_text())
+
+
+def run(words: list[str], folder: Path, timeout_s: float = 120) -> str:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        env={**os.environ, "PATH": path},
+    )
+    assert done.returncode == 0, f"{words[-1]}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def run_python(code: str, folder: Path, number: int) -> str:
+    script = folder / f"block{number}.py"
+    script.write_text(code)
+    return run([sys.executable, script.name], folder)
+
+
+def run_console(text: str, folder: Path) -> str:
+    commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    assert commands, f"a console block without a command: {text}"
+    return "".join(run(["bash", "-c", command], folder) for command in commands)
+
+
+def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
+    printed = []
+    for number, (kind, text) in enumerate(blocks(repository / "docs" / "tutorial.md")):
+        printed.append(run_python(text, tmp_path, number) if kind == "python" else run_console(text, tmp_path))
+    everything = "".join(printed)
+    assert "(100, 1000) uint16" in everything
+    assert "[0.0, 1.0, 2.0] event 3" in everything
+    assert "[1. 2. 3.]" in everything
+    assert len(list(tmp_path.glob("long*.h5"))) >= 2
+    assert not list(tmp_path.glob("*.journal"))
+
+
+def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
+    shortened = {"--channels 6 --duration 10s": "--channels 6 --duration 1s"}
+    ran = 0
+    for number, (kind, text) in enumerate(blocks(repository / "README.md")):
+        if kind == "python":
+            assert "waveform" in run_python(text, tmp_path, number)
+        elif "thalweg" in text:
+            text = re.sub(r" *#.*", "", text).replace("$ .venv/bin/thalweg recover run.h5", "")
+            for long, short in shortened.items():
+                text = text.replace(long, f"{short} --force")
+            run_console(text, tmp_path)
+        else:
+            continue
+        ran += 1
+    assert ran >= 2
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+def test_no_block_is_passed_over(repository: Path, document: str) -> None:
+    text = (repository / document).read_text()
+    languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))
+    assert languages <= {"console", "python", "cmake"}, "a block of another kind is not run: teach docs_test about it"
