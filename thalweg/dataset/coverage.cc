@@ -99,13 +99,16 @@ bool contains(Ranges const& ranges, std::uint64_t first, std::uint64_t count) {
 }
 
 Ranges keep_blocks(Ranges const& valid, std::uint64_t block_rows) {
-    Ranges kept;
+    Ranges begun; // from the first beginning of a block on
     for (auto const& range : valid) {
         auto const begin = (range.first + block_rows - 1) / block_rows * block_rows;
         auto const end = range.first + range.count;
-        if (begin >= end) continue;
-        bool const last = &range == &valid.back();
-        append_range(kept, begin, last ? end - begin : (end - begin) / block_rows * block_rows);
+        if (begin < end) begun.push_back({begin, end - begin});
+    }
+    Ranges kept;
+    for (auto const& range : begun) {
+        bool const last = &range == &begun.back();
+        append_range(kept, range.first, last ? range.count : range.count / block_rows * block_rows);
     }
     return kept;
 }
