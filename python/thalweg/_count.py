@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from thalweg._ragged import Ragged, Text, length_of
 from thalweg._types import Type
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where in a table a value stands, for messages."""
 
     table: str
@@ -23,10 +21,10 @@ class Place:
     item: str = "row"
 
     def inside(self, name: str) -> Place:
-        return replace(self, column=f"{self.column}/{name}" if self.column else name)
+        return Place(self.table, f"{self.column}/{name}" if self.column else name, self.item)
 
     def elements(self) -> Place:
-        return replace(self, column=f"{self.column}/*", item="element")
+        return Place(self.table, f"{self.column}/*", "element")
 
     def fail(self, problem: str, why: str = "", index: int | None = None) -> NoReturn:
         where = f"table '{self.table}'"

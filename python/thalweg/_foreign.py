@@ -10,12 +10,16 @@ import numpy as np
 from thalweg._errors import UsageError
 from thalweg._ragged import Ragged, Text
 
+_PLAIN = frozenset((int, float, bool, complex, str, list, tuple, dict, Ragged, Text))
+
 
 def plain(value: Any) -> Any:
     """What an array of another library holds, without a copy where that is possible; anything else as it is."""
+    if type(value) in _PLAIN or (type(value) is np.ndarray and value.dtype.names is None):
+        return value  # at once, because most values are of these
     if isinstance(value, np.ndarray | np.generic):
         return _of_numpy(value)
-    if isinstance(value, str | list | int | float | Mapping | Ragged):
+    if isinstance(value, str | list | tuple | int | float | complex | Mapping | Ragged):
         return value
     library = type(value).__module__.partition(".")[0]
     if library == "awkward":

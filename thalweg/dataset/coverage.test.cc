@@ -11,9 +11,7 @@ TEST(KeepBlocks, KeepsWholeBlocksAndTheBeginningOfTheLast) {
     EXPECT_EQ(keep_blocks({}, 10), Ranges{});
 }
 
-TEST(KeepBlocks, DropsTheBlockOfAGap) {
-    EXPECT_EQ(keep_blocks({{0, 15}, {17, 18}}, 10), (Ranges{{0, 10}, {20, 15}}));
-}
+TEST(KeepBlocks, DropsTheBlockOfAGap) { EXPECT_EQ(keep_blocks({{0, 15}, {17, 18}}, 10), (Ranges{{0, 10}, {20, 15}})); }
 
 // Rows with empty lists behind the last row whose elements are there look whole.
 TEST(KeepBlocks, AGapInTheLastBlockCostsOnlyWhatLiesBehindIt) {
