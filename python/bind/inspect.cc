@@ -1,5 +1,6 @@
 // What `thalweg inspect` tells beyond the rows themselves.
 #include <hdf5.h>
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -64,13 +65,8 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
     return producers;
 }
 
-Verification verify_with_progress(std::string const& path, nb::callable const& progress) {
-    nb::gil_scoped_release const released;
-    return verify(path, 0, [&](double share) {
-        nb::gil_scoped_acquire const gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        progress(share);
-    });
+Verification verify_with_progress(std::string const& path, std::function<void(double)> const& progress) {
+    return verify(path, 0, progress);
 }
 
 std::string hdf5_version() {
@@ -95,7 +91,8 @@ void bind_inspect(nb::module_& module) {
         .def_ro("alive", &LiveProducer::alive);
     module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
     module.def("live_producers", live_producers, nb::arg("reader"));
-    module.def("verify_with_progress", verify_with_progress, nb::arg("path"), nb::arg("progress"));
+    module.def("verify_with_progress", verify_with_progress, nb::arg("path"), nb::arg("progress"),
+               nb::call_guard<nb::gil_scoped_release>());
     module.def("hdf5_version", hdf5_version);
 }
 

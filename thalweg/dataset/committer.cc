@@ -18,6 +18,16 @@ constexpr std::uint64_t kLookIntervalNs = 100'000'000;
 constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB;
 constexpr std::uint64_t kSmallestAllocationBytes = 4 * base::kMiB;
 
+std::uint64_t bytes_in_no_page(Staging const& staging) {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < staging.columns(); ++i) {
+        auto const& column = staging.column(i);
+        auto const released = std::min(column.released.load(), column.published.load());
+        bytes += (column.published.load() - released) * column.item_bytes;
+    }
+    return bytes;
+}
+
 bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
 
 } // namespace
@@ -114,6 +124,7 @@ void Committer::look_for_dead() {
 
 void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
+    settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal_, died);
     auto status = status_of(producer);
     status.died = died;
@@ -140,7 +151,7 @@ void Committer::allocate() {
     for (auto bytes = allocation_bytes_; bytes >= kSmallestAllocationBytes; bytes /= 2) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
         try {
-            run_.file->reserve(claimable, end - claimable + reserve_bytes_(pages_));
+            run_.file->reserve(claimable, end - claimable + reserve_bytes_(pages_) + unwritten_bytes());
         } catch (base::SystemError const& error) {
             if (!is_no_space(error.code)) throw;
             space_error_ = error.what();
@@ -153,6 +164,13 @@ void Committer::allocate() {
     if (claimable - claimed >= kSmallestAllocationBytes) return; // a little is left: use it first
     run_.ledger->refuse_claims(fmt::format("{} takes no more rows ({}): what it has is complete once it is closed",
                                            run_.path(), space_error_));
+}
+
+// What may still be in no page when the run ends: it goes into the journal then, and into pages of its own.
+std::uint64_t Committer::unwritten_bytes() const {
+    auto bytes = settled_bytes_;
+    for (auto const& producer : producers_) bytes += producer->staging().head().size_bytes;
+    return bytes;
 }
 
 void Committer::advance_flush(std::uint64_t now) {
@@ -190,7 +208,7 @@ void Committer::advance_flush(std::uint64_t now) {
 
 void Committer::reserve_journal() {
     try {
-        journal_.reserve_ahead(options_.rows_budget_bytes);
+        journal_.reserve_ahead(options_.rows_budget_bytes + unwritten_bytes());
     } catch (base::SystemError const& error) {
         if (!is_no_space(error.code)) throw;
         run_.ledger->refuse_claims(error.what());

@@ -47,7 +47,8 @@ struct CommitStatus {
 
 class Committer {
   public:
-    // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata.
+    // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata, and
+    // room for what is published and in no page yet.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
               std::function<std::uint64_t(std::uint64_t pages)> reserve_bytes);
     ~Committer();
@@ -74,6 +75,7 @@ class Committer {
     void settle(ProducerIntake& producer, bool died);
     void drop_settled();
     void allocate();
+    std::uint64_t unwritten_bytes() const;
     void advance_flush(std::uint64_t now);
     void reserve_journal();
     void sync_loop();
@@ -92,6 +94,7 @@ class Committer {
     std::uint64_t flush_begin_ns_ = 0;
     std::uint64_t flush_covers_bytes_ = 0;
     std::uint64_t allocation_bytes_;
+    std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
     std::string space_error_;
 
     mutable std::mutex mutex_; // guards the two lists against status()

@@ -11,6 +11,8 @@ import tty
 from collections.abc import Iterator
 from types import FrameType
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
 
 class Control:
     """Flags that the recording loop looks at."""
@@ -20,28 +22,16 @@ class Control:
         self.stop = False
         self.paused = False
 
-    def on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        self.interrupts += 1
-        self.stop = True
-
-    def on_terminate(self, number: int, frame: FrameType | None) -> None:
-        self.stop = True
-
-    def on_pause(self, number: int, frame: FrameType | None) -> None:
-        self.paused = True
-
-    def on_resume(self, number: int, frame: FrameType | None) -> None:
-        self.paused = False
+    def on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if number in (signal.SIGUSR1, signal.SIGUSR2):
+            self.paused = number == signal.SIGUSR1
+        else:
+            self.stop = True
+            self.interrupts += number == signal.SIGINT
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        handlers = {
-            signal.SIGINT: self.on_interrupt,
-            signal.SIGTERM: self.on_terminate,
-            signal.SIGUSR1: self.on_pause,
-            signal.SIGUSR2: self.on_resume,
-        }
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        before = {number: signal.signal(number, self.on_signal) for number in _SIGNALS}
         try:
             with self._keys():
                 yield

@@ -48,17 +48,19 @@ class Report:
 
     def sentences(self) -> list[str]:
         total = self.total
-        lines = [
+        stored = f" ({total.stored_ratio:.1%})" if total.stored_ratio else ""
+        summary = (
             f"Recorded {total.rows:,} records of {len(self.channels)} channel{'s'[: len(self.channels) != 1]} "
-            f"in {as_duration(self.seconds)}: {as_bytes(total.raw_bytes)} raw, {as_bytes(total.stored_bytes)} stored"
-            f"{f' ({total.stored_ratio:.1%})' if total.stored_ratio else ''}, "
+            f"in {as_duration(self.seconds)}: {as_bytes(total.raw_bytes)} raw, "
+            f"{as_bytes(total.stored_bytes)} stored{stored}, "
             f"{as_bytes(total.raw_bytes / self._durable_s)}/s raw until durable ({self.engine})."
-        ]
+        )
+        lines = [summary]
         if total.lost_triggers:
             worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
             lines.append(
-                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers found "
-                f"the on-board memory full and are lost (most of all {worst}, "
+                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers "
+                f"found the on-board memory full and are lost (most of all {worst}, "
                 f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
             )
         lines += [_file_sentence(file) for file in self.files]

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from thalweg import _core
-from thalweg._errors import SystemError
+from thalweg._errors import SystemError  # noqa: A004
 from thalweg._recording import units
 from thalweg._recording.control import Control
 from thalweg._recording.files import FilePlan, Files
@@ -137,8 +137,9 @@ class Session:
         return True
 
     def _fail(self, problem: str) -> None:
-        self._problems[problem] = None
         self._ended_by = "failure"
+        if not any(known in problem for known in self._problems):  # producers say what the committer said, and more
+            self._problems[problem] = None
 
     def _abandon(self) -> bool:
         self._abandoned = True

@@ -5,6 +5,7 @@ Its first line of input is its configuration, the second "start NANOSECONDS" (of
 one JSON object a line: {"ready": true}, and at the end {"rows": {...}} or {"error": "..."}.
 """
 
+import contextlib
 import json
 import signal
 import sys
@@ -47,10 +48,8 @@ def main() -> int:
     try:
         work()
     except (Error, BrokenPipeError) as error:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # nobody is left to hear it
             say(error=str(error))
-        except BrokenPipeError:
-            pass  # nobody is left to hear it
         return 1
     return 0
 

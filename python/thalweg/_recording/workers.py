@@ -1,5 +1,6 @@
 """The producer processes, as the recording process sees them."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ import tempfile
 import threading
 from typing import Any
 
-from thalweg._errors import SystemError
+from thalweg._errors import SystemError  # noqa: A004
 
 
 class WorkerProcess:
@@ -17,7 +18,7 @@ class WorkerProcess:
         self.streams = streams
         self.ready = threading.Event()  # or over
         self.error = ""
-        self._log = tempfile.TemporaryFile(mode="w+")
+        self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
         self._process = subprocess.Popen(
             [sys.executable, "-m", "thalweg._recording.worker"],
             stdin=subprocess.PIPE,
@@ -67,10 +68,8 @@ class WorkerProcess:
         self._process.wait()
         self._listener.join()
         for stream in (self._process.stdin, self._process.stdout, self._log):
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 stream.close()  # type: ignore[union-attr]
-            except BrokenPipeError:
-                pass
 
     def _listen(self) -> None:
         assert self._process.stdout

@@ -23,7 +23,7 @@ _COLOURS = [
     "#a89b2d",
     "#3a9ca6",
 ]
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
@@ -51,7 +51,7 @@ def draw(path: Path, title: str, tables: list[Signals], panels: list[str], pulse
         heights = [1.9 * pulse_rows] * bool(drawn) + [2.9] * bool(grids)
         figure = Figure(figsize=(10, sum(heights) + 0.6), layout="constrained", dpi=150)
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-        parts = iter(np.atleast_1d(figure.subfigures(len(heights), 1, height_ratios=heights)))
+        parts = iter(figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
         if drawn:
             _draw_pulses(next(parts).subplots(pulse_rows, columns, squeeze=False, sharex=True), drawn, pulses)
         if grids:

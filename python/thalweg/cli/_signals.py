@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from thalweg._ragged import Ragged
 from thalweg._types import Type
 
 Array = npt.NDArray[np.float64]
+Samples = npt.NDArray[Any] | Ragged
 
 _SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 _FEWEST_SAMPLES = 8
@@ -59,17 +61,17 @@ class Signals:
 
     def times(self) -> Array:
         """In seconds, or in units of the timestamps where these are not known; from the first one on."""
-        stamps = _at(self.table.read([self.timestamp]), self.timestamp)
-        stamps = stamps - stamps.min()  # before they lose digits
-        return stamps.astype(np.float64) * (self.timestamp_s or 1.0)
+        stamps = np.asarray(_at(self.table.read([self.timestamp]), self.timestamp))
+        since_first = stamps - stamps.min()  # before they lose digits
+        return np.asarray(since_first * (self.timestamp_s or 1.0), np.float64)
 
-    def _pulse(self, rows: thalweg.Rows, samples: npt.NDArray[np.generic] | Ragged, row: int) -> Pulse:
+    def _pulse(self, rows: thalweg.Rows, samples: Samples, row: int) -> Pulse:
         values = np.asarray(samples[row], np.float64)
         period = float(_at(rows, self.period)[row]) if self.period else float("nan")
         if not np.isfinite(period):
             return Pulse(np.arange(len(values), dtype=np.float64), values)
         start = float(_at(rows, self.start)[row]) if self.start else 0.0
-        return Pulse(start + period * np.arange(len(values)), values)
+        return Pulse(start + period * np.arange(len(values), dtype=np.float64), values)
 
     def _batches(self, count: int) -> Iterator[thalweg.Rows]:
         first = self.table.read([self.waveform], rows=(0, 1))
@@ -113,17 +115,17 @@ def _is_samples(type_: Type | None) -> bool:
     return type_.is_scalar and len(type_.shape) == 1 and type_.shape[0] >= _FEWEST_SAMPLES
 
 
-def _at(rows: thalweg.Rows, path: str) -> npt.NDArray[np.generic] | Ragged:
+def _at(rows: thalweg.Rows, path: str) -> Samples:
     found = rows
     for name in path.split("/"):
         found = found[name]
     return found  # type: ignore[return-value]
 
 
-def _integrals(samples: npt.NDArray[np.generic] | Ragged) -> Array:
+def _integrals(samples: Samples) -> Array:
     if isinstance(samples, np.ndarray):
         head = max(1, samples.shape[1] // 16)
         baseline = samples[:, :head].mean(axis=1, dtype=np.float64)
-        return samples.sum(axis=1, dtype=np.float64) - baseline * samples.shape[1]
+        return np.asarray(samples.sum(axis=1, dtype=np.float64) - baseline * samples.shape[1])
     records = (np.asarray(record, np.float64) for record in samples)
     return np.array([_integrals(record[np.newaxis])[0] if len(record) else 0.0 for record in records])

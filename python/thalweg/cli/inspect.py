@@ -37,13 +37,13 @@ def inspect(file: FileArgument, json: JsonOption = False) -> int:
     reader = _core.Reader.open(file)
     schema = Schema.from_json(reader.schema)
     if json:
-        print_json(facts(file, reader, schema))
+        print_json(facts(file, reader))
     else:
         show(file, reader, schema)
     return 0
 
 
-def facts(file: str, reader: _core.Reader, schema: Schema) -> dict[str, Any]:
+def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
     tables = []
     for index, table in enumerate(json_module.loads(reader.schema)["tables"]):
         columns = {path: asdict(storage) for path, storage in storage_of(reader, index).items()}
@@ -81,7 +81,8 @@ def show(file: str, reader: _core.Reader, schema: Schema) -> None:
 def run_sentences(reader: _core.Reader) -> Iterator[str]:
     known = reader.metadata
     if "start_utc" in known:
-        yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}, {known.get('engine', 'engine unknown')}"
+        stop, engine = known.get("stop_utc", "?"), known.get("engine", "engine unknown")
+        yield f"Recorded from {known['start_utc']} to {stop}, {engine}"
     for key, value in known.items():
         if key not in _NOT_LISTED:
             yield f"  {key}: {value}"

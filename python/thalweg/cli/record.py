@@ -46,7 +46,7 @@ _OF_COMMAND = {
 }
 
 
-def _record(config: Path | None, dump_config: bool, **values: Any) -> int:
+def _record(config: Path | None, dump_config: bool, **values: Any) -> int:  # noqa: ARG001 - see _load
     options = RecordOptions(**values)
     if dump_config:
         print(configuration.dump(options), end="")
