@@ -40,9 +40,9 @@ def main() -> int:
     cpp = run("cpp", ["ctest", "--preset", "default", "--output-junit", str(REPORTS / "cpp.xml"), *jobs()])
     python = run("python", [sys.executable, "-m", "pytest", f"--junitxml={REPORTS / 'python.xml'}", *sys.argv[1:]])
     total = {outcome: cpp[outcome] + python[outcome] for outcome in cpp}
-    parts = ", ".join(f"{total[outcome]} {outcome}" for outcome in ("failed", "passed", "skipped"))
-    print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together:")
-    print(f"{parts} in {time.monotonic() - begin:.0f} s")
+    seconds = time.monotonic() - begin
+    print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together, in {seconds:.0f} s:")
+    print(", ".join(f"{total[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped")))
     return 1 if total["failed"] else 0
 
 

@@ -39,7 +39,8 @@ base::FileDescriptor lock_shared(std::string const& journal) {
 
 base::FileDescriptor lock_exclusive(std::string const& journal) {
     if (auto fd = lock(journal, LOCK_EX)) return std::move(*fd);
-    base::fail_usage({"cannot recover " + journal, "the run is still being written, or recovered by somebody else",
+    base::fail_usage({"cannot take over the run of " + journal,
+                      "it is still being written, or recovered by somebody else",
                       "stop its processes first (`lsof` names them)"});
 }
 

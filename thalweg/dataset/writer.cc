@@ -201,6 +201,7 @@ CompleteResult Writer::complete() {
 
 void Writer::abandon() {
     if (ended_) return;
+    if (fork_generation_ != base::fork_generation()) check_open(); // the parent's run is not the child's to end
     ended_ = true;
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;
