@@ -2,6 +2,9 @@
 
 #include <libdeflate.h>
 #include <xxhash.h>
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h> // the same functions by what the processor has: twice as fast as with SSE2 alone
+#endif
 
 namespace thalweg::base {
 

@@ -59,7 +59,8 @@ void Announcer::release(PageRecord const& page) {
 
 Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer)
     : run_(run), staging_(staging), announcer_(announcer), producer_(producer),
-      queue_(run.file->write_queue(run.options.queue_depth)) {
+      queue_(run.file->write_queue(run.options.queue_depth)),
+      gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {
     for (std::size_t i = 0; i < run.head.columns[table].size(); ++i) {
         auto const spec = codec::Spec::parse(run.head.layouts[table].columns[i].codec);
         auto const& column = run.head.columns[table][i];
@@ -110,8 +111,12 @@ void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
     set_checksums(record, out.first(record.stored_bytes));
     record.offset = extent.filled_bytes; // within the extent, until it has a place
     extent.filled_bytes += record.stored_bytes;
+    extent.raw_bytes += raw.size();
     extent.pages.push_back(record);
-    if (extent.filled_bytes >= run_.options.extent_bytes) flush(while_waiting);
+    // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write:
+    // half of staging is written while the other half fills.
+    bool const enough = extent.filled_bytes >= run_.options.extent_bytes || extent.raw_bytes >= gather_limit_bytes_;
+    if (enough) flush(while_waiting);
 }
 
 void Lane::write_from_staging(PageRecord record, std::span<std::byte const> raw,
@@ -144,6 +149,7 @@ Lane::Extent* Lane::free_extent() {
     auto* const extent = free_.back();
     free_.pop_back();
     extent->filled_bytes = 0;
+    extent->raw_bytes = 0;
     extent->pages.clear();
     return extent;
 }

@@ -58,6 +58,7 @@ class Lane {
     struct Extent {
         base::AlignedBuffer buffer; // empty: the page is written from staging
         std::size_t filled_bytes = 0;
+        std::size_t raw_bytes = 0; // of its pages, in staging until the extent is written
         std::vector<PageRecord> pages;
     };
 
@@ -78,6 +79,7 @@ class Lane {
     std::vector<std::unique_ptr<Extent>> extents_;
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
+    std::size_t gather_limit_bytes_; // raw
     std::size_t in_flight_ = 0;
     std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on
 };
