@@ -1,6 +1,8 @@
 """`thalweg record` from sources to files."""
 
+import json
 import os
+import re
 import signal
 import time
 import urllib.request
@@ -240,11 +242,11 @@ def test_a_failing_start_command_ends_it_before_it_begins(tmp_path: Path, thalwe
 
 def test_metrics_are_served_while_it_runs(tmp_path: Path) -> None:
     with recording(tmp_path / "run.h5", *SMALL, "--rate", "2kHz", "--metrics", 0) as recorder:
-        assert recorder.process.stderr
-        address = f"http://127.0.0.1:{_port(recorder.process.pid)}/metrics"
+        found = re.search(r"http://127.0.0.1:\d+/metrics", recorder.said)
+        assert found
 
         def records() -> float:
-            text = urllib.request.urlopen(address).read().decode()
+            text = urllib.request.urlopen(found[0]).read().decode()
             return next(
                 float(line.split()[1])
                 for line in text.splitlines()
@@ -257,12 +259,12 @@ def test_metrics_are_served_while_it_runs(tmp_path: Path) -> None:
         recorder.report()
 
 
-def _port(pid: int) -> int:
-    """The one port of this machine that the process listens on."""
-    sockets = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-            assert fields[1].startswith("0100007F:")  # 127.0.0.1
-            return int(fields[1].split(":")[1], 16)
-    raise AssertionError("it listens nowhere")
+def test_the_run_goes_on_when_nobody_looks_any_more(tmp_path: Path) -> None:
+    with recording(tmp_path / "run.h5", *SMALL, "--rate", "1kHz", "--duration", "3s") as recorder:
+        assert recorder.process.stderr
+        assert recorder.process.stdout
+        recorder.process.stderr.close()
+        out = recorder.process.stdout.read()
+        assert recorder.process.wait(20) == 0
+        recorder.process.stderr = None
+    assert json.loads(out)["ended_by"] == "duration"

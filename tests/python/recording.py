@@ -31,8 +31,9 @@ def record(out: Path, *arguments: object, code: int = 0) -> dict[str, Any]:
 class Recorder:
     """A `thalweg record` that is running."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], said: str) -> None:
         self.process = process
+        self.said = said
 
     def workers(self) -> list[int]:
         return [
@@ -62,9 +63,12 @@ def recording(out: Path, *arguments: object, **options: Any) -> Iterator[Recorde
     )
     try:
         assert process.stderr
-        line = process.stderr.readline()  # the first sentence of the progress
-        assert "durable lag" in line, line + process.stderr.read()
-        yield Recorder(process)
+        said = ""
+        while "durable lag" not in said:  # the first sentence of the progress
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        yield Recorder(process, said)
     finally:
         process.kill()
         process.communicate()

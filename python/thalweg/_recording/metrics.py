@@ -65,7 +65,7 @@ class MetricsServer:
             self._server, self._thread = start_http_server(int(port), host or "127.0.0.1", registry)
         except OSError as error:
             raise SystemError(error.errno, f"cannot serve metrics on {address} ({error.strerror})") from None
-        self.port = self._server.server_port
+        self.url = f"http://{host or '127.0.0.1'}:{self._server.server_port}/metrics"
 
     def close(self) -> None:
         self._server.shutdown()

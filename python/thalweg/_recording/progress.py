@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
@@ -14,26 +15,46 @@ from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import Snapshot
 from thalweg._recording.units import as_bytes, as_duration
 
+_KEYS = {
+    "recording": "p: pause, Ctrl-C: stop",
+    "paused": "p: go on, Ctrl-C: stop",
+    "stopping": "records on board are being written; Ctrl-C: abandon",
+    "closing": "Ctrl-C: abandon",
+}
 _STATES = {"paused": "yellow", "stopping": "yellow", "closing": "cyan"}
 
 
-class Progress(Protocol):
+class View(Protocol):
     def show(self, snapshot: Snapshot) -> None: ...
     def close(self) -> None: ...
 
 
-def make_progress(quiet: bool) -> Progress:
-    if quiet:
-        return NoProgress()
-    return TableProgress() if sys.stderr.isatty() else LineProgress()
+class Progress:
+    """Nobody needs to look: when stderr is closed, or its terminal is, the run goes on without."""
 
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._view: View | None = None
 
-class NoProgress:
+    def say(self, sentence: str) -> None:
+        if not self._quiet:
+            self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
+
     def show(self, snapshot: Snapshot) -> None:
-        pass
+        if self._quiet:
+            return
+        view = self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress())
+        self._try(lambda: view.show(snapshot))
 
     def close(self) -> None:
-        pass
+        if self._view:
+            self._try(self._view.close)
+
+    def _try(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except OSError:
+            self._quiet, self._view = True, None
 
 
 class LineProgress:
@@ -136,9 +157,7 @@ def footline(snapshot: Snapshot) -> Text:
     space = f"{as_bytes(snapshot.free_bytes)} free"
     if until is not None:
         space += f", full in {as_duration(until)}"
-    keys = "p: pause, Ctrl-C: stop" if control.has_keys() else "Ctrl-C: stop"
-    if snapshot.state == "paused":
-        keys = keys.replace("pause", "go on")
+    keys = _KEYS[snapshot.state] if control.has_keys() else "Ctrl-C: stop"
     return Text(f"durable lag {snapshot.durable_lag_s:.1f} s   disk {space}   {keys}", style="dim")
 
 

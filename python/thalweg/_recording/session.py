@@ -15,7 +15,7 @@ from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import run_metadata
 from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.options import RecordOptions
-from thalweg._recording.progress import make_progress
+from thalweg._recording.progress import Progress
 from thalweg._recording.report import Report
 from thalweg._recording.snapshot import Rates, Snapshot
 from thalweg._recording.source import has_clock, open_source, settings
@@ -49,6 +49,7 @@ class Session:
         )
         self._control = Control()
         self._rates = Rates()
+        self._progress = Progress(options.quiet)
         self._snapshot = Snapshot(limit_s=self._duration_ns * 1e-9)
         self._problems: dict[str, None] = {}  # a set that keeps its order
         self._abandoned = False
@@ -59,16 +60,16 @@ class Session:
         options = self._options
         with contextlib.ExitStack() as stack:
             if options.metrics:
-                stack.callback(MetricsServer(options.metrics, lambda: self._snapshot).close)
+                metrics = MetricsServer(options.metrics, lambda: self._snapshot)
+                stack.callback(metrics.close)
+                self._progress.say(f"Metrics: {metrics.url}")
             self._files = Files(self._plan)
             self._begin()
             self._workers = self._spawn()
             stack.callback(self._workers.close)
             stack.callback(self._workers.kill)
-            progress = make_progress(options.quiet)
-            stack.callback(progress.close)
+            stack.callback(self._progress.close)
             stack.enter_context(self._control.listening())
-            self._progress = progress
             self._record() and self._close()
         if not self._abandoned and (problem := self._command(options.on_stop)):
             self._problems[problem] = None

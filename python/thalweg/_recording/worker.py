@@ -43,8 +43,8 @@ def work() -> None:
 
 def main() -> int:
     # Ctrl-C reaches every process of the terminal, but only the recording process decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, signal.SIG_IGN)
     try:
         work()
     except (Error, BrokenPipeError) as error:
