@@ -10,7 +10,7 @@
 //     error WHO MESSAGE      (the creator: -1)
 //   fault_driver recover PATH   recovered ROWS LOST, then a line `note ...` for each
 //   fault_driver check PATH     sound WHO COUNT ...: every row is what its producer wrote, from its first on
-//   fault_driver durable PATH   the same of what the journal says up to its last BARRIER
+//   fault_driver durable PATH   the same of what the journal says up to where its last BARRIER reaches
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
@@ -137,12 +137,13 @@ void check(std::string const& path) {
     say(line);
 }
 
-// Cuts a copy of the journal behind its last BARRIER, and checks the run that this describes.
+// Cuts a copy of the journal where its last BARRIER ends to reach, and checks the run that this describes.
 void check_durable(std::string const& path) {
     std::uint64_t end = 0;
     auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
     read_journal(*journal, [&](RecordView const& record) {
-        if (record.type == RecordType::barrier || record.type == RecordType::head) end = record.end_offset;
+        if (record.type == RecordType::head) end = record.end_offset;
+        if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
         return true;
     });
     auto const copy = path + ".durable.h5";

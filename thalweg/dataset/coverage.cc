@@ -99,16 +99,24 @@ bool contains(Ranges const& ranges, std::uint64_t first, std::uint64_t count) {
 }
 
 Ranges keep_blocks(Ranges const& valid, std::uint64_t block_rows) {
-    Ranges begun; // from the first beginning of a block on
+    Ranges begun; // from the first row that begins a block
+    std::uint64_t whole_rows = 0, most_rows = 0;
+    std::size_t last = 0;
     for (auto const& range : valid) {
         auto const begin = (range.first + block_rows - 1) / block_rows * block_rows;
         auto const end = range.first + range.count;
-        if (begin < end) begun.push_back({begin, end - begin});
+        if (begin >= end) continue;
+        begun.push_back({begin, end - begin});
+        if (whole_rows + (end - begin) > most_rows) {
+            most_rows = whole_rows + (end - begin);
+            last = begun.size() - 1;
+        }
+        whole_rows += (end - begin) / block_rows * block_rows;
     }
     Ranges kept;
-    for (auto const& range : begun) {
-        bool const last = &range == &begun.back();
-        append_range(kept, range.first, last ? range.count : range.count / block_rows * block_rows);
+    for (std::size_t i = 0; i < begun.size() && i <= last; ++i) {
+        auto const rows = begun[i].count;
+        append_range(kept, begun[i].first, i == last ? rows : rows / block_rows * block_rows);
     }
     return kept;
 }

@@ -73,7 +73,8 @@ void Producer::start(std::shared_ptr<OpenRun> run) {
 }
 
 void Producer::prepare(OpenRun& run, std::size_t slot) {
-    if (run.ledger->head().state != LedgerState::open) {
+    run.ledger->check_alive();
+    if (run.ledger->head().state == LedgerState::closing) {
         base::fail_usage({run.path() + " takes no more producers", "the run is being closed"});
     }
     auto const& columns = run.head.columns.at(table_);
