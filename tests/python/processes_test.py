@@ -174,7 +174,7 @@ def test_existing_files_are_not_replaced_unless_forced(tmp_path: Path) -> None:
         with pytest.raises(tw.Error, match=r"run\.h5"):
             tw.recover(path)
         fill(out.producer("t"), 0, 3)
-    with pytest.raises(tw.UsageError, match=r"run.h5 \(it exists\)"):
+    with pytest.raises(tw.UsageError, match=r"run.h5 \(it exists, and a closed file is not opened"):
         tw.create(path, SCHEMA)
     check(path, {0: 3})
     with tw.create(path, SCHEMA, force=True):

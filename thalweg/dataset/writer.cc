@@ -30,7 +30,8 @@ void clear_place(std::string const& path, bool force) {
         }
     }
     if (std::filesystem::exists(path) && !force) {
-        base::fail_usage({"cannot create " + path, "it exists", "replace it with --force (in Python: force=True)"});
+        base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
+                          "replace it with --force (in Python: force=True)"});
     }
     std::filesystem::remove(path);
     std::filesystem::remove(journal);
