@@ -30,10 +30,10 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
     auto const& layout = reader.head().layouts.at(table);
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
         auto const& pages = reader.tables().at(table).columns.at(i).pages;
-        ColumnStorage column{reader.head().columns[table][i].path, layout.columns[i].codec, layout.columns[i].page_items,
-                             pages.size()};
+        auto const& facts = reader.head().columns[table][i];
+        ColumnStorage column{facts.path, layout.columns[i].codec, layout.columns[i].page_items, pages.size()};
         for (auto const& page : pages) {
-            column.raw_bytes += page.count * reader.head().columns[table][i].item_bytes(); // without padding
+            column.raw_bytes += page.count * facts.item_bytes(); // without padding
             column.stored_bytes += page.stored_bytes;
         }
         columns.push_back(std::move(column));

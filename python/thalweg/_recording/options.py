@@ -63,7 +63,7 @@ class RecordOptions:
     max_file_size: Annotated[str, _option(OUTPUT, "Then go on in the next of run-00001.h5, ...", metavar="SIZE")] = ""
     max_file_time: Annotated[str, _option(OUTPUT, "The same by time.", metavar="TIME")] = ""
     run_number: Annotated[int | None, _option(OUTPUT, "Kept in the file.", metavar="N")] = None
-    meta: Annotated[list[str], _option(OUTPUT, "Kept in the file. Can be repeated.", metavar="KEY=VALUE")] = ()  # type: ignore[assignment]
+    meta: Annotated[list[str] | None, _option(OUTPUT, "Kept in the file. Can be repeated.", metavar="KEY=VALUE")] = None
 
     on_start: Annotated[str, _option(RUN, "Run before; no run if it fails.", metavar="COMMAND")] = ""
     on_stop: Annotated[str, _option(RUN, "Run when the file is complete.", metavar="COMMAND")] = ""
