@@ -17,10 +17,12 @@ std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout cons
     return base::round_up(layout.page_items * column.item_bytes(), base::kBlockBytes);
 }
 
-std::uint64_t buffers(std::uint64_t buffer_bytes, StagingOptions const& options) {
-    // Of pages below 256 KiB a few are enough: they are written together, and rarely.
-    if (buffer_bytes < 256 * base::kKiB) return options.min_buffers;
-    return std::max(options.min_buffers, options.page_ring_bytes / buffer_bytes);
+// The same for every column: as many as fit when each has that many.
+std::uint64_t buffers(std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                      StagingOptions const& options) {
+    std::uint64_t together_bytes = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) together_bytes += buffer_bytes(columns[i], layout.columns[i]);
+    return std::max(options.min_buffers, options.page_ring_bytes / std::max(together_bytes, base::kBlockBytes));
 }
 
 std::uint64_t ring_offset(std::size_t columns) { return kHeadBytes + base::round_up(columns * sizeof(ColumnState), 64); }
@@ -39,10 +41,8 @@ __attribute__((no_sanitize("thread"))) void copy_racing(std::byte* to, std::byte
 std::size_t staging_size_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
                                StagingOptions const& options) {
     auto size = base::round_up(ring_offset(columns.size()) + options.ring_size * sizeof(PageRecord), base::kBlockBytes);
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        auto const bytes = buffer_bytes(columns[i], layout.columns[i]);
-        size += bytes * buffers(bytes, options);
-    }
+    auto const count = buffers(columns, layout, options);
+    for (std::size_t i = 0; i < columns.size(); ++i) size += buffer_bytes(columns[i], layout.columns[i]) * count;
     return size;
 }
 
@@ -60,13 +60,14 @@ Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<
     head.size_bytes = staging_size_bytes(columns, layout, options);
     staging.ring_ = reinterpret_cast<PageRecord*>(staging.memory_->data() + head.ring_offset);
     auto offset = base::round_up(head.ring_offset + head.ring_size * sizeof(PageRecord), base::kBlockBytes);
+    auto const count = buffers(columns, layout, options);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto const bytes = buffer_bytes(columns[i], layout.columns[i]);
         auto& state = *new (staging.columns_ + i) ColumnState{};
         state.page_items = layout.columns[i].page_items;
         state.item_bytes = columns[i].item_bytes();
         state.buffer_bytes = bytes;
-        state.buffers = buffers(bytes, options);
+        state.buffers = count;
         state.data_offset = offset;
         offset += bytes * state.buffers;
     }

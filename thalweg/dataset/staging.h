@@ -62,8 +62,8 @@ struct StagingHead {
 };
 
 struct StagingOptions {
-    std::uint64_t page_ring_bytes = 16 << 20; // page buffers of a wide column, together: half fills, half is written
-    std::uint64_t min_buffers = 3;            // of any column
+    std::uint64_t page_ring_bytes = 16 << 20; // all page buffers together: half fills while half is written
+    std::uint64_t min_buffers = 3;            // of each column, even where that takes more
     std::uint32_t ring_size = 1024;
 };
 

@@ -20,6 +20,10 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     if (options.layout.wide_codec == "none") options.layout.narrow_codec = "none";
     options.write.seal_threads = static_cast<unsigned>(arguments.number("seal-threads", options.write.seal_threads));
     options.write.extent_bytes = arguments.number("extent-bytes", options.write.extent_bytes);
+    auto& staging = options.write.staging;
+    staging.page_ring_bytes = arguments.number("page-ring-bytes", staging.page_ring_bytes);
+    options.commit.allocate_ahead_bytes = arguments.number("allocate-ahead-bytes", options.commit.allocate_ahead_bytes);
+    options.commit.flush_interval_ns = arguments.number("flush-interval-ns", options.commit.flush_interval_ns);
     options.write.queue_depth = arguments.number("queue-depth", options.write.queue_depth);
     return options;
 }
