@@ -8,12 +8,13 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from figures import Answer, Round
+from matplotlib.axes import Axes
 from report import rates
 
 OURS, THEIRS = "#1f6f8b", "#b0b7bd"
 
 
-def plot_rates(axes: plt.Axes, rounds: list[Round]) -> None:
+def plot_rates(axes: Axes, rounds: list[Round]) -> None:
     found = {name: values for name, values in rates(rounds).items() if name != "source alone"}
     names = list(reversed(found))
     for row, name in enumerate(names):
@@ -26,7 +27,7 @@ def plot_rates(axes: plt.Axes, rounds: list[Round]) -> None:
     axes.set_title("durable unless in memory or read", fontsize=10)
 
 
-def plot_targets(axes: plt.Axes, answers: list[Answer]) -> None:
+def plot_targets(axes: Axes, answers: list[Answer]) -> None:
     """How many times better than its target each figure is; right of the line it is met."""
     aimed = [answer for answer in answers if answer.figure.target]
     for row, answer in enumerate(reversed(aimed)):

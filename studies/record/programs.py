@@ -15,7 +15,7 @@ WORK = REPOSITORY / "build" / "bench"
 OTHER_FILTERS = "blosc,blosc2,bzip2,fcidecomp,htj2k,lz4,sperr,sz,sz3,zfp,zstd"
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """An opponent is not there."""
 
 
@@ -64,7 +64,7 @@ class Programs:
 
     def require(self, name: str) -> None:
         if name in self.missing:
-            raise Missing(self.missing[name])
+            raise MissingError(self.missing[name])
 
     def build(self) -> None:
         definitions = ["-DTHALWEG_BENCH=ON", "-DTHALWEG_TESTS=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
@@ -77,7 +77,7 @@ class Programs:
         ):
             try:
                 prepare()
-            except (Missing, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            except (MissingError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
                 self.missing[name] = str(error)
 
     def prepare_files(self) -> None:
@@ -87,12 +87,12 @@ class Programs:
 
     def find_fio(self) -> None:
         if shutil.which("fio") is None:
-            raise Missing("fio is not installed")
+            raise MissingError("fio is not installed")
 
     def build_split_ranks(self) -> None:
         for program in ("mpicc.mpich", "mpiexec.mpich", "pkg-config"):
             if shutil.which(program) is None:
-                raise Missing(f"{program} is not installed")
+                raise MissingError(f"{program} is not installed")
         flags = call(["pkg-config", "--cflags", "--libs", "hdf5-mpich"]).split()
         source = str(HERE / "opponents" / "phdf5_split_ranks.c")
         call(["mpicc.mpich", "-O2", "-o", str(self.split_ranks), source, *flags])

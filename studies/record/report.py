@@ -8,7 +8,8 @@ from typing import Any
 
 from figures import Answer, Round
 
-COLUMNS = ["round", "variant", "seconds", "raw_bytes", "GB_per_s", "cpu_s_per_GB", "load", "other_cores", "stolen_cores"]
+NOISE = ["load", "other_cores", "stolen_cores"]
+COLUMNS = ["round", "variant", "seconds", "raw_bytes", "GB_per_s", "cpu_s_per_GB", *NOISE]
 BEGIN, END = "<!-- results: written by run.py -->", "<!-- end of results -->"
 
 
@@ -17,9 +18,9 @@ def number(value: float) -> str:
 
 
 def as_table(answers: list[Answer], rounds: int) -> str:
-    lines = [f"| figure | target | median of {rounds} | min – max | |", "|---|---|---|---|---|"]
+    lines = [f"| figure | target | median of {rounds} | range | |", "|---|---|---|---|---|"]
     for answer in answers:
-        spread = f"{number(min(answer.values))} – {number(max(answer.values))}"
+        spread = f"{number(min(answer.values))} to {number(max(answer.values))}"
         target = answer.figure.target
         lines.append(f"| {answer.figure.name} | {target} | {number(answer.median)} | {spread} | {answer.verdict} |")
     return "\n".join(lines)
@@ -36,9 +37,9 @@ def rates(rounds: list[Round]) -> dict[str, list[float]]:
 
 
 def rate_table(rounds: list[Round]) -> str:
-    lines = ["| variant | GB/s, median | min – max |", "|---|---|---|"]
+    lines = ["| variant | GB/s, median | range |", "|---|---|---|"]
     for variant, values in rates(rounds).items():
-        spread = f"{number(min(values))} – {number(max(values))}"
+        spread = f"{number(min(values))} to {number(max(values))}"
         lines.append(f"| {variant} | {number(statistics.median(values))} | {spread} |")
     return "\n".join(lines)
 
@@ -74,8 +75,8 @@ def write_files(directory: Path, answers: list[Answer], rounds: list[Round], sum
                 rounded = {key: float(f"{v:.6g}") if isinstance(v, float) else v for key, v in measured.items()}
                 writer.writerow({"round": index, "variant": variant, **rounded})
     figures = [
-        {"figure": a.figure.name, "target": a.figure.target, "median": a.median, "values": a.values, "verdict": a.verdict}
-        for a in answers
+        {"figure": each.figure.name, "target": each.figure.target, "median": each.median, "values": each.values}
+        for each in answers
     ]
     text = json.dumps({**summary, "figures": figures, "rounds": rounds}, indent=1, ensure_ascii=False)
     (directory / "summary.json").write_text(text + "\n")

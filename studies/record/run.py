@@ -16,7 +16,7 @@ import figures
 import machine
 import plot
 import report
-from programs import HERE, WORK, Missing, Programs
+from programs import HERE, WORK, MissingError, Programs
 from variants import VARIANTS
 
 BUSY_CORES = 0.2
@@ -26,10 +26,10 @@ GIB = 2**30
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--total", type=float, default=8, help="GiB of raw data in a run (default: %(default)s)")
-    parser.add_argument("--only", default="", help="only variants with one of these words, comma-separated, in their names")
+    parser.add_argument("--total", type=float, default=16, help="GiB of raw data in a run (default: %(default)s)")
+    parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
     parser.add_argument("--quick", action="store_true", help="two rounds of 0.5 GiB: does everything work?")
-    parser.add_argument("--resume", action="store_true", help="go on with the measurements of a run that was interrupted")
+    parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: beside this script; --quick: build/bench)")
     options = parser.parse_args()
@@ -47,7 +47,16 @@ def say(text: str) -> None:
 def warn_if_busy() -> None:
     busy = machine.busy_now()
     if busy > BUSY_CORES:
-        say(f"WARNING: other work keeps {busy:.1f} cores busy (load {os.getloadavg()[0]:.1f}): the results will be noisy")
+        load = os.getloadavg()[0]
+        say(f"WARNING: other work keeps {busy:.1f} cores busy (load {load:.1f}): the results will be noisy")
+
+
+def affordable(total: int, files: Path) -> int:
+    free = shutil.disk_usage(files).free
+    if total <= free // 2:
+        return total
+    say(f"WARNING: {free / GIB:.0f} GiB are free on this disk, so a run has only half of that")
+    return free // 2 // GIB * GIB
 
 
 def settle(programs: Programs) -> None:
@@ -69,7 +78,7 @@ def measure(programs: Programs, name: str) -> dict[str, Any] | None:
     before = machine.Moment.now()
     try:
         measured = VARIANTS[name](programs)
-    except Missing as why:
+    except MissingError as why:
         programs.missing[name] = str(why)
         return None
     except RuntimeError as why:  # one that fails takes no other with it
@@ -126,7 +135,8 @@ def summarise(programs: Programs, rounds: list[figures.Round], description: dict
 
 def main() -> int:
     options = arguments()
-    total = int(options.total * GIB)
+    options.files.mkdir(parents=True, exist_ok=True)
+    total = affordable(int(options.total * GIB), options.files)
     programs = Programs(
         total_bytes=total,
         small_bytes=min(total, GIB),
@@ -141,7 +151,7 @@ def main() -> int:
     try:
         programs.prepare_files()
         description = machine.describe(programs.files, HERE.parent.parent)
-        rounds = run_rounds(programs, options, WORK / "measurements.jsonl")
+        rounds = run_rounds(programs, options, WORK / f"measurements-{total}.jsonl")
     finally:
         shutil.rmtree(programs.files, ignore_errors=True)
     answers = figures.answers(rounds)

@@ -9,8 +9,8 @@
 int main(int count, char** words) {
     using namespace thalweg;
     std::map<std::string, study::Json (*)(study::Arguments&)> const subcommands{
-        {"write", study::measure_write},   {"pages", study::measure_pages},   {"memory", study::measure_memory},
-        {"source", study::measure_source}, {"encode", study::measure_encode}, {"read", study::measure_read},
+        {"write", study::measure_write},   {"pages", study::measure_pages},       {"memory", study::measure_memory},
+        {"source", study::measure_source}, {"encode", study::measure_encode},     {"read", study::measure_read},
         {"pulses", study::dump_pulses},    {"produce", study::produce_for_memory}};
     auto const found = count > 1 ? subcommands.find(words[1]) : subcommands.end();
     if (found == subcommands.end()) {

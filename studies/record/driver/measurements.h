@@ -1,4 +1,4 @@
-// The subcommands. Each measures one thing and returns what it found; times in seconds, rates in 10^9 raw bytes a second.
+// The subcommands. Each measures one thing and returns what it found: times in seconds, rates in 10^9 bytes a second.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,13 +9,13 @@ namespace thalweg::study {
 
 using Json = nlohmann::ordered_json;
 
-Json measure_write(Arguments& arguments);    // pulses into one durable file, or into memory
-Json measure_pages(Arguments& arguments);    // very many very small pages: what committer and close cost for each
-Json measure_memory(Arguments& arguments);   // of one producer in a process of its own
+Json measure_write(Arguments& arguments);      // pulses into one durable file, or into memory
+Json measure_pages(Arguments& arguments);      // very many very small pages: what committer and close cost for each
+Json measure_memory(Arguments& arguments);     // of one producer in a process of its own
 Json produce_for_memory(Arguments& arguments); // that process
-Json measure_source(Arguments& arguments);   // the emulated card alone
-Json measure_encode(Arguments& arguments);   // the codec alone
-Json measure_read(Arguments& arguments);     // one column of a closed file
-Json dump_pulses(Arguments& arguments);      // for those who do not speak C++
+Json measure_source(Arguments& arguments);     // the emulated card alone
+Json measure_encode(Arguments& arguments);     // the codec alone
+Json measure_read(Arguments& arguments);       // one column of a closed file
+Json dump_pulses(Arguments& arguments);        // for those who do not speak C++
 
 } // namespace thalweg::study

@@ -20,7 +20,8 @@ model::Schema schema_with(std::uint64_t columns) {
     }
     model::Table table{"rows", {}, ""};
     for (std::uint64_t i = 0; i < columns; ++i) {
-        table.fields.push_back({fmt::format("value{}", i), model::Kind::scalar, model::Scalar::float64, {}, {}, "", ""});
+        table.fields.push_back(
+            {fmt::format("value{}", i), model::Kind::scalar, model::Scalar::float64, {}, {}, "", ""});
     }
     return {{table}};
 }

@@ -12,7 +12,9 @@ namespace {
 constexpr std::uint64_t kPageBytes = 1024;
 constexpr std::uint64_t kRowsPerAppend = 8192;
 
-model::Schema one_column() { return {{{"numbers", {{"value", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", ""}}, ""}}}; }
+model::Schema one_column() {
+    return {{{"numbers", {{"value", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", ""}}, ""}}};
+}
 
 void produce(dataset::Writer& writer, std::uint64_t pages) {
     std::vector<std::uint64_t> values(kRowsPerAppend);
@@ -40,7 +42,8 @@ Json measure_pages(Arguments& arguments) {
     auto const writer = dataset::Writer::create(arguments.text("path"), one_column(), options);
     {
         std::vector<std::jthread> threads;
-        for (std::uint64_t i = 0; i < producers; ++i) threads.emplace_back([&] { produce(*writer, pages / producers); });
+        for (std::uint64_t i = 0; i < producers; ++i)
+            threads.emplace_back([&] { produce(*writer, pages / producers); });
     }
     auto const closing_ns = base::monotonic_ns();
     auto const begin_cpu_ns = base::thread_cpu_ns();

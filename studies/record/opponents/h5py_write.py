@@ -1,4 +1,4 @@
-"""h5py_write.py PATH PULSES BYTES FILTER: one h5py process writes waveforms, a chunk at a time, until they are durable."""
+"""h5py_write.py PATH PULSES BYTES FILTER: one h5py process writes waveforms by the chunk, until they are durable."""
 
 import json
 import os

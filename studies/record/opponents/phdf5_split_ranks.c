@@ -14,22 +14,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void require(int good, const char *what) {
+static void require(int good, char const* what) {
     if (good) return;
     fprintf(stderr, "phdf5_split_ranks: cannot %s\n", what);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 /* Ten bits, nothing that any layer could shortcut. */
-static uint16_t *make_items(hsize_t count, int rank) {
-    uint16_t *items = malloc(count * sizeof *items);
+static uint16_t* make_items(hsize_t count, int rank) {
+    uint16_t* items = malloc(count * sizeof *items);
     require(items != NULL, "get memory");
     uint32_t state = 1u + (uint32_t)rank;
     for (hsize_t i = 0; i < count; ++i) items[i] = (uint16_t)((state = state * 1664525u + 1013904223u) >> 22);
     return items;
 }
 
-static void write_dataset(hid_t file, int index, const uint16_t *items, hsize_t count, int rank, int ranks) {
+static void write_dataset(hid_t file, int index, uint16_t const* items, hsize_t count, int rank, int ranks) {
     char name[32];
     snprintf(name, sizeof name, "dataset%d", index);
     hsize_t whole = count * (hsize_t)ranks, start = count * (hsize_t)rank;
@@ -43,13 +43,13 @@ static void write_dataset(hid_t file, int index, const uint16_t *items, hsize_t 
     H5Sclose(in_file);
 }
 
-static void sync_file(const char *path) {
+static void sync_file(char const* path) {
     int fd = open(path, O_WRONLY);
     require(fd >= 0 && fsync(fd) == 0, "sync the file");
     close(fd);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int rank, ranks;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     require(argc == 4, "go on without PATH ITEMS_PER_WRITER DATASETS");
     hsize_t count = strtoull(argv[2], NULL, 10);
     int datasets = atoi(argv[3]);
-    uint16_t *items = make_items(count, rank);
+    uint16_t* items = make_items(count, rank);
     if (rank == 0) unlink(argv[1]);
 
     MPI_Barrier(MPI_COMM_WORLD);
@@ -75,7 +75,8 @@ int main(int argc, char **argv) {
 
     if (rank == 0) {
         double bytes = 2.0 * (double)count * ranks * datasets;
-        printf("{\"seconds\": %.6f, \"raw_bytes\": %.0f, \"GB_per_s\": %.6f}\n", seconds, bytes, bytes / seconds * 1e-9);
+        printf("{\"seconds\": %.6f, \"raw_bytes\": %.0f, \"GB_per_s\": %.6f}\n", seconds, bytes,
+               bytes / seconds * 1e-9);
     }
     H5Pclose(access);
     free(items);

@@ -1,4 +1,4 @@
-"""stock_bitshuffle.py PULSES BYTES THREADS: the bitshuffle library that hdf5plugin carries, in memory and without HDF5."""
+"""stock_bitshuffle.py PULSES BYTES THREADS: the bitshuffle library of hdf5plugin, in memory and without HDF5."""
 
 import ctypes
 import json
