@@ -15,7 +15,12 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, WriteOptions const& o
     run->ledger->check_alive();
     std::string const path = run->ledger->head().path;
     run->options = options;
-    run->journal_lock = lock_shared(journal_path(path));
+    try {
+        run->journal_lock = lock_shared(journal_path(path));
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+        base::fail_usage({"cannot attach to " + path, "it has just been closed, or its journal was taken away"});
+    }
     auto const journal =
         storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
     run->head = read_head(*journal);

@@ -193,6 +193,7 @@ void Lane::reap(bool wait) {
 }
 
 void Lane::drain(std::function<void()> const& while_waiting) {
+    check_writes();
     flush(while_waiting);
     while (in_flight_ > 0) reap(true);
 }

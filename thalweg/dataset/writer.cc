@@ -33,6 +33,7 @@ void clear_place(std::string const& path, bool force) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
                           "replace it with --force (in Python: force=True)"});
     }
+    if (!force) return;
     std::filesystem::remove(path);
     std::filesystem::remove(journal);
 }

@@ -1,16 +1,28 @@
 #include "thalweg/dataset/writer.h"
 
-#include <gtest/gtest.h>
+#include <array>
+#include <atomic>
+#include <fmt/format.h>
+#include <functional>
+#include <signal.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/testing.h"
+#include "thalweg/dataset/bad_day.h"
 
 namespace thalweg::dataset {
 namespace {
 
 using namespace testing;
+
+CreateOptions small_shared_options() {
+    auto options = small_run_options();
+    options.shared = true;
+    return options;
+}
 
 TEST(Writer, TwoThreadsWriteOneFile) {
     Directory const directory;
@@ -32,6 +44,187 @@ TEST(Writer, TwoThreadsWriteOneFile) {
     EXPECT_EQ(result.report.tables[0].lost_rows, 0u);
     EXPECT_EQ(result.report.producers, 2u);
     EXPECT_FALSE(std::filesystem::exists(directory.file("run.h5.journal")));
+}
+
+std::string message_of(std::function<void()> const& work) {
+    try {
+        work();
+    } catch (base::Error const& error) {
+        return error.what();
+    }
+    return "";
+}
+
+RowCounts rows_in(std::string const& path) {
+    return expect_right(*storage::open_file_storage(path, storage::OpenMode::read_only));
+}
+
+TEST(Writer, CloseNamesWhoIsNotFinished) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const writer = Writer::create(path, events(), {});
+    auto first = writer->producer("events");
+    append_events(first, 0, 0, 12);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    auto second = std::make_unique<Producer>(writer->producer("events")); // the committer has hardly met it
+    auto const message = message_of([&] { writer->close(0); });
+    EXPECT_NE(message.find(fmt::format("process {} (table 'events', 12 rows)", ::getpid())), std::string::npos) << message;
+    append_events(first, 0, 12, 1); // the run is still open
+    first.finish();
+    EXPECT_NE(message_of([&] { writer->close(1'000'000); }), "");
+    append_events(*second, 1, 0, 5);
+    second.reset();
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(rows_in(path), (RowCounts{{0, 13}, {1, 5}}));
+    EXPECT_NE(message_of([&] { writer->close(kTimeoutNs); }), "");
+    EXPECT_NE(message_of([&] { writer->producer("events"); }), "");
+}
+
+// Whoever gets a producer may count on it, whenever the run is closed.
+TEST(Writer, NoProducerIsMissedByAClose) {
+    for (int i = 0; i < 60; ++i) {
+        Directory const directory;
+        auto const path = directory.file("run.h5");
+        auto const writer = Writer::create(path, events(), small_shared_options());
+        auto const run = attach(writer->handle(), small_shared_options().write);
+        std::uint64_t published = 0;
+        std::jthread thread([&] {
+            std::this_thread::sleep_for(std::chrono::microseconds(i * 20));
+            try {
+                Producer producer(run, 0);
+                for (; published < 30; ++published) append_events(producer, 0, published, 1);
+                producer.finish();
+            } catch (base::Error const&) { // it came too late
+            }
+        });
+        auto const result = writer->close(kTimeoutNs);
+        thread.join();
+        EXPECT_EQ(result.report.tables[0].rows, published);
+    }
+}
+
+TEST(Writer, ACreationThatFailsLeavesNothingBehind) {
+    Directory const directory;
+    auto const segments = base::SharedMemory::list(kSegmentPrefix).size();
+    EXPECT_NE(message_of([&] { Writer::create(directory.file("no/such/run.h5"), events(), {}); }), "");
+    std::filesystem::create_symlink("/no/such/place.h5", directory.file("run.h5"));
+    EXPECT_NE(message_of([&] { Writer::create(directory.file("run.h5"), events(), {}); }).find("run.h5"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(directory.file("run.h5.journal")));
+    EXPECT_LE(base::SharedMemory::list(kSegmentPrefix).size(), segments);
+}
+
+TEST(Writer, WhatIsThereIsReplacedOnlyByForce) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto writer = Writer::create(path, events(), {});
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }), ""); // two recorders on one path
+    CreateOptions force;
+    force.force = true;
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), force); }), ""); // not even then: it is alive
+    {
+        auto producer = writer->producer("events");
+        append_events(producer, 0, 0, 3);
+    }
+    writer.reset();
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("journal of an unfinished run"), std::string::npos);
+    EXPECT_EQ(recover(path).report.tables[0].rows, 3u);
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("it exists"), std::string::npos);
+    EXPECT_EQ(rows_in(path), (RowCounts{{0, 3}}));
+    writer = Writer::create(path, events(), force);
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(rows_in(path), RowCounts{});
+}
+
+TEST(Writer, AnAbandonedRunIsRecoveredWhenItsProducersAreGone) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto writer = Writer::create(path, events(), small_shared_options());
+    auto const ledger = writer->handle();
+    {
+        auto producer = writer->producer("events");
+        append_events(producer, 0, 0, 500);
+        writer->abandon(); // with a producer at work
+        EXPECT_NE(message_of([&] { append_events(producer, 0, 500, 1); }), "");
+        writer.reset();
+        EXPECT_NE(message_of([&] { recover(path); }), ""); // it might still write what it has
+    }
+    EXPECT_EQ(recover(path).report.tables[0].rows, 500u);
+    EXPECT_EQ(rows_in(path), (RowCounts{{0, 500}}));
+    EXPECT_TRUE(base::SharedMemory::list(ledger).empty());
+}
+
+TEST(Writer, TheFilesOfAnotherRunAreNotMixed) {
+    Directory const directory;
+    auto const path = directory.file("run.h5"), other = directory.file("other.h5");
+    for (auto const& each : {path, other}) Writer::create(each, events(), {});
+    std::filesystem::remove(journal_path(path));
+    std::filesystem::rename(journal_path(other), journal_path(path));
+    EXPECT_NE(message_of([&] { recover(path); }).find("do not belong together"), std::string::npos);
+}
+
+// Files in a row; some producers are fast, one is in another process and is killed in the middle.
+TEST(Writer, RotationLosesAndDoublesNothing) {
+    Directory const directory;
+    auto const options = small_shared_options();
+    auto const path_of = [&](int file) { return directory.file(fmt::format("run{}.h5", file)); };
+    auto writer = Writer::create(path_of(0), events(), options);
+    int published_pipe[2];
+    ASSERT_EQ(::pipe(published_pipe), 0);
+    auto const handle = writer->handle();
+    auto const child = ::fork();
+    if (child == 0) {
+        Producer producer(attach(handle, options.write), 0);
+        for (std::uint64_t row = 0;;) {
+            append_events(producer, 9, row, 3);
+            row += 3;
+            static_cast<void>(!::write(published_pipe[1], &row, sizeof row));
+            std::this_thread::sleep_for(std::chrono::microseconds(300));
+        }
+    }
+    ::close(published_pipe[1]);
+    constexpr int kFiles = 6;
+    std::atomic<bool> stop = false;
+    std::vector<std::jthread> threads;
+    std::array<std::uint64_t, 3> rows{};
+    for (std::uint8_t who = 0; who < 3; ++who) {
+        threads.emplace_back([&, who, run = attach(handle, options.write)] {
+            Producer producer(run, 0);
+            while (!stop) {
+                append_events(producer, who, rows[who], 1 + who * 20);
+                rows[who] += 1 + who * 20;
+                std::this_thread::sleep_for(std::chrono::microseconds(200));
+            }
+            producer.finish();
+        });
+    }
+    for (int file = 1; file < kFiles; ++file) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(15));
+        auto next = Writer::create(path_of(file), events(), options);
+        writer->continue_in(*next);
+        if (file == 3) ::kill(child, SIGKILL);
+        writer->close(kTimeoutNs);
+        writer = std::move(next);
+    }
+    stop = true;
+    threads.clear();
+    writer->close(kTimeoutNs);
+    ::waitpid(child, nullptr, 0);
+    std::uint64_t published = 0;
+    while (::read(published_pipe[0], &published, sizeof published) == sizeof published) {
+    }
+    ::close(published_pipe[0]);
+
+    RowCounts there;
+    for (int file = 0; file < kFiles; ++file) {
+        auto const storage = storage::open_file_storage(path_of(file), storage::OpenMode::read_only);
+        auto const map = format::hdf5::hdf5_format().load(*storage);
+        auto const producers = column_of<std::uint8_t>(map, 0, *storage);
+        auto const ids = column_of<std::uint64_t>(map, 1, *storage);
+        for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], there[producers[i]]++) << file;
+    }
+    for (std::uint8_t who = 0; who < 3; ++who) EXPECT_EQ(there[who], rows[who]);
+    EXPECT_GE(there[9], published);
+    EXPECT_GT(published, 0u);
 }
 
 } // namespace

@@ -1,0 +1,163 @@
+#include "thalweg/dataset/facts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/dataset/bad_day.h"
+#include "thalweg/dataset/file_checksum.h"
+#include "thalweg/dataset/live_map.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+using storage::Storage;
+
+std::shared_ptr<Storage> copy_of(Storage const& from) {
+    std::shared_ptr<Storage> to = storage::make_memory_storage(from.path());
+    storage::copy_storage(from, *to);
+    return to;
+}
+
+// A run of two producers as it lies there before its first BARRIER.
+struct Unproved {
+    static constexpr std::uint64_t kRows = 1000;
+    Unproved() {
+        auto options = small_run_options();
+        options.commit.flush_interval_ns = 3600'000'000'000;
+        std::shared_ptr<Storage> const live_file = storage::make_memory_storage("run.h5");
+        std::shared_ptr<Storage> const live_journal = storage::make_memory_storage("run.h5.journal");
+        auto const head = model::make_run_head(events(), options.layout, {});
+        auto const writer = Writer::create_on(live_file, live_journal, format::hdf5::hdf5_format(), head, options);
+        for (std::uint8_t who = 0; who < 2; ++who) {
+            auto producer = writer->producer("events");
+            append_events(producer, who, 0, kRows);
+            producer.finish();
+        }
+        while (true) { // until both are settled
+            auto const producers = writer->status().producers;
+            if (std::all_of(producers.begin(), producers.end(), [](auto& p) { return p.state == SlotState::settled; })) break;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        file = copy_of(*live_file);
+        journal = copy_of(*live_journal);
+    }
+    std::shared_ptr<Storage> file, journal;
+};
+
+TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
+    Unproved const run;
+    auto const sound = gather(*run.journal, *run.file, true);
+    auto const block_rows = sound.head.layouts[0].block_rows;
+    ASSERT_LT(block_rows * 2, Unproved::kRows);
+    auto const& part = sound.facts.tables[0][0];
+    for (std::size_t column = 0; column < 3; ++column) {
+        auto const& pages = part.columns[column];
+        for (std::size_t i = 0; i < pages.size(); i += 1 + pages.size() / 5) {
+            SCOPED_TRACE(fmt::format("column {}, page {}", column, i));
+            if (pages[i].place == model::Page::Place::journal) continue;
+            auto const file = copy_of(*run.file);
+            std::byte byte;
+            auto const at = pages[i].offset + pages[i].stored_bytes / 2;
+            file->read(at, {&byte, 1});
+            byte ^= std::byte{16};
+            file->write(at, {&byte, 1});
+            auto const result = complete_run(*file, copy_of(*run.journal), format::hdf5::hdf5_format(), {});
+            auto const block = pages[i].first / block_rows;
+            auto const lost = std::min(Unproved::kRows, (block + 1) * block_rows) - block * block_rows;
+            EXPECT_EQ(result.report.damaged_pages, 1u);
+            // Of the last block the rows in front of the page stay.
+            EXPECT_LE(result.report.tables[0].lost_rows, lost);
+            EXPECT_GE(result.report.tables[0].lost_rows, 1u);
+            ASSERT_FALSE(result.report.notes.empty());
+            EXPECT_NE(result.report.notes[0].find(fmt::format("offset {} is not what its checksum says", pages[i].offset)),
+                      std::string::npos);
+            auto const rows = expect_right(*file);
+            EXPECT_EQ(rows.at(1), Unproved::kRows);
+            EXPECT_EQ(rows.at(0) + result.report.tables[0].lost_rows, Unproved::kRows);
+            EXPECT_EQ(file_adler32(*file, {}), result.adler32);
+            ASSERT_FALSE(::testing::Test::HasFailure());
+        }
+    }
+}
+
+// A page of lengths: nobody knows where later lists begin, so all of that producer from its block on is lost.
+TEST(Facts, ABadPageOfLengthsCostsTheListsBehindIt) {
+    Unproved const run;
+    auto const sound = gather(*run.journal, *run.file, true);
+    auto const& page = sound.facts.tables[0][0].columns[3][5];
+    run.file->write(page.offset, std::vector<std::byte>(page.stored_bytes));
+    auto const result = complete_run(*run.file, run.journal, format::hdf5::hdf5_format(), {});
+    auto const rows = expect_right(*run.file);
+    EXPECT_EQ(rows.at(0), page.first);
+    EXPECT_EQ(rows.at(1), Unproved::kRows);
+    EXPECT_EQ(result.report.tables[0].lost_rows, Unproved::kRows - page.first);
+}
+
+TEST(Facts, AFileThatWasCutShortIsNotCompletedWithZeros) {
+    Unproved const run;
+    run.file->resize(run.file->size() / 64);
+    auto const result = complete_run(*run.file, run.journal, format::hdf5::hdf5_format(), {});
+    EXPECT_GT(result.report.tables[0].lost_rows, 0u);
+    EXPECT_GT(result.report.damaged_pages, 0u);
+    expect_right(*run.file);
+}
+
+TEST(Facts, TheSumOfAFileIsThatOfItsPieces) {
+    std::mt19937 random(7);
+    std::vector<std::byte> bytes(300'000);
+    for (auto& byte : bytes) byte = std::byte(random());
+    auto const file = storage::make_memory_storage("run.h5");
+    file->write(0, bytes);
+    for (int i = 0; i < 200; ++i) {
+        std::vector<KnownBytes> known;
+        for (std::uint64_t at = random() % 5000; at < bytes.size(); at += random() % 40'000) {
+            auto const size = std::min<std::uint64_t>(random() % 30'000, bytes.size() - at);
+            known.push_back({at, size, base::adler32(1, std::span(bytes).subspan(at, size))});
+            if (random() % 2 == 0) at += size;
+        }
+        known.push_back({bytes.size() - 3, 50, 4711}); // beyond the end
+        std::shuffle(known.begin(), known.end(), random);
+        EXPECT_EQ(file_adler32(*file, known), base::adler32(1, bytes));
+    }
+}
+
+// 2^32 rows and more, of one byte each, that nobody has to write: all pages lie in the same place.
+TEST(Facts, RowsMayBeMoreThanFitIn32Bits) {
+    model::Schema const schema{{{"flags", {scalar("set", model::Scalar::boolean)}, ""}}};
+    auto const head = model::make_run_head(schema, {}, {});
+    std::shared_ptr<Storage> const storage = storage::make_memory_storage("run.h5.journal");
+    auto journal = JournalWriter::begin(storage, model::to_json(head));
+    auto const count = head.layouts[0].columns[0].page_items;
+    auto const rows = (std::uint64_t{1} << 32) + 5 * count + 3;
+    for (std::uint32_t who = 0; who < 2; ++who) {
+        journal.append(RecordType::producer, ProducerRecord{who, 0, 1, 0});
+        std::vector<PageRecord> pages;
+        for (std::uint64_t first = 0; first < rows; first += count) {
+            auto const items = static_cast<std::uint32_t>(std::min(count, rows - first));
+            pages.push_back({who, 0, first, items, 0, 4096, items, items, 0, 1, 0});
+        }
+        journal.append(RecordType::pages, std::as_bytes(std::span(pages)));
+        journal.append(RecordType::finish, FinishRecord{who, 0, rows});
+    }
+    auto const file = storage::make_memory_storage("run.h5");
+    file->resize(4096 + count);
+    auto const gathered = gather(*storage, *file, false);
+    EXPECT_EQ(gathered.report.tables[0].rows, 2 * rows);
+    EXPECT_EQ(gathered.report.tables[0].lost_rows, 0u);
+    auto const map = live_map(gathered, *file, *storage);
+    EXPECT_EQ(map.tables[0].rows, 2 * rows);
+    auto const last = model::slice(map.tables[0].columns[0].pages, 2 * rows - 2, 2);
+    EXPECT_EQ(last.back().first + last.back().count, 2 * rows);
+    std::uint64_t end = 0;
+    for (auto const& page : map.tables[0].columns[0].pages) {
+        ASSERT_EQ(page.first, end);
+        end += page.count;
+    }
+}
+
+} // namespace
+} // namespace thalweg::dataset

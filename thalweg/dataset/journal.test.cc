@@ -1,0 +1,196 @@
+#include "thalweg/dataset/journal.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/facts.h"
+#include "thalweg/dataset/live_map.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+using storage::Storage;
+
+struct Met {
+    RecordType type;
+    std::vector<std::byte> payload;
+    bool operator==(Met const&) const = default;
+};
+
+struct Reading {
+    std::vector<Met> records;
+    JournalDamage damage;
+};
+
+Reading read_all(Storage const& journal) {
+    Reading reading;
+    reading.damage = read_journal(journal, [&](RecordView const& record) {
+        reading.records.push_back({record.type, {record.payload.begin(), record.payload.end()}});
+        return true;
+    });
+    return reading;
+}
+
+std::shared_ptr<Storage> storage_of(std::span<std::byte const> bytes) {
+    std::shared_ptr<Storage> storage = storage::make_memory_storage("run.h5.journal");
+    storage->write(0, bytes);
+    return storage;
+}
+
+std::vector<std::byte> bytes_of(Storage const& storage) {
+    std::vector<std::byte> bytes(storage.size());
+    storage.read(0, bytes);
+    return bytes;
+}
+
+// A head, a producer, pages, rows, a finish, a barrier: sound by itself, though there is no file with such pages.
+std::vector<std::byte> small_journal() {
+    std::shared_ptr<Storage> const storage = storage::make_memory_storage("run.h5.journal");
+    auto const head = model::make_run_head(pulses(4), {}, {});
+    auto journal = JournalWriter::begin(storage, model::to_json(head));
+    journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+    PageRecord pages[2] = {{0, 0, 0, 8, 0, 4096, 8, 8, 1, 2, 0}, {0, 0, 8, 8, 1, 8192, 5, 8, 3, 4, 0}};
+    journal.append(RecordType::pages, std::as_bytes(std::span(pages)));
+    std::uint64_t const ids[3] = {7, 8, 9};
+    journal.append(RecordType::rows, RowsRecord{0, 1, 0, 3}, std::as_bytes(std::span(ids)));
+    journal.append_json(RecordType::metadata, R"({"operator": "somebody"})");
+    journal.append(RecordType::finish, FinishRecord{0, 0, 3});
+    journal.append(RecordType::barrier, BarrierRecord{journal.size_bytes()});
+    return bytes_of(*storage);
+}
+
+// Whatever is there, everybody who reads journals ends, with a result or a DataError.
+void expect_survived(Storage const& journal) {
+    auto const file = storage::make_memory_storage("run.h5");
+    file->resize(16384);
+    for (bool const check_pages : {false, true}) {
+        try {
+            live_map(gather(journal, *file, check_pages), *file, journal);
+        } catch (base::DataError const&) {
+        }
+    }
+}
+
+TEST(Journal, GivesBackWhatWasAppended) {
+    auto const reading = read_all(*storage_of(small_journal()));
+    ASSERT_EQ(reading.records.size(), 7u);
+    EXPECT_EQ(reading.damage.reason, "");
+    EXPECT_EQ(reading.damage.damaged_records, 0u);
+    EXPECT_EQ(reading.records[3].type, RecordType::rows);
+    EXPECT_EQ(reading.records[3].payload.size(), sizeof(RowsRecord) + 24);
+}
+
+TEST(Journal, CutAnywhereItHasTheRecordsInFront) {
+    auto const bytes = small_journal();
+    auto const whole = read_all(*storage_of(bytes)).records;
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        SCOPED_TRACE(size);
+        auto const journal = storage_of(std::span(bytes).first(size));
+        if (size < sizeof kJournalMagic) {
+            EXPECT_THROW(read_all(*journal), base::DataError);
+            continue;
+        }
+        auto const reading = read_all(*journal);
+        ASSERT_LT(reading.records.size(), whole.size());
+        EXPECT_TRUE(std::equal(reading.records.begin(), reading.records.end(), whole.begin()));
+        EXPECT_LE(reading.damage.end_offset, base::round_up(size, 8));
+        expect_survived(*journal);
+    }
+}
+
+TEST(Journal, AFlippedByteCostsOneRecord) {
+    auto const bytes = small_journal();
+    auto const whole = read_all(*storage_of(bytes)).records;
+    for (std::size_t at = sizeof kJournalMagic; at < bytes.size(); ++at) {
+        SCOPED_TRACE(at);
+        auto damaged = bytes;
+        damaged[at] ^= std::byte{static_cast<unsigned char>(1u << at % 8)};
+        auto const journal = storage_of(damaged);
+        auto const reading = read_all(*journal);
+        if (reading.records.size() == whole.size()) { // a byte of padding: nobody reads it
+            EXPECT_EQ(reading.damage.reason, "");
+            EXPECT_EQ(reading.records, whole);
+        } else {
+            ASSERT_EQ(reading.records.size() + 1, whole.size());
+            EXPECT_EQ(reading.damage.reason.empty(), false);
+            std::size_t missing = 0;
+            while (missing < reading.records.size() && reading.records[missing] == whole[missing]) ++missing;
+            EXPECT_TRUE(std::equal(reading.records.begin() + static_cast<std::ptrdiff_t>(missing),
+                                   reading.records.end(), whole.begin() + static_cast<std::ptrdiff_t>(missing) + 1));
+        }
+        expect_survived(*journal);
+    }
+}
+
+TEST(Journal, ForeignFilesAreRefusedWithTheReason) {
+    std::mt19937 random(4);
+    for (std::size_t size : {0u, 3u, 8u, 100u, 5000u}) {
+        std::vector<std::byte> bytes(size);
+        for (auto& byte : bytes) byte = std::byte(random());
+        EXPECT_THROW(read_all(*storage_of(bytes)), base::DataError);
+        expect_survived(*storage_of(bytes));
+    }
+}
+
+TEST(Journal, ResumesBehindTheLastGoodRecord) {
+    auto const bytes = small_journal();
+    for (std::size_t const lost : {0u, 9u, 31u, 32u, 40u}) {
+        auto const journal = storage_of(std::span(bytes).first(bytes.size() - lost));
+        journal->resize(journal->size() + 4096); // reserved, never used
+        auto writer = JournalWriter::resume(journal);
+        writer.append(RecordType::closed, {});
+        auto const reading = read_all(*journal);
+        EXPECT_EQ(reading.records.size(), lost == 0 ? 8u : lost <= 32 ? 7u : 6u);
+        EXPECT_EQ(reading.records.back().type, RecordType::closed);
+        EXPECT_EQ(reading.damage.reason, "");
+        EXPECT_EQ(writer.size_bytes(), journal->size());
+    }
+}
+
+// A hole of any size, as a power cut leaves it where writes were not synced: readers never fail for what is missing.
+TEST(Journal, HolesAreLeftOut) {
+    auto const bytes = small_journal();
+    auto const head_end = [&] {
+        std::uint64_t end = 0;
+        read_journal(*storage_of(bytes), [&](RecordView const& record) {
+            end = record.end_offset;
+            return false;
+        });
+        return end;
+    }();
+    auto const file = storage::make_memory_storage("run.h5");
+    std::mt19937 random(5);
+    for (int i = 0; i < 500; ++i) {
+        auto holed = bytes;
+        auto const from = head_end + random() % (bytes.size() - head_end);
+        auto const to = from + random() % (bytes.size() - from + 1);
+        auto const fill = i % 2 == 0 ? std::byte{0} : std::byte(random());
+        std::fill(holed.begin() + static_cast<std::ptrdiff_t>(from), holed.begin() + static_cast<std::ptrdiff_t>(to), fill);
+        auto const journal = storage_of(holed);
+        EXPECT_NO_THROW(live_map(gather(*journal, *file, true), *file, *journal));
+    }
+}
+
+// Records that are sound, and say anything at all.
+TEST(Journal, RecordsThatMakeNoSenseAreLeftOutAndNoted) {
+    std::mt19937_64 random(6);
+    auto const small = [&] { return random() % 3 == 0 ? random() : random() % 20; };
+    for (int i = 0; i < 2000; ++i) {
+        auto const journal = storage_of(small_journal());
+        auto writer = JournalWriter::resume(journal);
+        for (int k = 0; k < 6; ++k) {
+            std::vector<std::uint64_t> words(random() % 20);
+            for (auto& word : words) word = small();
+            writer.append(static_cast<RecordType>(random() % 10), std::as_bytes(std::span(words)));
+        }
+        expect_survived(*journal);
+    }
+}
+
+} // namespace
+} // namespace thalweg::dataset

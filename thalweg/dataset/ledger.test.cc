@@ -1,0 +1,155 @@
+#include "thalweg/dataset/ledger.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+std::string new_run_id() { return model::make_run_head(pulses(1), {}, {}).id; }
+
+std::string message_of(std::function<void()> const& work) {
+    try {
+        work();
+    } catch (base::Error const& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// A segment that goes when the test does.
+struct SharedLedger {
+    explicit SharedLedger(std::string const& path = "/nowhere/run.h5") : ledger(Ledger::create(new_run_id(), path, true, 0)) {}
+    ~SharedLedger() { remove_segments(ledger->name()); }
+    std::unique_ptr<Ledger> ledger;
+};
+
+// What a process that is dead by now did.
+template <class Work> void in_dead_process(Work const& work) {
+    auto const child = ::fork();
+    if (child == 0) {
+        work();
+        ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+}
+
+TEST(Ledger, ClaimsOfManyThreadsNeverOverlap) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 4096);
+    ledger->head().claimable = 1ull << 40;
+    std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> claims(4);
+    {
+        std::vector<std::jthread> threads;
+        for (auto& mine : claims) {
+            threads.emplace_back([&] {
+                for (std::uint64_t i = 1; i < 5000; ++i) mine.emplace_back(ledger->claim(i % 7 * 4096 + 4096, nullptr), i % 7 * 4096 + 4096);
+            });
+        }
+    }
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    for (auto const& mine : claims) all.insert(all.end(), mine.begin(), mine.end());
+    std::sort(all.begin(), all.end());
+    std::uint64_t end = 4096;
+    for (auto const& [offset, size] : all) {
+        ASSERT_EQ(offset, end);
+        end = offset + size;
+    }
+    EXPECT_EQ(ledger->head().claimed, end);
+}
+
+TEST(Ledger, AClaimWaitsForSpaceAndCanBeInterrupted) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    std::jthread const committer([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ledger->head().claimable = 8192;
+    });
+    EXPECT_EQ(ledger->claim(8192, nullptr), 0u);
+    int asked = 0;
+    EXPECT_THROW(ledger->claim(1, [&] { if (++asked == 3) throw base::UsageError("stop"); }), base::UsageError);
+    EXPECT_EQ(ledger->head().claimed, 8192u);
+}
+
+TEST(Ledger, AClaimEndsWhenTheRunDoes) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    ledger->refuse_claims("run.h5 takes no more rows (full)");
+    EXPECT_EQ(message_of([&] { ledger->claim(1, nullptr); }), "run.h5 takes no more rows (full)" + message_of([] { base::fail_system({""}, ENOSPC); }));
+    ledger->fail("it broke");
+    EXPECT_EQ(message_of([&] { ledger->check_alive(); }), "it broke");
+    ledger->head().state = LedgerState::abandoned;
+    EXPECT_NE(message_of([&] { ledger->check_alive(); }).find("ended by its creator"), std::string::npos);
+}
+
+TEST(Ledger, ADeadCommitterIsNoticedWithinASecond) {
+    SharedLedger const shared;
+    in_dead_process([&] { shared.ledger->head().committer = base::this_process(); });
+    shared.ledger->beat();
+    auto const begin_ns = base::monotonic_ns();
+    EXPECT_NE(message_of([&] { shared.ledger->claim(1, nullptr); }).find("is dead): run `thalweg recover"), std::string::npos);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 1'000'000'000u);
+}
+
+TEST(Ledger, SlotsAreTakenOnceAndRunOut) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    for (std::size_t i = 0; i < ledger->slots(); ++i) EXPECT_EQ(ledger->take_slot(0), i);
+    EXPECT_NE(message_of([&] { ledger->take_slot(0); }).find("at most 4096"), std::string::npos);
+    EXPECT_EQ(ledger->slots_taken(), ledger->slots());
+}
+
+TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
+    SharedLedger const shared;
+    auto& ledger = *shared.ledger;
+    in_dead_process([&] { ledger.take_slot(0); });
+    in_dead_process([&] { ledger.slot(1).taker = ::getpid(); }); // killed half way
+    EXPECT_EQ(ledger.take_slot(0), 2u);
+    EXPECT_TRUE(ledger.is_orphaned(0));
+    EXPECT_TRUE(ledger.is_orphaned(1));
+    EXPECT_FALSE(ledger.is_orphaned(2));
+    EXPECT_TRUE(ledger.has_producers());
+    ledger.slot(2).state = SlotState::finished;
+    EXPECT_FALSE(ledger.has_producers());
+}
+
+TEST(Ledger, AttachSaysWhyNot) {
+    EXPECT_NE(message_of([] { Ledger::attach("thalweg-0000000000000000"); }).find("closed, dead, or on another machine"), std::string::npos);
+    auto const foreign = base::SharedMemory::create("thalweg-test-" + new_run_id(), 1 << 20);
+    EXPECT_NE(message_of([&] { Ledger::attach(foreign.name()); }).find("another version"), std::string::npos);
+    SharedLedger const shared;
+    shared.ledger->head().state = LedgerState::closed;
+    EXPECT_NE(message_of([&] { attach(shared.ledger->name()); }).find("ended by its creator"), std::string::npos);
+    shared.ledger->head().state = LedgerState::open; // but its journal is not there
+    EXPECT_NE(message_of([&] { attach(shared.ledger->name()); }).find("its journal was taken away"), std::string::npos);
+}
+
+TEST(Ledger, OnlySegmentsOfDeadRunsWithoutJournalAreStale) {
+    Directory const directory;
+    SharedLedger const alive, dead, waiting(directory.file("run.h5"));
+    for (auto const* each : {&dead, &waiting}) {
+        in_dead_process([&] { each->ledger->head().committer = base::this_process(); });
+    }
+    auto const memory = dead.ledger->create_staging(3, 4096);
+    auto head = model::make_run_head(pulses(1), {}, {});
+    head.id = waiting.ledger->head().run_id;
+    JournalWriter::begin(storage::open_file_storage(journal_path(directory.file("run.h5")), storage::OpenMode::create_new),
+                         model::to_json(head));
+    remove_stale_segments();
+    EXPECT_EQ(base::SharedMemory::list(alive.ledger->name()).size(), 1u);
+    EXPECT_EQ(base::SharedMemory::list(waiting.ledger->name()).size(), 1u);
+    EXPECT_EQ(base::SharedMemory::list(dead.ledger->name()).size(), 0u);
+}
+
+} // namespace
+} // namespace thalweg::dataset

@@ -1,0 +1,148 @@
+#include "thalweg/dataset/staging.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <thread>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+struct StagingTest : ::testing::Test {
+    std::vector<model::Column> columns = model::flatten(pulses(16).tables[0]);
+    model::TableLayout layout = model::plan_layout(columns, {1 << 10, 256, 4 << 20, 4 << 10});
+    StagingOptions options{1 << 10, 3, 8};
+    std::shared_ptr<base::SharedMemory> memory = std::make_shared<base::SharedMemory>(
+        base::SharedMemory::create_private(staging_size_bytes(columns, layout, options)));
+    Staging staging = Staging::format(memory, columns, layout, options);
+
+    void publish(std::size_t column, std::uint64_t first, std::uint64_t count) {
+        auto const bytes = columns[column].item_bytes();
+        for (auto item = first; item < first + count; ++item) {
+            std::memset(staging.item(column, item), static_cast<int>(item % 251), bytes);
+        }
+        staging.column(column).published = first + count;
+    }
+    void expect_items(std::size_t column, std::uint64_t first, std::vector<std::byte> const& bytes) {
+        auto const size = columns[column].item_bytes();
+        for (std::size_t at = 0; at < bytes.size(); ++at) {
+            ASSERT_EQ(std::to_integer<std::uint64_t>(bytes[at]), (first + at / size) % 251) << at;
+        }
+    }
+};
+
+TEST_F(StagingTest, TheRingIsFullAtItsSizeAndWraps) {
+    std::vector<PageRecord> records;
+    for (std::uint64_t round = 0; round < 10; ++round) {
+        for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE(staging.announce({0, 0, round * 8 + i}));
+        EXPECT_FALSE(staging.announce({0, 0, 999}));
+        records.clear();
+        staging.read_announcements(records);
+        ASSERT_EQ(records.size(), 8u);
+        EXPECT_FALSE(staging.announce({0, 0, 999})) << "what is read is not dropped";
+        for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(records[i].first, round * 8 + i);
+        staging.drop_announcements(5);
+        EXPECT_TRUE(staging.announce({0, 0, round * 8 + 8}));
+        records.clear();
+        staging.read_announcements(records);
+        ASSERT_EQ(records.size(), 4u);
+        EXPECT_EQ(records.back().first, round * 8 + 8);
+        staging.drop_announcements(4);
+    }
+}
+
+TEST_F(StagingTest, OneThreadAnnouncesWhileAnotherReads) {
+    constexpr std::uint64_t kPages = 5'000;
+    std::jthread const producer([&] {
+        for (std::uint64_t i = 0; i < kPages;) {
+            if (staging.announce({0, 0, i})) ++i;
+            else std::this_thread::yield();
+        }
+    });
+    std::uint64_t next = 0;
+    std::vector<PageRecord> records;
+    while (next < kPages) {
+        records.clear();
+        staging.read_announcements(records);
+        for (auto const& record : records) ASSERT_EQ(record.first, next++);
+        staging.drop_announcements(records.size());
+        if (records.empty()) std::this_thread::yield();
+    }
+}
+
+TEST_F(StagingTest, ItemsWrapAroundTheirBuffers) {
+    auto const& column = staging.column(2);
+    auto const capacity = column.page_items * column.buffers;
+    for (std::uint64_t first = 0; first + column.page_items < 5 * capacity; first += column.page_items) {
+        publish(2, first, column.page_items);
+        auto const from = first > capacity / 2 ? first - column.page_items / 2 : first;
+        auto const bytes = staging.copy_items(2, from, first + column.page_items - from);
+        ASSERT_TRUE(bytes);
+        expect_items(2, from, *bytes);
+    }
+}
+
+TEST_F(StagingTest, WhatIsReleasedIsNotCopied) {
+    publish(1, 0, 20);
+    EXPECT_TRUE(staging.copy_items(1, 4, 10));
+    staging.column(1).released = 4;
+    EXPECT_TRUE(staging.copy_items(1, 4, 10));
+    staging.column(1).released = 5;
+    EXPECT_FALSE(staging.copy_items(1, 4, 10));
+}
+
+// The producer goes round and round meanwhile: a copy is right, or there is none.
+TEST_F(StagingTest, ACopyThatWasOvertakenIsThrownAway) {
+    auto& column = staging.column(2);
+    std::atomic<bool> done = false;
+    std::jthread const producer([&] {
+        for (std::uint64_t page = 0; page < 4000; ++page) {
+            publish(2, page * column.page_items, column.page_items);
+            // As the producer does: released only then reused.
+            if (page + 2 >= column.buffers) column.released = (page + 2 - column.buffers) * column.page_items;
+        }
+        done = true;
+    });
+    std::uint64_t copied = 0;
+    while (!done) {
+        auto const first = column.released.load();
+        auto const end = column.published.load();
+        if (end == first) continue;
+        if (auto const bytes = staging.copy_items(2, first, end - first)) {
+            expect_items(2, first, *bytes);
+            ++copied;
+        }
+    }
+    EXPECT_GT(copied, 0u);
+}
+
+TEST_F(StagingTest, ASegmentOfAnotherTableIsRefused) {
+    EXPECT_NO_THROW(Staging::open(memory, columns, layout));
+    auto other = columns;
+    other.pop_back();
+    EXPECT_THROW(Staging::open(memory, other, layout), base::DataError);
+    auto wide = layout;
+    wide.columns[0].page_items *= 2;
+    EXPECT_THROW(Staging::open(memory, columns, wide), base::DataError);
+    auto const cut = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(4096));
+    std::memcpy(cut->data(), memory->data(), 4096);
+    EXPECT_THROW(Staging::open(cut, columns, layout), base::DataError);
+    std::memset(memory->data(), 0, 8);
+    EXPECT_THROW(Staging::open(memory, columns, layout), base::DataError);
+}
+
+TEST(Staging, AThousandColumnsStayWithinTheirMemory) {
+    std::vector<model::Field> fields;
+    for (int i = 0; i < 1000; ++i) fields.push_back(scalar("f" + std::to_string(i), model::Scalar::float64));
+    auto const columns = model::flatten({"wide", fields, ""});
+    auto const layout = model::plan_layout(columns, {});
+    EXPECT_LE(staging_size_bytes(columns, layout, {}), 100u << 20);
+}
+
+} // namespace
+} // namespace thalweg::dataset
