@@ -31,14 +31,30 @@ class BlockReader {
     std::optional<std::span<std::byte const>> at(std::uint64_t offset, std::uint64_t size_bytes) {
         if (offset > size_ || size_bytes > size_ - offset) return std::nullopt;
         if (offset < begin_ || offset + size_bytes > begin_ + block_.size()) {
-            block_.resize(std::min(std::max(size_bytes, kBlock), size_ - offset));
-            begin_ = offset;
-            file_.read(begin_, block_);
+            if (!read_block(offset, std::min(std::max(size_bytes, kBlock), size_ - offset)))
+                return at(offset, size_bytes);
         }
         return std::span(block_).subspan(offset - begin_, size_bytes);
     }
 
   private:
+    // False where the file has become shorter meanwhile: whoever closes the run gives back what the journal had
+    // allocated ahead, while we read it.
+    bool read_block(std::uint64_t offset, std::uint64_t size_bytes) {
+        block_.resize(size_bytes);
+        begin_ = offset;
+        try {
+            file_.read(offset, block_);
+            return true;
+        } catch (base::SystemError const&) {
+            block_.clear();
+            auto const size = file_.size();
+            if (size >= size_) throw;
+            size_ = size;
+            return false;
+        }
+    }
+
     static constexpr std::uint64_t kBlock = base::kMiB;
     storage::Storage const& file_;
     std::uint64_t size_;
@@ -60,11 +76,18 @@ bool is_zero(RecordHead const& head) { return head.type == 0 && head.payload_byt
 
 } // namespace
 
+bool exists(std::string const& path) {
+    std::error_code error;
+    bool const there = std::filesystem::exists(path, error);
+    if (error) base::fail_system({"cannot look at " + path}, error.value());
+    return there;
+}
+
 std::string journal_path(std::string const& data_path) { return data_path + ".journal"; }
 
 std::optional<std::string> journal_run_id(std::string const& path) {
-    if (!std::filesystem::exists(path)) return std::nullopt;
     try {
+        if (!exists(path)) return std::nullopt;
         return read_head(*storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)).id;
     } catch (base::Error const&) {
         return std::nullopt;
