@@ -6,7 +6,8 @@
 
 namespace thalweg::codec {
 
-// Readable bytes that callers leave before and behind what they compress in blocks, and behind the room for the result.
+// What callers leave in blocks: readable bytes before and behind what is compressed, and bytes that may be overwritten
+// behind the room for any result.
 inline constexpr std::size_t kMarginBytes = 64;
 
 class Compressor {

@@ -1,5 +1,6 @@
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/compressor.h"
+#include "thalweg/codec/lz4_block.h"
 #include "thalweg/codec/plane_lz4.h"
 
 #include <algorithm>
@@ -31,13 +32,6 @@ class GeneralLz4 {
         return stream;
     }();
 };
-
-char const* decompress_block(std::span<std::byte const> stored, std::span<std::byte> raw) {
-    if (stored.size() > static_cast<std::size_t>(LZ4_COMPRESSBOUND(LZ4_MAX_INPUT_SIZE))) return kDamaged;
-    int const size = LZ4_decompress_safe(chars(stored.data()), chars(raw.data()), static_cast<int>(stored.size()),
-                                         static_cast<int>(std::min<std::size_t>(raw.size(), LZ4_MAX_INPUT_SIZE)));
-    return size >= 0 && static_cast<std::size_t>(size) == raw.size() ? nullptr : kDamaged;
-}
 
 std::size_t block_bound(std::size_t raw_bytes) { return raw_bytes + raw_bytes / 255 + 16; }
 
@@ -81,8 +75,8 @@ class Lz4Pages : public Compressor {
             auto const body = stored.subspan(4, size);
             if (size == block.size()) {
                 std::copy(body.begin(), body.end(), block.begin());
-            } else if (char const* const why = decompress_block(body, block)) {
-                return why;
+            } else if (!decode_lz4_block(body, block, 0)) {
+                return kDamaged;
             }
             stored = stored.subspan(4 + size);
             raw = raw.subspan(block.size());
@@ -110,7 +104,7 @@ class Lz4Planes : public Compressor {
     }
 
     char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
-        return decompress_block(stored, raw);
+        return decode_lz4_block(stored, raw, kMarginBytes) ? nullptr : kDamaged;
     }
 
   private:

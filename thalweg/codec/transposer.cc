@@ -48,7 +48,8 @@ void join_bytes(Kernel const& kernel, std::byte const* in, std::size_t stride, s
     kernel.interleave(scratch, scratch + half_bytes, out, half_bytes);
 }
 
-// The processor's own prefetcher stops at every page of memory. Asking beyond the end of the data does no harm.
+// The processor's own prefetcher stops at every page of memory, and what is to be overwritten must be fetched, too.
+// Asking beyond the end of the data does no harm.
 void prefetch_ahead(std::byte const* tile, std::size_t size) {
     constexpr std::size_t kAheadBytes = 3072;
     for (std::size_t at = 0; at < size; at += 64) __builtin_prefetch(tile + kAheadBytes + at);
@@ -108,6 +109,7 @@ void Transposer::unshuffle_bits(std::span<std::byte const> in, std::byte* out) {
                                count / 8);
         }
         std::byte* const tile = out + first * element_bytes_;
+        prefetch_ahead(tile, count * element_bytes_);
         join_bytes(*kernel_, bytes_.get(), count, tile, element_bytes_, count, scratch_.get());
     });
 }
