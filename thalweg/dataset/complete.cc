@@ -108,9 +108,9 @@ void remove_journal(std::string const& data_path, std::string const& run_id) {
 
 CompleteResult recover(std::string const& path) {
     auto const journal_file = journal_path(path);
-    if (!std::filesystem::exists(journal_file)) {
+    if (!exists(journal_file)) {
         base::fail_usage({"there is nothing to recover at " + path, "there is no " + journal_file,
-                          std::filesystem::exists(path) ? "the file is complete, or was never Thalweg's" : ""});
+                          exists(path) ? "the file is complete, or was never Thalweg's" : ""});
     }
     auto const lock = lock_exclusive(journal_file);
     std::shared_ptr<storage::Storage> const journal =

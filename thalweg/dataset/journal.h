@@ -16,6 +16,9 @@
 
 namespace thalweg::dataset {
 
+// Throws base::SystemError where that cannot be told.
+bool exists(std::string const& path);
+
 std::string journal_path(std::string const& data_path);
 
 // The run that the journal at `path` belongs to; nothing where there is no readable journal.

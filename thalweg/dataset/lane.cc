@@ -25,16 +25,20 @@ void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
 
 } // namespace
 
-void Announcer::announce(std::span<PageRecord const> pages) {
+void Announcer::announce(std::deque<PageRecord>& pages, std::function<void()> const& while_waiting) {
     std::lock_guard const lock(mutex_);
-    for (auto const& page : pages) {
+    while (!pages.empty()) {
+        auto const page = pages.front();
         Backoff backoff;
         while (!staging_.announce(page)) {
             run_.ledger->check_alive();
+            if (while_waiting) while_waiting();
             backoff.pause();
         }
+        pages.pop_front();
         staging_.add(Count::pages, 1);
         staging_.add(Count::stored_bytes, page.stored_bytes);
+        staging_.add(Count::paged_bytes, page.raw_bytes);
         release(page);
     }
 }
@@ -90,7 +94,7 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
     } else {
         add_to_extent(record, raw, while_waiting);
     }
-    reap(false);
+    reap(false, while_waiting);
 }
 
 void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
@@ -172,7 +176,7 @@ void Lane::check_writes() const {
     if (failure_) throw *failure_;
 }
 
-void Lane::reap(bool wait) {
+void Lane::reap(bool wait, std::function<void()> const& while_waiting) {
     check_writes();
     std::array<storage::Completion, 16> done;
     auto const count = queue_->reap(done, wait);
@@ -187,15 +191,16 @@ void Lane::reap(bool wait) {
             failure_.emplace(message.str(), completion.error);
             throw *failure_;
         }
-        announcer_.announce(extent->pages);
+        written_.insert(written_.end(), extent->pages.begin(), extent->pages.end());
         free_.push_back(extent);
     }
+    announcer_.announce(written_, while_waiting);
 }
 
 void Lane::drain(std::function<void()> const& while_waiting) {
     check_writes();
     flush(while_waiting);
-    while (in_flight_ > 0) reap(true);
+    while (in_flight_ > 0 || !written_.empty()) reap(in_flight_ > 0, while_waiting);
 }
 
 } // namespace thalweg::dataset

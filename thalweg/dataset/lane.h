@@ -26,8 +26,8 @@ class Announcer {
   public:
     Announcer(OpenRun& run, Staging const& staging) : run_(run), staging_(staging), written_(staging.columns()) {}
 
-    // Waits while the ring is full. Throws base::SystemError when the committer is gone.
-    void announce(std::span<PageRecord const> pages);
+    // Takes the pages off one by one; waits while the ring is full. Throws base::SystemError when the committer is gone.
+    void announce(std::deque<PageRecord>& pages, std::function<void()> const& while_waiting);
 
   private:
     void release(PageRecord const& page);

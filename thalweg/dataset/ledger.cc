@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -15,13 +16,23 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
 template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) {
     std::strncpy(to, text.c_str(), N - 1);
     to[N - 1] = '\0';
+}
+
+// Of the nearest one above `path` that is there: the same after the directory was removed, another one where its file
+// system is not mounted.
+std::uint64_t device_of_directory(std::filesystem::path path) {
+    struct stat status {};
+    do {
+        path = path.parent_path();
+    } while (::stat(path.empty() ? "." : path.c_str(), &status) != 0 && path.has_relative_path());
+    return status.st_dev;
 }
 
 std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
@@ -52,6 +63,7 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     copy_text(head.boot_id, base::boot_id());
     copy_text(head.host, base::host_name());
     copy_text(head.path, path);
+    head.device = device_of_directory(path);
     head.claimed = first_offset;
     head.claimable = first_offset;
     ledger->beat();
@@ -196,7 +208,7 @@ void remove_stale_segments() {
             auto const ledger = Ledger::attach(name);
             auto const& head = ledger->head();
             // In a container that shares /dev/shm with others we see neither their processes nor their files.
-            if (head.host != base::host_name()) continue;
+            if (head.host != base::host_name() || head.device != device_of_directory(head.path)) continue;
             if (base::is_alive(head.committer)) continue;
             if (journal_run_id(journal_path(head.path)) == head.run_id) continue; // `recover` wants it
             remove_segments(name);

@@ -52,6 +52,7 @@ struct LedgerHead {
     char boot_id[40];
     char host[64];
     char path[1024];
+    std::uint64_t device; // st_dev of the directory of `path`
     char next_ledger[64]; // set before `has_next`: the ledger of the file that continues this one
     char failure[1024];   // set before `failed` or `claims_refused`
     std::atomic<std::uint32_t> has_next;
@@ -119,7 +120,8 @@ std::string ledger_name(std::string const& run_id);
 // A ledger and the memory of its producers.
 void remove_segments(std::string const& ledger);
 
-// Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them.
+// Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them. Not those of runs on
+// file systems that are not mounted here.
 void remove_stale_segments();
 
 } // namespace thalweg::dataset

@@ -16,7 +16,7 @@ namespace thalweg::dataset {
 namespace {
 
 std::unique_ptr<storage::Storage> open_journal(std::string const& path) {
-    if (!std::filesystem::exists(journal_path(path))) return nullptr;
+    if (!exists(journal_path(path))) return nullptr;
     try {
         return storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
     } catch (base::SystemError const& error) {
@@ -35,7 +35,7 @@ struct Reader::Task {
 };
 
 std::unique_ptr<Reader> Reader::open(std::string const& path) {
-    if (!std::filesystem::exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
+    if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
     reader->journal_ = open_journal(path);

@@ -27,6 +27,7 @@ namespace thalweg::dataset {
 enum class Count : std::uint32_t {
     appended_bytes, // raw
     stored_bytes,   // in pages, announced
+    paged_bytes,    // the same pages, raw
     pages,
     append_wait_ns, // blocked: no free staging, no claimable space, ring full
     encode_ns,

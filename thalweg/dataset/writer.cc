@@ -1,6 +1,7 @@
 #include "thalweg/dataset/writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
@@ -15,11 +16,15 @@
 namespace thalweg::dataset {
 namespace {
 
+void remove(std::string const& path) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) base::fail_system({"cannot remove " + path}, errno);
+}
+
 // Makes room for a new run at `path`, or says why there is none.
 void clear_place(std::string const& path, bool force) {
     auto const journal = journal_path(path);
-    if (std::filesystem::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
-    if (std::filesystem::exists(journal)) {
+    if (exists(path) && std::filesystem::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+    if (exists(journal)) {
         lock_exclusive(journal); // refused while somebody writes that run
         if (!force) {
             base::fail_usage(
@@ -29,13 +34,14 @@ void clear_place(std::string const& path, bool force) {
                      path)});
         }
     }
-    if (std::filesystem::exists(path) && !force) {
+    if (exists(path) && !force) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
                           "replace it with --force (in Python: force=True)"});
     }
     if (!force) return;
-    std::filesystem::remove(path);
-    std::filesystem::remove(journal);
+    if (auto const run_id = journal_run_id(journal)) remove_segments(ledger_name(*run_id));
+    remove(path);
+    remove(journal);
 }
 
 // Of a creation that failed: there is nothing in it to recover.

@@ -1,0 +1,199 @@
+"""Full disks, a full /dev/shm, places that cannot be written, odd file systems: a clear error, and no row lost."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from faults import Driver
+
+
+@dataclass
+class Story:
+    """What the driver said, in all its calls together."""
+
+    lines: list[str]
+    published: dict[int, int] = field(default_factory=dict)
+    sound: dict[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for line in self.lines:
+            word, _, rest = line.partition(" ")
+            if word == "rows":
+                who, rows = map(int, rest.split())
+                self.published[who] = rows
+            if word == "sound":
+                numbers = list(map(int, rest.split()))
+                self.sound = dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def all(self, word: str) -> list[str]:
+        return [line.partition(" ")[2] for line in self.lines if line.split(" ")[0] == word]
+
+    def expect_all_there(self) -> None:
+        assert self.sound is not None, self.lines[-5:]
+        for who, rows in self.published.items():
+            assert self.sound.get(who, 0) >= rows
+
+
+@dataclass
+class Place:
+    """Runs shell commands with mounts of their own: `$driver`, `$path` (the file) and `$place` (its folder)."""
+
+    driver: Driver
+    folder: Path
+
+    def play(self, *commands: str, mounts: str = "", timeout_s: float = 60, **environment: str) -> Story:
+        unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
+        if mounts and subprocess.run([*unshare, "bash", "-c", self._words(mounts)], env=self._variables()).returncode != 0:
+            pytest.skip("this user may not mount here: " + mounts)
+        script = "\n".join([self._words(mounts), *commands])
+        done = subprocess.run(
+            [*(unshare if mounts else []), "bash", "-c", script],
+            env=os.environ | self._variables() | environment, capture_output=True, text=True, timeout=timeout_s, check=False,
+        )  # fmt: skip
+        return Story(done.stdout.splitlines())
+
+    def _variables(self) -> dict[str, str]:
+        place = self.folder / "place"
+        place.mkdir(exist_ok=True)
+        variables = {"driver": self.driver.program, "place": place, "path": place / "run.h5", "folder": self.folder}
+        return dict(os.environ) | {name: str(value) for name, value in variables.items()}
+
+    def _words(self, mounts: str) -> str:
+        return f"set -e\n{mounts}\nset +e" if mounts else ""
+
+
+@pytest.fixture
+def place(driver: Driver, tmp_path: Path) -> Place:
+    return Place(Driver(driver.program.absolute()), tmp_path)
+
+
+WRITE = '"$driver" write "$path" 3 1000000; echo code $?'
+CHECK = '"$driver" check "$path"; ls "$place" | sed "s/^/there /"'
+
+
+def tmpfs(size: str, where: str = "$place") -> str:
+    return f'mount -t tmpfs -o size={size} none "{where}"'
+
+
+def ext4(size: str) -> str:
+    return (
+        f'truncate -s {size} "$folder/image" && mkfs.ext4 -q -F "$folder/image" && '
+        'mount -o loop "$folder/image" "$place" && rm -rf "$place/lost+found"'
+    )
+
+
+@pytest.mark.parametrize("mounts", [tmpfs("40m"), tmpfs("64m"), ext4("48m"), ext4("80m")])
+def test_a_run_on_a_full_disk_is_closed_with_what_it_has(place: Place, mounts: str) -> None:
+    story = place.play(WRITE, CHECK, mounts=mounts)
+    errors = story.all("error")
+    assert len(errors) >= 3
+    assert all("No space left on device" in error for error in errors), errors
+    assert story.all("closed"), story.lines[-8:]
+    assert story.all("there") == ["run.h5"]
+    story.expect_all_there()
+
+
+@pytest.mark.parametrize("mounts", [tmpfs("64m"), ext4("80m")])
+@pytest.mark.parametrize("delay_s", [0.05, 0.2])
+def test_somebody_else_may_fill_the_disk(place: Place, mounts: str, delay_s: float) -> None:
+    filler = f'(sleep {delay_s}; cat /dev/zero > "$place/filler" 2>/dev/null) &'
+    story = place.play(filler, WRITE, 'wait; rm "$place/filler"', CHECK, mounts=mounts)
+    assert story.all("closed"), story.lines[-8:]
+    story.expect_all_there()
+
+
+def test_a_disk_too_small_for_any_run(place: Place) -> None:
+    for size in ("4k", "16k", "64k", "20m"):
+        story = place.play(WRITE, 'ls "$place" | sed "s/^/there /"', mounts=tmpfs(size))
+        assert story.all("code") == ["1"]
+        assert "No space left on device" in story.all("error")[-1]
+        assert story.all("there") == []
+
+
+def test_limit_on_the_size_of_files(place: Place) -> None:
+    story = place.play("trap '' XFSZ; ulimit -f 60000", WRITE, CHECK)
+    assert any("File too large" in error for error in story.all("error"))
+    assert story.all("closed"), story.lines[-8:]
+    story.expect_all_there()
+
+
+def test_shared_memory_too_small_for_any_run(place: Place) -> None:
+    story = place.play(WRITE, 'ls "$place" /dev/shm | grep h5 | sed "s/^/there /"', mounts=tmpfs("64k", "/dev/shm"))
+    assert story.all("code") == ["1"]
+    assert "/dev/shm is full" in story.all("error")[-1]
+    assert story.all("there") == []
+
+
+def test_shared_memory_too_small_for_all_producers(place: Place) -> None:
+    commands = ['"$driver" write "$path" 3 300; echo code $?', CHECK, 'ls /dev/shm | sed "s/^/there /"']
+    story = place.play(*commands, mounts=tmpfs("280k", "/dev/shm"))
+    assert any("/dev/shm is full" in error for error in story.all("error"))
+    assert story.all("closed")  # without hanging
+    assert story.all("there") == ["run.h5"]
+    story.expect_all_there()
+
+
+def test_a_place_that_cannot_be_written(place: Place) -> None:
+    story = place.play(WRITE, mounts=tmpfs("8m") + ' && mount -o remount,ro "$place"')
+    assert story.all("code") == ["1"]
+    assert re.search(r"run\.h5.*Read-only file system", story.all("error")[-1])
+    story = place.play('"$driver" write "$place/no/run.h5" 1 10; echo code $?')
+    assert "No such file or directory" in story.all("error")[-1]
+
+
+def test_overlayfs(place: Place) -> None:
+    mounts = tmpfs("200m") + (
+        ' && cd "$place" && mkdir lower upper work merged && '
+        "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && path=$place/merged/run.h5"
+    )
+    story = place.play(
+        '"$driver" write "$path" 3 3000', '"$driver" check "$path"; rm "$path"',
+        'timeout -s KILL 0.3 "$driver" write "$path" 3 1000000; sleep 0.6', '"$driver" recover "$path"',
+        '"$driver" check "$path"', mounts=mounts,
+    )  # fmt: skip
+    assert story.all("closed") == ["6300"]
+    assert story.all("recovered")
+    story.expect_all_there()
+
+
+def test_two_recorders_on_one_path(place: Place) -> None:
+    story = place.play('"$driver" write "$path" 2 6000 & sleep 0.15; "$driver" write "$path" 1 10; echo code $?; wait', CHECK)
+    assert story.all("code") == ["1"]
+    assert "still being written" in story.all("error")[0] or "journal" in story.all("error")[0]
+    assert story.all("closed") == ["6600"]
+    assert story.all("there") == ["run.h5"]
+
+
+def test_io_uring_forbidden(place: Place) -> None:
+    story = place.play('"$driver" write "$path" 3 3000', CHECK, THALWEG_IO_URING="0")
+    assert story.all("closed") == ["6300"]
+    story.expect_all_there()
+
+
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+    static int (*real)(clockid_t, struct timespec*);
+    static unsigned calls;
+    if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+    int const result = real(clock, now);
+    if (clock == CLOCK_REALTIME) now->tv_sec += ++calls % 2 ? 86400 : -86400;
+    return result;
+}
+"""
+
+
+def test_a_wall_clock_that_steps(place: Place, tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    (tmp_path / "clock.c").write_text(CLOCK)
+    library = tmp_path / "clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "clock.c", "-ldl"], check=True)
+    story = place.play('"$driver" write "$path" 3 3000', CHECK, LD_PRELOAD=str(library))
+    assert story.all("closed") == ["6300"]
+    story.expect_all_there()
