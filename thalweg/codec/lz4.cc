@@ -33,6 +33,13 @@ class GeneralLz4 {
     }();
 };
 
+bool decompress_block(std::span<std::byte const> stored, std::span<std::byte> raw) {
+    if (stored.size() > static_cast<std::size_t>(LZ4_COMPRESSBOUND(LZ4_MAX_INPUT_SIZE))) return false;
+    int const size = LZ4_decompress_safe(chars(stored.data()), chars(raw.data()), static_cast<int>(stored.size()),
+                                         static_cast<int>(std::min<std::size_t>(raw.size(), LZ4_MAX_INPUT_SIZE)));
+    return size >= 0 && static_cast<std::size_t>(size) == raw.size();
+}
+
 std::size_t block_bound(std::size_t raw_bytes) { return raw_bytes + raw_bytes / 255 + 16; }
 
 // HDF5 filter 32004: u64 raw size, u32 block size, then each block behind its u32 stored size; all big-endian. A block
@@ -75,7 +82,7 @@ class Lz4Pages : public Compressor {
             auto const body = stored.subspan(4, size);
             if (size == block.size()) {
                 std::copy(body.begin(), body.end(), block.begin());
-            } else if (!decode_lz4_block(body, block, 0)) {
+            } else if (!decompress_block(body, block)) {
                 return kDamaged;
             }
             stored = stored.subspan(4 + size);

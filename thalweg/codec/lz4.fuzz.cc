@@ -32,10 +32,9 @@ bool has_distance_zero(std::span<std::uint8_t const> stored) {
 
 // The first byte picks the slack, the next two the raw size; the block follows.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-    if (size < 4) return 0;
-    std::size_t const slack = data[0] % 2 ? 64 : 0;
-    std::size_t const raw_bytes = data[1] | data[2] << 8;
-    std::vector<std::uint8_t> const stored(data + 3, data + size);
+    std::size_t const slack = size > 0 && data[0] % 2 ? 64 : 0;
+    std::size_t const raw_bytes = size > 2 ? data[1] | data[2] << 8 : 0;
+    std::vector<std::uint8_t> const stored(data + std::min<std::size_t>(size, 3), data + size);
     std::vector<std::uint8_t> ours(raw_bytes + slack), theirs(raw_bytes);
     bool const taken = thalweg::codec::decode_lz4_block(
         std::as_bytes(std::span(stored)), std::as_writable_bytes(std::span(ours)).first(raw_bytes), slack);

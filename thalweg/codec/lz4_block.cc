@@ -1,6 +1,7 @@
 #include "thalweg/codec/lz4_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -8,7 +9,7 @@ namespace thalweg::codec {
 namespace {
 
 // Most copies are shorter, and one of a constant size takes no branch; so where there is room, this many are copied.
-constexpr std::size_t kWideBytes = 64;
+constexpr std::size_t kWideBytes = 32;
 
 // The format's rules about the end of a block. Because of them the next two bytes are always there to be read.
 constexpr std::size_t kLastLiterals = 5;
@@ -45,13 +46,23 @@ template <std::size_t Step> void copy_steps(std::byte* to, std::byte const* from
     } while (at < count);
 }
 
-// The pattern is written out by byte until it is wide enough.
-void repeat_pattern(std::byte* to, std::size_t distance, std::size_t count) {
-    for (std::size_t i = 0; i < 16; ++i) to[i] = *(to + i - distance);
-    if (count > 16) copy_steps<16>(to + 16, to + 16 - (15 + distance) / distance * distance, count - 16);
+// Distances below 8: as many whole periods as go into a word. It comes from one load, because to load what was stored
+// just now takes the processor several steps.
+void repeat_word(std::byte* to, std::size_t distance, std::size_t count) {
+    static constexpr auto kRepeats = [] {
+        std::array<std::uint64_t, 8> factors{};
+        for (std::size_t period = 1; period < 8; ++period) {
+            for (std::size_t at = 0; at < 8; at += period) factors[period] |= std::uint64_t{1} << 8 * at;
+        }
+        return factors;
+    }();
+    std::uint64_t word;
+    std::memcpy(&word, to - distance, sizeof word);
+    word = (word & ~std::uint64_t{0} >> (64 - 8 * distance)) * kRepeats[distance];
+    for (std::size_t at = 0; at < count; at += 8 / distance * distance) std::memcpy(to + at, &word, sizeof word);
 }
 
-// May write up to kWideBytes - 1 too many, and at least as many where `count` is 0.
+// Writes up to kWideBytes - 1 bytes too many. `count` is not 0.
 void repeat_wide(std::byte* to, std::size_t distance, std::size_t count) {
     if (distance == 1) {
         std::byte const value = to[-1];
@@ -61,8 +72,10 @@ void repeat_wide(std::byte* to, std::size_t distance, std::size_t count) {
         copy_steps<kWideBytes>(to, to - distance, count);
     } else if (distance >= 16) {
         copy_steps<16>(to, to - distance, count);
+    } else if (distance >= 8) {
+        copy_steps<8>(to, to - distance, count);
     } else {
-        repeat_pattern(to, distance, count);
+        repeat_word(to, distance, count);
     }
 }
 
