@@ -25,16 +25,16 @@ GIB = 2**30
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--total", type=float, default=16, help="GiB of raw data in a run (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, help="default: 7; --quick: 2")
+    parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: 16; --quick: 0.5)")
     parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
-    parser.add_argument("--quick", action="store_true", help="two rounds of 0.5 GiB: does everything work?")
+    parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: beside this script; --quick: build/bench)")
     options = parser.parse_args()
-    if options.quick:
-        options.rounds, options.total = 2, 0.5
+    options.rounds = options.rounds or (2 if options.quick else 7)
+    options.total = options.total or (0.5 if options.quick else 16)
     if options.out is None:
         options.out = WORK / "results" if options.quick or options.only else HERE / "results"
     return options
