@@ -38,9 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     std::vector<std::uint8_t> ours(raw_bytes + slack), theirs(raw_bytes);
     bool const taken = thalweg::codec::decode_lz4_block(
         std::as_bytes(std::span(stored)), std::as_writable_bytes(std::span(ours)).first(raw_bytes), slack);
-    int const told = LZ4_decompress_safe(reinterpret_cast<char const*>(stored.data()),
-                                         reinterpret_cast<char*>(theirs.data()), static_cast<int>(stored.size()),
-                                         static_cast<int>(raw_bytes));
+    int const told =
+        LZ4_decompress_safe(reinterpret_cast<char const*>(stored.data()), reinterpret_cast<char*>(theirs.data()),
+                            static_cast<int>(stored.size()), static_cast<int>(raw_bytes));
     bool const lz4_takes = told == static_cast<int>(raw_bytes);
     if (taken ? !lz4_takes || !std::equal(theirs.begin(), theirs.end(), ours.begin())
               : lz4_takes && !has_distance_zero(stored)) {

@@ -117,7 +117,8 @@ bool decode_lz4_block(std::span<std::byte const> stored, std::span<std::byte> ra
         std::size_t const length = kShortestMatch + read_length(token & 15, in, end);
         if (length + kLastLiterals > left || static_cast<std::size_t>(end - in) < kLastSequenceBytes) return false;
         if (distance == 0 || distance > raw.size() - left) return false;
-        length + kWideBytes <= left + slack ? repeat_wide(out, distance, length) : repeat_exactly(out, distance, length);
+        length + kWideBytes <= left + slack ? repeat_wide(out, distance, length)
+                                            : repeat_exactly(out, distance, length);
         out += length;
         left -= length;
     }

@@ -21,8 +21,8 @@ char const* chars(Bytes const& bytes) { return reinterpret_cast<char const*>(byt
 
 std::optional<Bytes> decoded_by_lz4(Bytes const& stored, std::size_t raw_bytes) {
     Bytes raw(raw_bytes);
-    int const size = LZ4_decompress_safe(chars(stored), chars(raw), static_cast<int>(stored.size()),
-                                         static_cast<int>(raw_bytes));
+    int const size =
+        LZ4_decompress_safe(chars(stored), chars(raw), static_cast<int>(stored.size()), static_cast<int>(raw_bytes));
     return size == static_cast<int>(raw_bytes) ? std::optional(raw) : std::nullopt;
 }
 
@@ -40,7 +40,8 @@ Bytes patterns(std::mt19937& random, std::size_t count) {
         std::size_t const length = std::min<std::size_t>(1 + random() % (1u << random() % 12), count - at);
         std::size_t const period = random() % 2 ? 1 + random() % 80 : 1 + random() % 70'000;
         bool const noise = period > at || random() % 3 == 0;
-        for (std::size_t end = at + length; at < end; ++at) bytes[at] = noise ? std::byte(random()) : bytes[at - period];
+        for (std::size_t end = at + length; at < end; ++at)
+            bytes[at] = noise ? std::byte(random()) : bytes[at - period];
     }
     return bytes;
 }
@@ -57,8 +58,7 @@ Bytes encoded_by_lz4(Bytes const& raw, int level) {
 Bytes encoded_as_planes(Bytes const& raw, std::size_t plane_bytes) {
     Bytes padded(raw.size() + 2 * kMarginBytes), stored(2 * raw.size() + 32);
     std::copy(raw.begin(), raw.end(), padded.begin() + kMarginBytes);
-    std::size_t const size =
-        PlaneLz4().encode({padded.data() + kMarginBytes, raw.size()}, plane_bytes, stored.data());
+    std::size_t const size = PlaneLz4().encode({padded.data() + kMarginBytes, raw.size()}, plane_bytes, stored.data());
     return {stored.begin(), stored.begin() + size};
 }
 
@@ -138,7 +138,8 @@ TEST(Lz4Block, RefusesMatchesThatBeginBeforeTheOutputOrNowhere) {
 }
 
 TEST(Lz4Block, RefusesLengthsWithoutEnd) {
-    for (std::size_t size : {1, 2, 3, 40, 5000}) EXPECT_FALSE(decoded(Bytes(size, std::byte{0xFF}), 4000, kMarginBytes));
+    for (std::size_t size : {1, 2, 3, 40, 5000})
+        EXPECT_FALSE(decoded(Bytes(size, std::byte{0xFF}), 4000, kMarginBytes));
 }
 
 TEST(Lz4Block, AnEmptyBlockIsOneZero) {
