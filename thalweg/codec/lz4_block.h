@@ -1,5 +1,6 @@
 // A decoder for LZ4 blocks of any encoder, made for bit planes: long runs, copies from one plane back, noise between.
-// There it is twice to six times as fast as LZ4's own, which is the faster one on other data.
+// On planes of waveforms it is twice (LZ4's encoder) to six times (ours) as fast as LZ4's own, which is the faster one
+// where matches are short and from anywhere.
 #pragma once
 
 #include <cstddef>
