@@ -74,6 +74,7 @@ void bind_record(nb::module_& module) {
     nb::enum_<dataset::Count>(module, "Count")
         .value("appended_bytes", dataset::Count::appended_bytes)
         .value("stored_bytes", dataset::Count::stored_bytes)
+        .value("paged_bytes", dataset::Count::paged_bytes)
         .value("triggers", dataset::Count::triggers)
         .value("lost_triggers", dataset::Count::lost_triggers)
         .value("dead_time_ns", dataset::Count::dead_time_ns)

@@ -25,16 +25,10 @@ void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
 
 } // namespace
 
-void Announcer::announce(std::deque<PageRecord>& pages, std::function<void()> const& while_waiting) {
+void Announcer::announce(std::deque<PageRecord>& pages) {
     std::lock_guard const lock(mutex_);
-    while (!pages.empty()) {
+    while (!pages.empty() && staging_.announce(pages.front())) {
         auto const page = pages.front();
-        Backoff backoff;
-        while (!staging_.announce(page)) {
-            run_.ledger->check_alive();
-            if (while_waiting) while_waiting();
-            backoff.pause();
-        }
         pages.pop_front();
         staging_.add(Count::pages, 1);
         staging_.add(Count::stored_bytes, page.stored_bytes);
@@ -45,7 +39,7 @@ void Announcer::announce(std::deque<PageRecord>& pages, std::function<void()> co
 
 void Announcer::release(PageRecord const& page) {
     auto& column = staging_.column(page.column);
-    auto& early = written_[page.column];
+    auto& early = early_[page.column];
     auto const released = column.released.load(std::memory_order_relaxed);
     if (page.first != released) {
         early.push_back(page);
@@ -68,8 +62,7 @@ Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size
     for (std::size_t i = 0; i < run.head.columns[table].size(); ++i) {
         auto const spec = codec::Spec::parse(run.head.layouts[table].columns[i].codec);
         auto const& column = run.head.columns[table][i];
-        codecs_.push_back(spec == codec::Spec{} ? nullptr
-                                                : codec::make_codec(spec, model::size_bytes(column.scalar)));
+        codecs_.push_back(spec == codec::Spec{} ? nullptr : codec::make_codec(spec, model::size_bytes(column.scalar)));
     }
 }
 
@@ -87,14 +80,18 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
     check_writes();
     auto const& column = staging_.column(page.column);
     std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
-    PageRecord const record{producer_, static_cast<std::uint32_t>(page.column), page.first,
-                            static_cast<std::uint32_t>(page.count), 0, 0, raw.size(), raw.size(), 0, 0, 0};
+    PageRecord const record{producer_,  static_cast<std::uint32_t>(page.column),
+                            page.first, static_cast<std::uint32_t>(page.count),
+                            0,          0,
+                            raw.size(), raw.size(),
+                            0,          0,
+                            0};
     if (codecs_[page.column] == nullptr && raw.size() >= kDirectBytes) {
         write_from_staging(record, raw, while_waiting);
     } else {
         add_to_extent(record, raw, while_waiting);
     }
-    reap(false, while_waiting);
+    reap(false);
 }
 
 void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
@@ -135,7 +132,8 @@ void Lane::write_from_staging(PageRecord record, std::span<std::byte const> raw,
 }
 
 Lane::Extent& Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
-    if (gathering_ != nullptr && gathering_->buffer.size() - gathering_->filled_bytes < size_bytes) flush(while_waiting);
+    if (gathering_ != nullptr && gathering_->buffer.size() - gathering_->filled_bytes < size_bytes)
+        flush(while_waiting);
     if (gathering_ == nullptr) {
         gathering_ = free_extent();
         auto const wanted = std::max<std::size_t>(run_.options.extent_bytes + base::kMiB, size_bytes);
@@ -176,7 +174,7 @@ void Lane::check_writes() const {
     if (failure_) throw *failure_;
 }
 
-void Lane::reap(bool wait, std::function<void()> const& while_waiting) {
+void Lane::reap(bool wait) {
     check_writes();
     std::array<storage::Completion, 16> done;
     auto const count = queue_->reap(done, wait);
@@ -194,13 +192,19 @@ void Lane::reap(bool wait, std::function<void()> const& while_waiting) {
         written_.insert(written_.end(), extent->pages.begin(), extent->pages.end());
         free_.push_back(extent);
     }
-    announcer_.announce(written_, while_waiting);
+    announcer_.announce(written_);
+    if (!written_.empty()) run_.ledger->check_alive(); // the ring is full: the committer has to empty it
 }
 
 void Lane::drain(std::function<void()> const& while_waiting) {
     check_writes();
     flush(while_waiting);
-    while (in_flight_ > 0 || !written_.empty()) reap(in_flight_ > 0, while_waiting);
+    Backoff backoff;
+    while (true) {
+        reap(true);
+        if (idle()) return;
+        if (in_flight_ == 0) backoff.pause();
+    }
 }
 
 } // namespace thalweg::dataset

@@ -24,18 +24,17 @@ struct SealedPage {
 // Announcements of one producer, from all its lanes: puts them on the ring and releases the staging behind them.
 class Announcer {
   public:
-    Announcer(OpenRun& run, Staging const& staging) : run_(run), staging_(staging), written_(staging.columns()) {}
+    explicit Announcer(Staging const& staging) : staging_(staging), early_(staging.columns()) {}
 
-    // Takes the pages off one by one; waits while the ring is full. Throws base::SystemError when the committer is gone.
-    void announce(std::deque<PageRecord>& pages, std::function<void()> const& while_waiting);
+    // Takes those pages off that the ring has room for.
+    void announce(std::deque<PageRecord>& pages);
 
   private:
     void release(PageRecord const& page);
 
-    OpenRun& run_;
     Staging const& staging_;
-    std::mutex mutex_; // lanes of several threads announce on one ring
-    std::vector<std::vector<PageRecord>> written_; // by column: written before a page in front of them
+    std::mutex mutex_;                           // lanes of several threads announce on one ring
+    std::vector<std::vector<PageRecord>> early_; // by column: announced before a page in front of them
 };
 
 class Lane {
@@ -47,12 +46,15 @@ class Lane {
     void add(SealedPage const& page, std::function<void()> const& while_waiting);
     // Starts writing what is gathered.
     void flush(std::function<void()> const& while_waiting);
-    // Announces what has been written; with `wait`, until something has (if anything is in flight).
+    // Announces what has been written, as far as the ring has room; with `wait`, waits until something has been written
+    // (if anything is in flight).
     void reap(bool wait);
     // Flushes and waits for everything.
     void drain(std::function<void()> const& while_waiting);
+    // There is something to write, or to wait for.
+    bool has_work() const { return in_flight_ > 0 || gathering_ != nullptr; }
     // Nothing of what was added waits to be announced.
-    bool idle() const { return in_flight_ == 0 && gathering_ == nullptr; }
+    bool idle() const { return !has_work() && written_.empty(); }
 
   private:
     struct Extent {
@@ -81,6 +83,7 @@ class Lane {
     Extent* gathering_ = nullptr;
     std::size_t gather_limit_bytes_; // raw
     std::size_t in_flight_ = 0;
+    std::deque<PageRecord> written_;           // and not announced yet: the ring is full
     std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on
 };
 

@@ -6,9 +6,13 @@
 #include "thalweg/dataset/backoff.h"
 
 namespace thalweg::dataset {
+namespace {
 
-Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
-    : announcer_(run, staging) {
+constexpr auto kPause = std::chrono::microseconds(100);
+
+} // namespace
+
+Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer) : announcer_(staging) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
         lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
@@ -41,8 +45,10 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
 void Sealer::make_progress(std::function<void()> const& while_waiting) {
     if (while_waiting) while_waiting();
     if (threads_.empty()) {
+        bool const has_work = lanes_[0]->has_work();
         lanes_[0]->flush(while_waiting);
         lanes_[0]->reap(true);
+        if (!has_work) std::this_thread::sleep_for(kPause); // for the committer, who has to empty the ring
         return;
     }
     {
@@ -51,7 +57,7 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
         flush_wanted_ = true;
     }
     wake_.notify_all();
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    std::this_thread::sleep_for(kPause);
 }
 
 void Sealer::drain(std::function<void()> const& while_waiting) {
@@ -87,7 +93,7 @@ void Sealer::work(Lane& lane) {
 
 // One page sealed, or what was gathered written when it was asked for, or a short wait.
 void Sealer::step(Lane& lane, std::unique_lock<std::mutex>& lock) {
-    if (jobs_.empty() && !(flush_wanted_ && !lane.idle())) {
+    if (jobs_.empty() && !(flush_wanted_ && lane.has_work())) {
         wake_.wait_for(lock, std::chrono::milliseconds(lane.idle() ? 50 : 1));
     }
     auto const was_idle = lane.idle();

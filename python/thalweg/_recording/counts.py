@@ -13,6 +13,7 @@ class Channel:
 
     rows: int = 0
     raw_bytes: int = 0
+    paged_bytes: int = 0
     stored_bytes: int = 0
     triggers: int = 0
     lost_triggers: int = 0
@@ -25,7 +26,7 @@ class Channel:
     @property
     def stored_ratio(self) -> float | None:
         """Of what is in pages; None before there are any."""
-        return self.stored_bytes / self.raw_bytes if self.raw_bytes and self.stored_bytes else None
+        return self.stored_bytes / self.paged_bytes if self.paged_bytes else None
 
     @property
     def dead_time_fraction(self) -> float:
@@ -50,6 +51,7 @@ def of_status(status: _core.CommitStatus, names: list[str]) -> Channels:
         channel = channels[names[producer.table]]
         channel.rows += producer.rows
         channel.raw_bytes += _core.count(producer, _core.Count.appended_bytes)
+        channel.paged_bytes += _core.count(producer, _core.Count.paged_bytes)
         channel.stored_bytes += _core.count(producer, _core.Count.stored_bytes)
         channel.queue_fill = max(channel.queue_fill, producer.staging_fill)
         for name in _OF_SOURCE:
@@ -67,7 +69,7 @@ def together(files: Iterable[Channels], names: list[str]) -> Channels:
 
 
 def add(channel: Channel, more: Channel) -> None:
-    for counted in ("rows", "raw_bytes", "stored_bytes"):
+    for counted in ("rows", "raw_bytes", "paged_bytes", "stored_bytes"):
         setattr(channel, counted, getattr(channel, counted) + getattr(more, counted))
     if more.rows or more.triggers:  # else its producer has not come that far yet
         channel.queue_fill = more.queue_fill
