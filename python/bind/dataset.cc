@@ -51,9 +51,7 @@ std::unique_ptr<Writer> create(std::string const& path, std::string const& schem
 }
 
 std::shared_ptr<OpenRun> attach_with_threads(std::string const& handle, unsigned threads) {
-    WriteOptions options;
-    options.seal_threads = threads;
-    return attach(handle, options);
+    return attach(handle, threads);
 }
 
 void read(Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count,
@@ -98,7 +96,7 @@ void bind_options(nb::module_& module) {
         .def_rw("commit", &CreateOptions::commit)
         .def(
             "set_engine",
-            [](CreateOptions& options, std::string const& engine) { options.engine = storage::parse_engine(engine); },
+            [](CreateOptions& options, std::string const& engine) { options.write.engine = storage::parse_engine(engine); },
             nb::arg("engine"));
 }
 

@@ -22,9 +22,7 @@ using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 std::unique_ptr<Worker> make_worker(std::string const& handle, source::Source& source,
                                     std::vector<std::size_t> const& streams, unsigned threads) {
-    dataset::WriteOptions options;
-    options.seal_threads = threads;
-    return std::make_unique<Worker>(handle, source, streams, options);
+    return std::make_unique<Worker>(handle, source, streams, threads);
 }
 
 std::uint64_t count_of(dataset::ProducerStatus const& status, dataset::Count which) {
@@ -82,8 +80,8 @@ void bind_record(nb::module_& module) {
         .value("onboard_bytes", dataset::Count::onboard_bytes)
         .value("onboard_limit_bytes", dataset::Count::onboard_limit_bytes);
     module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
-    module.def(
-        "count", count_of, nb::arg("status"), nb::arg("which"), "What the producer counted under that name, so far.");
+    module.def("count", count_of, nb::arg("status"), nb::arg("which"),
+               "What the producer counted under that name, so far.");
 }
 
 } // namespace thalweg::bind

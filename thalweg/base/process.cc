@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thalweg::base {
@@ -60,6 +61,11 @@ std::string boot_id() {
     std::string id;
     file >> id;
     return id;
+}
+
+std::uint64_t pid_namespace() {
+    struct stat status {};
+    return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 std::string host_name() {

@@ -24,6 +24,9 @@ std::string boot_id();
 
 std::string host_name();
 
+// Of /proc/self/ns/pid: processes that see different ones do not mean the same by a pid. 0 where it cannot be read.
+std::uint64_t pid_namespace();
+
 // Differs in a forked child from what it was in the parent; costs one load.
 std::uint64_t fork_generation();
 

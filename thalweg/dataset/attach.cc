@@ -4,17 +4,37 @@
 #include <sys/file.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/process.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/lock.h"
 
 namespace thalweg::dataset {
 
-std::shared_ptr<OpenRun> attach(std::string const& handle, WriteOptions const& options) {
+namespace {
+
+WriteOptions options_of(LedgerOptions const& shared, unsigned seal_threads) {
+    WriteOptions options;
+    options.engine = static_cast<storage::Engine>(shared.engine);
+    options.extent_bytes = shared.extent_bytes;
+    options.queue_depth = shared.queue_depth;
+    options.seal_threads = seal_threads;
+    options.staging = {shared.page_ring_bytes, shared.min_buffers, shared.ring_size};
+    return options;
+}
+
+} // namespace
+
+std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads) {
     auto run = std::make_shared<OpenRun>();
     run->ledger = Ledger::attach(handle);
+    auto const& head = run->ledger->head();
+    std::string const path = head.path;
+    if (head.boot_id != base::boot_id() || head.pid_namespace != base::pid_namespace()) {
+        base::fail_usage({"cannot attach to " + path, "its creator is on another machine or in another container",
+                          "write from processes that can see each other"});
+    }
     run->ledger->check_alive();
-    std::string const path = run->ledger->head().path;
-    run->options = options;
+    run->options = options_of(head.options, seal_threads);
     try {
         run->journal_lock = lock_shared(journal_path(path));
     } catch (base::SystemError const& error) {
@@ -27,7 +47,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, WriteOptions const& o
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
     }
-    run->file = storage::open_file_storage(path, storage::OpenMode::read_write);
+    run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
     return run;
 }
 

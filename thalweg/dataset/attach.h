@@ -8,7 +8,8 @@
 namespace thalweg::dataset {
 
 // Opens, for writing by this process, a run that another process (or this one) created. `handle` is the ledger's name.
-// Throws base::UsageError where the run is gone, closed, or on another machine.
-std::shared_ptr<OpenRun> attach(std::string const& handle, WriteOptions const& options = {});
+// It is written as its creator wants it, but for `seal_threads` (per producer, for encoding; 0: the thread that
+// appends). Throws base::UsageError where the run is gone, closed, or on another machine.
+std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads = 0);
 
 } // namespace thalweg::dataset

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <limits>
+#include <system_error>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -33,15 +34,20 @@ bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == 
 } // namespace
 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
-                     std::function<std::uint64_t(std::uint64_t)> reserve_bytes)
+                     std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), journal_(std::move(journal)), options_(options), reserve_bytes_(std::move(reserve_bytes)),
       allocation_bytes_(std::min(kFirstAllocationBytes, options.allocate_ahead_bytes)) {
     durable_ns_ = base::monotonic_ns();
     next_flush_ns_ = durable_ns_ + options_.flush_interval_ns;
     journal_.reserve_ahead(options_.rows_budget_bytes);
     allocate();
-    sync_thread_ = std::jthread([this] { sync_loop(); });
-    thread_ = std::jthread([this] { this->run(); });
+    try {
+        sync_thread_ = std::jthread([this] { sync_loop(); });
+        thread_ = std::jthread([this] { this->run(); });
+    } catch (std::system_error const& error) {
+        stop();
+        base::fail_system({"cannot start the threads of the committer"}, error.code().value());
+    }
 }
 
 Committer::~Committer() { stop(); }
@@ -109,7 +115,9 @@ void Committer::drain() {
     for (auto& producer : producers_) {
         auto& slot = run_.ledger->slot(producer->slot());
         bool const finished = slot.state == SlotState::finished; // before the last look at its ring
-        pages_ += producer->take_pages(journal_);
+        auto const taken = producer->take_pages(journal_);
+        pages_ += taken.all;
+        lengths_pages_ += taken.of_lengths;
         if (finished) settle(*producer, false);
     }
     drop_settled();
@@ -123,12 +131,12 @@ void Committer::look_for_dead() {
 }
 
 void Committer::settle(ProducerIntake& producer, bool died) {
+    std::lock_guard const lock(mutex_); // status() finds it in one of the lists
     if (producer.settled()) return;
     settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal_, died);
     auto status = status_of(producer);
     status.died = died;
-    std::lock_guard const lock(mutex_);
     ended_.push_back(std::move(status));
 }
 
@@ -147,11 +155,15 @@ void Committer::allocate() {
     if (head.claims_refused != 0) return;
     auto const claimed = head.claimed.load();
     auto const claimable = head.claimable.load();
-    if (claimable - claimed >= allocation_bytes_ / 2 && claimable > claimed) return;
-    for (auto bytes = allocation_bytes_; bytes >= kSmallestAllocationBytes; bytes /= 2) {
+    auto const wanted = head.wanted.load();
+    auto const free = claimable - claimed;
+    if (free >= std::max(allocation_bytes_ / 2, wanted) && free > 0) return;
+    auto const least = std::max(kSmallestAllocationBytes, wanted);
+    auto const half = [&](std::uint64_t bytes) { return bytes > least ? std::max(bytes / 2, least) : 0; };
+    for (auto bytes = std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
         try {
-            run_.file->reserve(claimable, end - claimable + reserve_bytes_(pages_) + unwritten_bytes());
+            run_.file->reserve(claimable, end - claimable + reserve_bytes_({pages_, lengths_pages_}) + unwritten_bytes());
         } catch (base::SystemError const& error) {
             if (!is_no_space(error.code)) throw;
             space_error_ = error.what();
@@ -161,7 +173,7 @@ void Committer::allocate() {
         allocation_bytes_ = std::min(allocation_bytes_ * 2, options_.allocate_ahead_bytes);
         return;
     }
-    if (claimable - claimed >= kSmallestAllocationBytes) return; // a little is left: use it first
+    if (free >= least) return; // a little is left: use it first
     run_.ledger->refuse_claims(fmt::format("{} takes no more rows ({}): what it has is complete once it is closed",
                                            run_.path(), space_error_));
 }
@@ -173,6 +185,16 @@ std::uint64_t Committer::unwritten_bytes() const {
     return bytes;
 }
 
+// Each time another producer comes first, so that a budget which is too small for all is shared.
+void Committer::journal_rows() {
+    auto budget_bytes = options_.rows_budget_bytes;
+    for (std::size_t i = 0; i < producers_.size(); ++i) {
+        auto& producer = producers_[(i + flushes_) % producers_.size()];
+        budget_bytes -= std::min(budget_bytes, producer->take_rows(journal_, false, budget_bytes));
+    }
+    ++flushes_;
+}
+
 void Committer::advance_flush(std::uint64_t now) {
     std::unique_lock lock(sync_mutex_);
     if (sync_error_) std::rethrow_exception(sync_error_);
@@ -180,7 +202,7 @@ void Committer::advance_flush(std::uint64_t now) {
     case Sync::idle:
         if (now < next_flush_ns_) return;
         lock.unlock();
-        for (auto& producer : producers_) producer->take_rows(journal_, false, options_.rows_budget_bytes);
+        journal_rows();
         reserve_journal();
         flush_begin_ns_ = now;
         flush_covers_bytes_ = journal_.size_bytes();

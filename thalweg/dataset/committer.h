@@ -47,10 +47,10 @@ struct CommitStatus {
 
 class Committer {
   public:
-    // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata, and
-    // room for what is published and in no page yet.
+    // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
+    // and room for what is published and in no page yet.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
-              std::function<std::uint64_t(std::uint64_t pages)> reserve_bytes);
+              std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
     ~Committer();
 
     // Producers that are neither finished nor dead.
@@ -76,6 +76,7 @@ class Committer {
     void drop_settled();
     void allocate();
     std::uint64_t unwritten_bytes() const;
+    void journal_rows();
     void advance_flush(std::uint64_t now);
     void reserve_journal();
     void sync_loop();
@@ -84,7 +85,7 @@ class Committer {
     OpenRun& run_;
     JournalWriter journal_;
     CommitOptions options_;
-    std::function<std::uint64_t(std::uint64_t)> reserve_bytes_;
+    std::function<std::uint64_t(PageCounts const&)> reserve_bytes_;
 
     // Of the committer's thread.
     std::size_t slots_seen_ = 0;
@@ -92,7 +93,9 @@ class Committer {
     std::uint64_t next_flush_ns_ = 0;
     std::uint64_t next_look_ns_ = 0;
     std::uint64_t flush_begin_ns_ = 0;
+    std::uint64_t flushes_ = 0;
     std::uint64_t flush_covers_bytes_ = 0;
+    std::uint64_t lengths_pages_ = 0; // among pages_
     std::uint64_t allocation_bytes_;
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
     std::string space_error_;

@@ -77,8 +77,8 @@ class Lane {
     Announcer& announcer_;
     std::uint32_t producer_;
     std::vector<std::unique_ptr<codec::Codec>> codecs_; // by column; none where pages are stored raw
+    std::vector<std::unique_ptr<Extent>> extents_;      // outlive the queue, which may still be writing from them
     std::unique_ptr<storage::WriteQueue> queue_;
-    std::vector<std::unique_ptr<Extent>> extents_;
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::size_t gather_limit_bytes_; // raw

@@ -16,7 +16,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -62,6 +62,7 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     copy_text(head.run_id, run_id);
     copy_text(head.boot_id, base::boot_id());
     copy_text(head.host, base::host_name());
+    head.pid_namespace = base::pid_namespace();
     copy_text(head.path, path);
     head.device = device_of_directory(path);
     head.claimed = first_offset;
@@ -126,8 +127,7 @@ std::string Ledger::staging_name(std::size_t slot) const { return fmt::format("{
 
 std::shared_ptr<base::SharedMemory> Ledger::create_staging(std::size_t slot, std::size_t size_bytes) {
     if (is_shared()) {
-        auto memory = std::make_shared<base::SharedMemory>(
-            base::SharedMemory::create(staging_name(slot), size_bytes));
+        auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create(staging_name(slot), size_bytes));
         memory->keep(); // the committer removes it, when the rows in it are safe
         return memory;
     }
@@ -157,6 +157,9 @@ std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> cons
             if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
             continue;
         }
+        for (auto wanted = shared.wanted.load();
+             wanted < size_bytes && !shared.wanted.compare_exchange_weak(wanted, size_bytes);) {
+        }
         check_alive();
         if (shared.claims_refused.load() != 0) base::fail_system({shared.failure}, ENOSPC);
         if (while_waiting) while_waiting();
@@ -169,8 +172,10 @@ void Ledger::check_alive() const {
     auto const& shared = head();
     switch (shared.state.load()) {
     case LedgerState::open:
-    case LedgerState::closing: break;
-    case LedgerState::failed: base::fail_system({shared.failure});
+    case LedgerState::closing:
+        break;
+    case LedgerState::failed:
+        base::fail_system({shared.failure});
     case LedgerState::closed:
     case LedgerState::abandoned:
         base::fail_system({fmt::format("{} takes no more rows", shared.path), "the run was ended by its creator"});
@@ -210,7 +215,11 @@ void remove_stale_segments() {
             // In a container that shares /dev/shm with others we see neither their processes nor their files.
             if (head.host != base::host_name() || head.device != device_of_directory(head.path)) continue;
             if (base::is_alive(head.committer)) continue;
-            if (journal_run_id(journal_path(head.path)) == head.run_id) continue; // `recover` wants it
+            auto const journal = journal_path(head.path);
+            if (exists(journal)) {
+                auto const run_id = journal_run_id(journal);
+                if (!run_id || *run_id == head.run_id) continue; // `recover` wants it, or may want it
+            }
             remove_segments(name);
         } catch (base::Error const&) {
             continue; // somebody else's, or just removed

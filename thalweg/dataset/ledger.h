@@ -43,6 +43,16 @@ struct Slot {
     base::ProcessId producer;
 };
 
+// How every process writes the run, as its creator wants it; from storage::Engine, WriteOptions and StagingOptions.
+struct LedgerOptions {
+    std::uint32_t engine;
+    std::uint32_t ring_size;
+    std::uint64_t extent_bytes;
+    std::uint64_t queue_depth;
+    std::uint64_t page_ring_bytes;
+    std::uint64_t min_buffers;
+};
+
 struct LedgerHead {
     char magic[8];
     std::uint32_t version;
@@ -52,7 +62,9 @@ struct LedgerHead {
     char boot_id[40];
     char host[64];
     char path[1024];
-    std::uint64_t device; // st_dev of the directory of `path`
+    std::uint64_t device;        // st_dev of the directory of `path`
+    std::uint64_t pid_namespace; // in which the pids here mean something
+    LedgerOptions options;
     char next_ledger[64]; // set before `has_next`: the ledger of the file that continues this one
     char failure[1024];   // set before `failed` or `claims_refused`
     std::atomic<std::uint32_t> has_next;
@@ -61,6 +73,7 @@ struct LedgerHead {
     std::atomic<std::uint64_t> heartbeat_ns;
     alignas(64) std::atomic<std::uint64_t> claimed;
     alignas(64) std::atomic<std::uint64_t> claimable;
+    std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
 
@@ -69,7 +82,7 @@ class Ledger {
     // `shared`: reachable from other processes as /dev/shm/<name>.
     static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
                                           std::uint64_t first_offset);
-    // Throws base::UsageError where the run is of another host or boot, closed, or gone.
+    // Throws base::UsageError where there is no such ledger.
     static std::unique_ptr<Ledger> attach(std::string const& name);
 
     LedgerHead& head() const { return *reinterpret_cast<LedgerHead*>(memory_.data()); }

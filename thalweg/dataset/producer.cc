@@ -108,6 +108,11 @@ void Producer::check_usable() const {
              "an error interrupted it in the middle of a row", "finish it and make a new one"});
     }
     run_->ledger->check_alive();
+    if (run_->ledger->slot(slot_).state == SlotState::settled) {
+        base::fail_system(
+            {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
+             "the committer took this process for dead and has taken over its rows"});
+    }
 }
 
 void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> const> data) {
@@ -213,10 +218,10 @@ void Producer::finish() {
 void Producer::follow_rotation() {
     if (run_->ledger->head().has_next.load(std::memory_order_acquire) == 0) return;
     std::string const next = run_->ledger->head().next_ledger;
-    auto const options = run_->options;
+    auto const seal_threads = run_->options.seal_threads;
     finish();
     auto const rows = rows_before_ + rows_;
-    start(attach(next, options));
+    start(attach(next, seal_threads));
     rows_before_ = rows;
     finished_ = false;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
 
 namespace thalweg::dataset {
@@ -18,7 +20,12 @@ Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uin
         lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
     }
     if (run.options.seal_threads == 0) return;
-    for (auto& lane : lanes_) threads_.emplace_back([this, &lane] { work(*lane); });
+    try {
+        for (auto& lane : lanes_) threads_.emplace_back([this, &lane] { work(*lane); });
+    } catch (std::system_error const& error) {
+        if (!threads_.empty()) return; // fewer will do
+        base::fail_system({"cannot start a thread that compresses"}, error.code().value());
+    }
 }
 
 Sealer::~Sealer() {

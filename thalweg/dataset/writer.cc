@@ -23,9 +23,13 @@ void remove(std::string const& path) {
 // Makes room for a new run at `path`, or says why there is none.
 void clear_place(std::string const& path, bool force) {
     auto const journal = journal_path(path);
-    if (exists(path) && std::filesystem::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+    base::FileDescriptor lock; // until both are gone
+    auto const folder = std::filesystem::path(path).parent_path().string();
+    if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
+    if (exists(path) && std::filesystem::is_directory(path))
+        base::fail_usage({"cannot create " + path, "it is a directory"});
     if (exists(journal)) {
-        lock_exclusive(journal); // refused while somebody writes that run
+        lock = lock_exclusive(journal); // refused while somebody writes that run
         if (!force) {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is beside it",
@@ -48,6 +52,8 @@ void clear_place(std::string const& path, bool force) {
 void remove_traces(OpenRun const& run, std::string const& path) {
     std::error_code ignored;
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
+    auto const there = journal_run_id(journal_path(path));
+    if (there && *there != run.head.id) return; // of somebody who was faster
     if (run.file) std::filesystem::remove(path, ignored);
     std::filesystem::remove(journal_path(path), ignored);
 }
@@ -59,6 +65,9 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     auto const& format = format_for(path);
     auto head = model::make_run_head(std::move(schema), options.layout, std::move(metadata));
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    if (absolute.size() >= sizeof LedgerHead::path) {
+        base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
+    }
     remove_stale_segments();
     clear_place(absolute, options.force);
     std::unique_ptr<Writer> writer(new Writer);
@@ -68,11 +77,14 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
         storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
     try {
         run.journal_lock = lock_shared(journal_path(absolute));
-        run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.engine);
+        run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
         base::sync_directory_of(absolute);
         run.head = std::move(head);
         writer->on_files_ = true;
         writer->start(options, format, options.shared);
+        if (journal_run_id(journal_path(absolute)) != run.head.id) {
+            base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
+        }
     } catch (...) {
         remove_traces(run, absolute);
         throw;
@@ -101,14 +113,23 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->file->sync(); // before there is a journal that says whose file this is
     auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
-    auto const reserve = [this](std::uint64_t pages) { return format_->metadata_bound_bytes(run_->head, pages); };
-    committer_ = std::make_unique<Committer>(*run_, std::move(journal), options.commit, reserve);
+    auto const reserve = [this](PageCounts const& pages) {
+        return format_->metadata_bound_bytes(run_->head, pages.all, pages.of_lengths);
+    };
+    auto const& write = options.write;
+    run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),
+                                    write.staging.ring_size,
+                                    write.extent_bytes,
+                                    write.queue_depth,
+                                    write.staging.page_ring_bytes,
+                                    write.staging.min_buffers};
+    committer_ = std::make_shared<Committer>(*run_, std::move(journal), options.commit, reserve);
 }
 
 Writer::~Writer() {
     if (committer_ && fork_generation_ == base::fork_generation()) abandon();
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
-    if (fork_generation_ != base::fork_generation()) static_cast<void>(committer_.release());
+    if (fork_generation_ != base::fork_generation()) new std::shared_ptr<Committer>(committer_);
 }
 
 void Writer::check_open() const {
@@ -130,7 +151,20 @@ std::string Writer::handle() const {
     return run_->ledger->name();
 }
 
-CommitStatus Writer::status() const { return committer_ ? committer_->status() : last_status_; }
+CommitStatus Writer::status() const {
+    std::unique_lock lock(status_mutex_);
+    auto const committer = committer_;
+    if (!committer) return last_status_;
+    lock.unlock();
+    return committer->status();
+}
+
+void Writer::drop_committer() {
+    auto const status = committer_->status();
+    std::lock_guard const lock(status_mutex_);
+    last_status_ = status;
+    committer_.reset();
+}
 
 void Writer::continue_in(Writer const& next) {
     check_open();
@@ -180,10 +214,9 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
         throw;
     }
     ended_ = true;
-    last_status_ = committer_->status();
     try {
         return complete();
-    } catch (base::Error const& error) {
+    } catch (std::exception const& error) {
         if (state != LedgerState::failed)
             run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
         give_up_lock();
@@ -194,7 +227,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
 CompleteResult Writer::complete() {
     auto& ledger = *run_->ledger;
     auto journal = committer_->finish();
-    committer_.reset();
+    drop_committer();
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
     journal.sync();
     CompleteOptions options;
@@ -214,14 +247,13 @@ void Writer::abandon() {
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);
-    last_status_ = committer_->status();
     try {
         committer_->finish(); // everything published is journaled
         if (!ledger.has_producers()) base::SharedMemory::unlink(ledger.name());
     } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.
     }
-    committer_.reset();
+    drop_committer();
     give_up_lock();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -15,7 +16,6 @@ namespace thalweg::dataset {
 
 struct CreateOptions {
     bool force = false; // replace a file, or an unfinished run, that is there already
-    storage::Engine engine = storage::Engine::automatic;
     bool shared = true; // other processes may attach
     bool whole_file_checksum = true;
     model::LayoutOptions layout;
@@ -67,14 +67,16 @@ class Writer {
     void check_open() const;
     void wait_for_producers(std::uint64_t end_ns) const;
     CompleteResult complete();
+    void drop_committer();
     void give_up_lock();
 
     std::shared_ptr<OpenRun> run_;
     std::shared_ptr<storage::Storage> journal_;
     format::Format const* format_ = nullptr;
-    std::unique_ptr<Committer> committer_;
-    std::map<std::string, std::string> added_metadata_;
+    mutable std::mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
+    std::shared_ptr<Committer> committer_;
     CommitStatus last_status_;
+    std::map<std::string, std::string> added_metadata_;
     bool whole_file_checksum_ = true;
     bool on_files_ = false;
     bool ended_ = false;

@@ -68,7 +68,8 @@ TEST(Writer, CloseNamesWhoIsNotFinished) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     auto second = std::make_unique<Producer>(writer->producer("events")); // the committer has hardly met it
     auto const message = message_of([&] { writer->close(0); });
-    EXPECT_NE(message.find(fmt::format("process {} (table 'events', 12 rows)", ::getpid())), std::string::npos) << message;
+    EXPECT_NE(message.find(fmt::format("process {} (table 'events', 12 rows)", ::getpid())), std::string::npos)
+        << message;
     append_events(first, 0, 12, 1); // the run is still open
     first.finish();
     EXPECT_NE(message_of([&] { writer->close(1'000'000); }), "");
@@ -81,12 +82,28 @@ TEST(Writer, CloseNamesWhoIsNotFinished) {
 }
 
 // Whoever gets a producer may count on it, whenever the run is closed.
+// More than the committer allocates at first: it has to learn of the claim that waits.
+TEST(Writer, APageMayBeLargerThanWhatIsAllocatedAhead) {
+    Directory const directory;
+    CreateOptions options;
+    options.layout.wide_codec = "none";
+    constexpr std::uint64_t kValues = 5 << 20; // 40 MiB
+    auto const writer = Writer::create(directory.file("run.h5"),
+                                       {{{"t", {scalar("image", model::Scalar::float64, {kValues})}, ""}}}, options);
+    auto producer = writer->producer("t");
+    std::vector<double> const image(kValues, 0.5);
+    std::span<std::byte const> const columns[] = {std::as_bytes(std::span(image))};
+    for (int i = 0; i < 3; ++i) producer.append(1, columns);
+    producer.finish();
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 3u);
+}
+
 TEST(Writer, NoProducerIsMissedByAClose) {
     for (int i = 0; i < 60; ++i) {
         Directory const directory;
         auto const path = directory.file("run.h5");
         auto const writer = Writer::create(path, events(), small_shared_options());
-        auto const run = attach(writer->handle(), small_shared_options().write);
+        auto const run = attach(writer->handle());
         std::uint64_t published = 0;
         std::jthread thread([&] {
             std::this_thread::sleep_for(std::chrono::microseconds(i * 20));
@@ -108,7 +125,8 @@ TEST(Writer, ACreationThatFailsLeavesNothingBehind) {
     auto const segments = base::SharedMemory::list(kSegmentPrefix).size();
     EXPECT_NE(message_of([&] { Writer::create(directory.file("no/such/run.h5"), events(), {}); }), "");
     std::filesystem::create_symlink("/no/such/place.h5", directory.file("run.h5"));
-    EXPECT_NE(message_of([&] { Writer::create(directory.file("run.h5"), events(), {}); }).find("run.h5"), std::string::npos);
+    EXPECT_NE(message_of([&] { Writer::create(directory.file("run.h5"), events(), {}); }).find("run.h5"),
+              std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(directory.file("run.h5.journal")));
     EXPECT_LE(base::SharedMemory::list(kSegmentPrefix).size(), segments);
 }
@@ -126,7 +144,8 @@ TEST(Writer, WhatIsThereIsReplacedOnlyByForce) {
         append_events(producer, 0, 0, 3);
     }
     writer.reset();
-    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("journal of an unfinished run"), std::string::npos);
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("journal of an unfinished run"),
+              std::string::npos);
     EXPECT_EQ(recover(path).report.tables[0].rows, 3u);
     EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }).find("it exists"), std::string::npos);
     EXPECT_EQ(rows_in(path), (RowCounts{{0, 3}}));
@@ -173,7 +192,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     auto const handle = writer->handle();
     auto const child = ::fork();
     if (child == 0) {
-        Producer producer(attach(handle, options.write), 0);
+        Producer producer(attach(handle), 0);
         for (std::uint64_t row = 0;;) {
             append_events(producer, 9, row, 3);
             row += 3;
@@ -187,7 +206,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     std::vector<std::jthread> threads;
     std::array<std::uint64_t, 3> rows{};
     for (std::uint8_t who = 0; who < 3; ++who) {
-        threads.emplace_back([&, who, run = attach(handle, options.write)] {
+        threads.emplace_back([&, who, run = attach(handle)] {
             Producer producer(run, 0);
             while (!stop) {
                 append_events(producer, who, rows[who], 1 + who * 20);

@@ -36,7 +36,7 @@ TEST(Recorded, AFileReplaysAsItWasRecorded) {
     auto const path = directory.file("run.h5");
     auto const source = source::make_replay({nested()}, {.loops = 2});
     auto const writer = dataset::Writer::create(path, {{source->streams()[0].table}}, {}, {{"clock_domain", "a sundial"}});
-    Worker(writer->handle(), *source, {0}, {}).run();
+    Worker(writer->handle(), *source, {0}).run();
     writer->close(kTimeoutNs);
 
     auto const again = open_recorded(path, {});

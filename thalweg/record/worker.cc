@@ -17,8 +17,8 @@ constexpr auto kIdlePause = std::chrono::milliseconds(1);
 } // namespace
 
 Worker::Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-               dataset::WriteOptions const& options) {
-    auto const run = dataset::attach(handle, options);
+               unsigned seal_threads) {
+    auto const run = dataset::attach(handle, seal_threads);
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;
         lanes_.push_back({name, source.open(stream), dataset::Producer(run, run->head.schema.table_index(name))});

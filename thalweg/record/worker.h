@@ -23,7 +23,7 @@ class Worker {
   public:
     // Attaches to the run `handle`: one producer a stream, in the table that bears the stream's name.
     Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-           dataset::WriteOptions const& options);
+           unsigned seal_threads = 0);
 
     // Returns when every stream has ended, or, after stop(), when what was on board is published. Throws what its
     // producers throw; what was published before is in the run all the same. Once.

@@ -35,7 +35,7 @@ void produce(int socket, source::DigitizerOptions const& options, dataset::Write
     auto const source = source::make_digitizer(options);
     auto const reader = source->open(channel);
     tell(socket, {});
-    auto const run = dataset::attach(hear(socket).handle, write);
+    auto const run = dataset::attach(hear(socket).handle, write.seal_threads);
     auto const begin_cpu_s = process_cpu_s();
     dataset::Producer producer(run, run->head.schema.table_index(source->streams()[channel].name));
     Message message;

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMemoryRingBytes = 256 * base::kMiB;
 dataset::CreateOptions options_from(Arguments& arguments) {
     dataset::CreateOptions options;
     options.force = true;
-    options.engine = storage::parse_engine(arguments.text("engine", "auto"));
+    options.write.engine = storage::parse_engine(arguments.text("engine", "auto"));
     options.layout.wide_codec = arguments.text("codec", options.layout.wide_codec);
     if (options.layout.wide_codec == "none") options.layout.narrow_codec = "none";
     options.write.seal_threads = static_cast<unsigned>(arguments.number("seal-threads", options.write.seal_threads));
