@@ -1,4 +1,4 @@
-"""The three kinds of error. An error says *problem (why) suggestion*, and names the file, table, column and row."""
+"""The three kinds of error. An error says *problem (why): suggestion*, and names the file, table, column and row."""
 
 
 class Error(Exception):
@@ -25,3 +25,7 @@ class SystemError(Error, OSError):  # noqa: A001 (the C++ library has the same n
 
 class DataError(Error):
     """The bytes are wrong: a damaged, truncated or foreign file."""
+
+
+for _kind in (Error, UsageError, UnknownNameError, SystemError, DataError):
+    _kind.__module__ = "thalweg"  # where people find them, and what a traceback says

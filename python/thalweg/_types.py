@@ -108,7 +108,7 @@ def as_type(like: TypeLike) -> Type:
     try:
         dtype = np.dtype(like)
     except TypeError:
-        raise UsageError(f"{like!r} is not a type (of a field) use tw.uint16, a NumPy dtype or a dictionary") from None
+        raise UsageError(f"{like!r} is not a type (of a field): use tw.uint16, a NumPy dtype or a dictionary") from None
     return _from_dtype(dtype)
 
 

@@ -78,7 +78,7 @@ class Producer:
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise UsageError(
-                f"this producer of table '{self.table}' belongs to the parent process (it was inherited through fork) "
+                f"this producer of table '{self.table}' belongs to the parent process (it was inherited through fork): "
                 "use tw.attach(handle) in the child"
             )
 
@@ -181,7 +181,7 @@ class Writer:
     def _open_core(self) -> _core.Writer:
         if os.getpid() != self._pid:
             raise UsageError(
-                f"{self.path} belongs to the parent process (it was inherited through fork) "
+                f"{self.path} belongs to the parent process (it was inherited through fork): "
                 "use tw.attach(handle) in the child"
             )
         if self._core is None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from thalweg import _core
-from thalweg._errors import Error
 from thalweg._recording import counts
 from thalweg._recording.counts import Channels
 
 _CLOSE_TIMEOUT_NS = 120_000_000_000
+_OVER = ("finished", "settled")
 
 
 @dataclass
@@ -41,7 +41,7 @@ class RunFile:
     number: int
     path: Path
     writer: _core.Writer
-    opened_ns: int
+    begin_ns: int  # its age counts from then on
     metadata: dict[str, str]  # what only the end of the run will tell
     channels: Channels = field(default_factory=dict)  # once it is closed
     result: _core.CompleteResult | None = None
@@ -56,23 +56,28 @@ class RunFile:
 class Files:
     def __init__(self, plan: FilePlan) -> None:
         self.plan = plan
-        self.all: list[RunFile] = []
-        self._open(1)
+        self.all = [self._create(1)]
+        self._ended: set[int] = set()  # streams that follow into no other file
 
     @property
     def current(self) -> RunFile:
         return self.all[-1]
 
-    def rotate_if_due(self, status: _core.CommitStatus) -> bool:
-        plan = self.plan
-        full = plan.max_bytes and status.claimed_bytes >= plan.max_bytes
-        old = plan.max_ns and time.monotonic_ns() - self.current.opened_ns >= plan.max_ns
-        if not (full or old):
-            return False
+    def start(self, start_ns: int) -> None:
+        """Records are taken from then on, of the monotonic clock: the age of the first file begins."""
+        self.current.begin_ns = start_ns
+
+    def rotate_if_due(self) -> bool:
+        """Raises Error where there can be no next file: the current one goes on then."""
         before = self.current
-        self._open(before.number + 1)
-        _core.continue_in(before.writer, self.current.writer)
-        before.metadata["next_file"] = self.current.path.name
+        if not (self._is_due(before) and self._can_be_left(before)):
+            return False
+        after = self._create(before.number + 1, before)
+        # Nobody follows yet: who has finished by now has no more rows, and will not come.
+        self._ended |= {each.table for each in before.writer.status().producers if each.state in _OVER}
+        _core.continue_in(before.writer, after.writer)
+        before.metadata["next_file"] = after.path.name
+        self.all.append(after)
         self._close(before)
         return True
 
@@ -102,17 +107,29 @@ class Files:
         self.current.writer.close(_CLOSE_TIMEOUT_NS)
         self.current.path.unlink()
 
-    def _open(self, number: int) -> None:
+    def _is_due(self, file: RunFile) -> bool:
+        plan = self.plan
+        if plan.max_ns and _core.monotonic_ns() - file.begin_ns >= plan.max_ns:
+            return True
+        return bool(plan.max_bytes and file.writer.status().claimed_bytes >= plan.max_bytes)
+
+    def _can_be_left(self, file: RunFile) -> bool:
+        """A producer goes from file to file, and would find closed what it has not reached yet."""
+        if not all(earlier.is_closed for earlier in self.all[:-1]):
+            return False
+        there = {each.table for each in file.writer.status().producers if each.state != "attaching"}
+        return there | self._ended >= set(range(len(self.plan.names)))
+
+    def _create(self, number: int, before: RunFile | None = None) -> RunFile:
         path = self.plan.path_of(number)
         metadata = dict(self.plan.metadata)
         if self.plan.is_numbered:
             metadata["file_number"] = str(number)
-        if self.all:
-            metadata["previous_file"] = self.current.path.name
+        if before:
+            metadata["previous_file"] = before.path.name
         metadata["file_start_utc"] = _core.utc_now()
         writer = _core.create(str(path), self.plan.schema, self.plan.options, metadata)
-        at_end = {"engine": writer.engine}
-        self.all.append(RunFile(number, path, writer, time.monotonic_ns(), at_end))
+        return RunFile(number, path, writer, _core.monotonic_ns(), metadata={"engine": writer.engine})
 
     def _close(self, file: RunFile) -> None:
         file.closing = threading.Thread(target=self._complete, args=(file,), daemon=True)
@@ -129,8 +146,8 @@ class Files:
             file.result = file.writer.close(_CLOSE_TIMEOUT_NS)
             _count_what_is_stored(file.path, channels)
             file.channels = channels
-        except Error as error:
-            file.error = str(error)
+        except Exception as error:  # whatever it is: the file is not complete
+            file.error = str(error) or repr(error)
 
 
 def _wait_for_producers(writer: _core.Writer) -> None:

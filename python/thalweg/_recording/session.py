@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from thalweg import _core
-from thalweg._errors import SystemError  # noqa: A004
+from thalweg._errors import Error, SystemError  # noqa: A004
 from thalweg._recording import units
 from thalweg._recording.control import Control
 from thalweg._recording.files import FilePlan, Files
@@ -92,6 +92,7 @@ class Session:
             self._fail("the producer processes did not start in time")
         clocked = has_clock(self._source)
         self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
+        self._files.start(self._start_ns)
         self._workers.start(self._start_ns)
         paused = stopping = False
         while self._workers.running():
@@ -106,12 +107,18 @@ class Session:
                 paused = self._control.paused
                 self._workers.pause() if paused else self._workers.resume()
             if not stopping:
-                self._files.rotate_if_due(status)
+                self._rotate()
             self._look("stopping" if stopping else "paused" if paused else "recording")
         self._stop_ns = _core.monotonic_ns()
         for problem in self._workers.problems():
             self._fail(problem)
         return True
+
+    def _rotate(self) -> None:
+        try:
+            self._files.rotate_if_due()
+        except Error as error:
+            self._fail(str(error))  # and so the run ends, in the file that it has
 
     def _is_over(self, status: _core.CommitStatus, clocked: bool) -> bool:
         for problem in [status.failure, *self._files.errors(), *self._workers.problems()]:

@@ -1,0 +1,106 @@
+"""Runs that are several files, one after the other."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recording import SMALL, columns, record, wait_for
+
+import thalweg as tw
+from thalweg import _core
+from thalweg._recording.files import FilePlan, Files
+
+SCHEMA = tw.schema({"a": {"number": tw.int64}, "b": {"number": tw.int64}})
+
+
+@pytest.mark.parametrize("age", ["1ms", "100ms"])
+def test_files_that_follow_each_other_fast_lose_and_double_nothing(tmp_path: Path, age: str) -> None:
+    options = ("--samples", 64, "--channels", 2, "--records", 3000, "--rate", "3kHz", "--producers", 2)
+    report = record(tmp_path / "run.h5", *options, "--max-file-time", age)
+    record(tmp_path / "whole.h5", *options)
+    assert report["problems"] == []
+    assert report["ended_by"] == "source"
+    assert report["lost_triggers"] == 0
+    assert len(report["files"]) >= 3
+    whole, parts = columns(tmp_path / "whole.h5"), columns(*(file["path"] for file in report["files"]))
+    for name, table in whole.items():
+        for column in table:
+            assert np.array_equal(parts[name][column], table[column])
+
+
+def test_without_a_place_for_the_next_file_the_run_ends_well_in_the_one_it_has(
+    tmp_path: Path, thalweg_command: Any
+) -> None:
+    left_over = tmp_path / "run-00002.h5"
+    left_over.write_bytes(b"of another run")
+    report = record(tmp_path / "run.h5", *SMALL, "--rate", "2kHz", "--max-file-time", "200ms", code=1)
+    (problem,) = report["problems"]
+    assert f"cannot create {left_over}" in problem
+    assert report["ended_by"] == "failure"
+    (file,) = report["files"]
+    assert file["complete"]
+    assert sum(file["rows"].values()) == report["rows"] == report["triggers"] > 600
+    assert thalweg_command("verify", file["path"]).returncode == 0
+    assert left_over.read_bytes() == b"of another run"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    """Of which every one is too old at once."""
+    files = Files(
+        FilePlan(
+            path=tmp_path / "run.h5",
+            schema=SCHEMA.to_json(),
+            names=["a", "b"],
+            options=_core.CreateOptions(),
+            metadata={},
+            max_ns=1,
+        )
+    )
+    files.start(0)
+    return files
+
+
+def close(files: Files) -> None:
+    files.close()
+    wait_for(files.closed)
+    assert files.errors() == []
+
+
+def test_no_file_ends_before_every_stream_is_there(files: Files) -> None:
+    with tw.attach(files.current.writer.handle) as run:
+        a = run.producer("a")
+        assert not files.rotate_if_due()
+        b = run.producer("b")
+        wait_for(files.rotate_if_due)
+        a.append(number=1)
+        assert not files.rotate_if_due()  # b is in the first file still
+        b.append(number=2)
+        wait_for(files.rotate_if_due)
+        assert files.all[0].is_closed
+    close(files)
+    assert [file.channels["a"].rows for file in files.all] == [0, 1, 0]
+
+
+def test_a_stream_that_has_ended_holds_up_no_file(files: Files) -> None:
+    with tw.attach(files.current.writer.handle) as run:
+        a, b = run.producer("a"), run.producer("b")
+        b.append(number=1)
+        b.finish()
+        for number in range(3):
+            wait_for(files.rotate_if_due)
+            a.append(number=number)
+    close(files)
+    assert [file.channels["a"].rows for file in files.all] == [0, 1, 1, 1]
+    assert [file.channels["b"].rows for file in files.all] == [1, 0, 0, 0]
+
+
+def test_an_error_without_words_is_an_error_too(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("thalweg._recording.files._count_what_is_stored", fail)
+    files.close()
+    wait_for(files.closed)
+    assert files.errors() == ["MemoryError()"]
