@@ -99,7 +99,8 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
         for (int const other : pipes) ::close(other);
         char handle[64] = {};
         if (::read(ends[0], handle, sizeof handle - 1) <= 0) ::_exit(1); // the creator is dead
-        ::_exit(guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));
+        ::_exit(
+            guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));
     }
     return guarded(-1, [&] {
         auto const writer = Writer::create(path, pulses(kSamples), create_options());
@@ -126,10 +127,12 @@ void check(std::string const& path) {
     for (std::uint64_t row = 0; row < rows; ++row) {
         auto const who = producers[row];
         if (ids[row] != next[who]++) {
-            base::fail_data({fmt::format("row {} is row {} of producer {}, not {}", row, ids[row], who, next[who] - 1)});
+            base::fail_data(
+                {fmt::format("row {} is row {} of producer {}, not {}", row, ids[row], who, next[who] - 1)});
         }
         for (std::uint64_t i = 0; i < kSamples; ++i) {
-            if (waveforms[row * kSamples + i] != sample(who, ids[row], i)) base::fail_data({fmt::format("row {} is wrong", row)});
+            if (waveforms[row * kSamples + i] != sample(who, ids[row], i))
+                base::fail_data({fmt::format("row {} is wrong", row)});
         }
     }
     std::string line = "sound";

@@ -47,13 +47,19 @@ class Place:
 
     def play(self, *commands: str, mounts: str = "", timeout_s: float = 60, **environment: str) -> Story:
         unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
-        if mounts and subprocess.run([*unshare, "bash", "-c", self._words(mounts)], env=self._variables()).returncode != 0:
-            pytest.skip("this user may not mount here: " + mounts)
+        if mounts:
+            mounted = subprocess.run([*unshare, "bash", "-c", self._words(mounts)], env=self._variables(), check=False)
+            if mounted.returncode != 0:
+                pytest.skip("this user may not mount here: " + mounts)
         script = "\n".join([self._words(mounts), *commands])
         done = subprocess.run(
             [*(unshare if mounts else []), "bash", "-c", script],
-            env=os.environ | self._variables() | environment, capture_output=True, text=True, timeout=timeout_s, check=False,
-        )  # fmt: skip
+            env=os.environ | self._variables() | environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
         return Story(done.stdout.splitlines())
 
     def _variables(self) -> dict[str, str]:
@@ -161,7 +167,8 @@ def test_overlayfs(place: Place) -> None:
 
 
 def test_two_recorders_on_one_path(place: Place) -> None:
-    story = place.play('"$driver" write "$path" 2 6000 & sleep 0.15; "$driver" write "$path" 1 10; echo code $?; wait', CHECK)
+    both = '"$driver" write "$path" 2 6000 & sleep 0.15; "$driver" write "$path" 1 10; echo code $?; wait'
+    story = place.play(both, CHECK)
     assert story.all("code") == ["1"]
     assert "still being written" in story.all("error")[0] or "journal" in story.all("error")[0]
     assert story.all("closed") == ["6600"]
