@@ -25,10 +25,11 @@ ProducerIntake::~ProducerIntake() {
     if (!settled_) memory_->keep();
 }
 
-std::size_t ProducerIntake::take_pages(JournalWriter& journal) {
+PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
     batch_.clear();
     staging_.read_announcements(batch_);
-    if (batch_.empty()) return 0;
+    PageCounts counts;
+    if (batch_.empty()) return counts;
     for (auto const& page : batch_) {
         if (page.producer != slot_ || page.column >= progress_.size()) {
             base::fail_data({"a producer announced a page of no column of its own"});
@@ -37,8 +38,12 @@ std::size_t ProducerIntake::take_pages(JournalWriter& journal) {
     journal.append(RecordType::pages, std::as_bytes(std::span(batch_)));
     // Only now: were we to die in between, nobody would know of these pages. Journaled twice they do no harm.
     staging_.drop_announcements(batch_.size());
-    for (auto const& page : batch_) cover(page);
-    return batch_.size();
+    for (auto const& page : batch_) {
+        cover(page);
+        ++counts.all;
+        if (head_.columns[table_][page.column].role == model::Column::Role::lengths) ++counts.of_lengths;
+    }
+    return counts;
 }
 
 void ProducerIntake::cover(PageRecord const& page) {

@@ -15,14 +15,19 @@
 
 namespace thalweg::dataset {
 
+struct PageCounts {
+    std::uint64_t all = 0;
+    std::uint64_t of_lengths = 0; // among them: of lengths columns, which are written anew at the end
+};
+
 // What the committer knows of one producer.
 class ProducerIntake {
   public:
     // Takes on the removal of the producer's segment. Throws where the segment cannot be opened.
     ProducerIntake(Ledger& ledger, model::RunHead const& head, std::size_t slot, JournalWriter& journal);
 
-    // Journals the pages announced since the last call; returns how many.
-    std::size_t take_pages(JournalWriter& journal);
+    // Journals the pages announced since the last call.
+    PageCounts take_pages(JournalWriter& journal);
 
     // Journals published rows that no page holds. `everything`: of all columns, up to the last row (the producer is
     // finished or dead). Otherwise of slow columns, and of columns that keep rows of announced pages of others from

@@ -24,8 +24,10 @@ class Format {
     // Reads the metadata of a complete file. Throws base::DataError for anything else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
 
-    // Room, in bytes, that `complete` may need for this many pages: kept free on the disk while the run is open.
-    virtual std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages) const = 0;
+    // Room, in bytes, that `complete` may need for this many pages, `lengths_pages` of them of lengths columns: kept
+    // free on the disk while the run is open.
+    virtual std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
+                                               std::uint64_t lengths_pages) const = 0;
 };
 
 } // namespace thalweg::format

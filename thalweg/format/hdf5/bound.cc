@@ -22,7 +22,7 @@ std::uint64_t text_bytes(model::RunHead const& head) {
     return bytes;
 }
 
-// Lengths are written anew, as sums: at worst, `pages` pages of lengths and nothing else.
+// Lengths are written anew, as sums: all other pages stay where they are.
 std::uint64_t largest_lengths_page_bytes(model::RunHead const& head) {
     std::uint64_t bytes = 0;
     for (std::size_t t = 0; t < head.columns.size(); ++t) {
@@ -48,10 +48,11 @@ std::uint64_t tail_bytes(model::RunHead const& head) {
 
 } // namespace
 
-std::uint64_t Hdf5Format::metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages) const {
+std::uint64_t Hdf5Format::metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
+                                               std::uint64_t lengths_pages) const {
     // Texts: the head itself, and again in attributes, links and the heaps that hold them, which double.
     return kBytesPerFile + 8 * text_bytes(head) + tail_bytes(head) +
-           pages * (kBytesPerPage + largest_lengths_page_bytes(head));
+           pages * kBytesPerPage + lengths_pages * largest_lengths_page_bytes(head);
 }
 
 } // namespace thalweg::format::hdf5

@@ -1,6 +1,7 @@
 #include "thalweg/format/hdf5/checked_dataset.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
@@ -13,6 +14,7 @@ namespace thalweg::format::hdf5 {
 namespace {
 
 constexpr std::uint64_t kMaxPageItems = 1 << 16;
+constexpr std::uint64_t kMostShrunk = 1032; // deflate, of zeros: what says it is more must not ask for memory
 constexpr auto kChecksum = "xxh3";
 
 DatasetHandle open_dataset(FileHandle const& handle, std::string const& path) {
@@ -41,6 +43,11 @@ std::vector<std::byte> read_checked(FileHandle const& handle, std::string const&
     SpaceHandle const space(H5Dget_space(dataset.get()), what);
     auto const items = H5Sget_simple_extent_npoints(space.get());
     if (items < 0) fail_hdf5(what);
+    hsize_t file_bytes = 0;
+    check(H5Fget_filesize(handle.get(), &file_bytes), what);
+    if (static_cast<std::uint64_t>(items) / kMostShrunk > file_bytes) {
+        base::fail_data({what, fmt::format("{} items do not fit in the file's {} bytes", items, file_bytes)});
+    }
     std::vector<std::byte> bytes(static_cast<std::size_t>(items) * model::size_bytes(scalar));
     check(H5Dread(dataset.get(), make_type(scalar).get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), what);
     if (read_number(dataset.get(), kChecksum) != base::xxh3(bytes)) {

@@ -12,7 +12,8 @@ class Hdf5Format final : public Format {
     std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
-    std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages) const override;
+    std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
+                                       std::uint64_t lengths_pages) const override;
 };
 
 Format const& hdf5_format();

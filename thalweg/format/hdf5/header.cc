@@ -63,16 +63,17 @@ void check_seal(storage::Storage const& file) {
     file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
     auto const broken = file.path() + " is not as it was when it was completed";
     if (seal.seal_checksum != checksum_of(seal)) base::fail_data({broken, "the seal at offset 1024 is damaged"});
-    auto const end = seal.offset + seal.size_bytes;
-    if (end > file.size()) {
-        base::fail_data({broken, fmt::format("its metadata ended at {}, it has {} bytes", end, file.size())});
+    auto const size = file.size();
+    if (seal.offset > size || seal.size_bytes > size - seal.offset) {
+        base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",
+                                             seal.size_bytes, seal.offset, size)});
     }
     std::vector<std::byte> metadata(seal.size_bytes);
     file.read(seal.offset, metadata);
     if (base::xxh3(metadata) != seal.checksum) {
         base::fail_data({broken, fmt::format("its metadata, from offset {} to {}, is damaged, or another program has "
                                              "changed it",
-                                             seal.offset, end)});
+                                             seal.offset, seal.offset + seal.size_bytes)});
     }
 }
 

@@ -115,14 +115,17 @@ model::RunMap load_record(RunRecord record, ReadingFile& file, FileHandle const&
 Datasets datasets_of(RunRecord& record, std::vector<GridPage> const& pages) {
     Datasets datasets;
     auto next = pages.begin();
-    for (auto& dataset : record.datasets) {
-        auto const count = dataset.pages.size();
-        if (count > static_cast<std::size_t>(pages.end() - next)) {
-            base::fail_data({"the page table cannot be read", dataset.path + " has more pages than are left in it"});
+    for (auto const& recorded : record.datasets) {
+        if (recorded.pages > static_cast<std::uint64_t>(pages.end() - next)) {
+            base::fail_data({"the page table cannot be read", recorded.path + " has more pages than are left in it"});
         }
-        std::copy_n(next, count, dataset.pages.begin());
-        next += static_cast<std::ptrdiff_t>(count);
-        datasets.emplace(dataset.path, std::move(dataset));
+        auto const end = next + static_cast<std::ptrdiff_t>(recorded.pages);
+        Dataset dataset;
+        dataset.path = recorded.path;
+        dataset.items = recorded.items;
+        dataset.pages.assign(next, end);
+        next = end;
+        datasets.emplace(recorded.path, std::move(dataset));
     }
     for_each_dataset(record, [&](std::string const& path, Column const& column, model::ColumnLayout const& layout) {
         auto const found = datasets.find(path);
@@ -163,7 +166,9 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
             auto pages =
                 found != datasets.end() ? pages_of(found->second) : pages_of_parts(mappings.at(path), datasets);
             table.columns.push_back({std::move(pages), column.role == Column::Role::lengths});
-            if (!column.parent) table.rows = found->second.items;
+            if (column.parent) continue;
+            if (found == datasets.end()) base::fail_data({path + " cannot be read", "only items of lists lie in parts"});
+            table.rows = found->second.items;
         }
     }
 }

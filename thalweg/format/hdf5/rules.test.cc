@@ -5,6 +5,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/filters.h"
 #include "thalweg/format/hdf5/link.h"
+#include "thalweg/format/hdf5/load.h"
 #include "thalweg/format/hdf5/stored_dataset.h"
 #include "thalweg/format/hdf5/test_run.h"
 #include "thalweg/storage/faulty.h"
@@ -223,6 +224,44 @@ TEST(Hdf5Rules, FValuesOfListsStayInParts) {
     EXPECT_EQ(StoredDataset(reading, handle, "/t/l/cumulative_length").facts().items, 973u);
 }
 
+// What a record or a dataset says of its own size must not ask for memory before it is compared with what is there.
+TEST(Hdf5Rules, WrongSizesAreErrors) {
+    TestRun run({{{"t", {scalar_field("x", Scalar::uint64)}, ""}}});
+    for (auto const pages : {std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+        RunRecord record{run.head, {}, {{"/t/x", 10, pages}}, {}};
+        EXPECT_THROW(datasets_of(record, std::vector<GridPage>(2)), base::DataError);
+    }
+    LibraryLock const lock;
+    ClaimingFile space(kPagesEnd);
+    auto handle = create_file(space, "huge.h5");
+    auto huge = bytes_dataset("/data", 1 << 30);
+    huge.items = 1ull << 45;
+    link_dataset(huge, handle, space);
+    handle.close("");
+    auto const file = file_of(space);
+    ReadingFile reading(*file);
+    EXPECT_THROW(read_checked(open_file(reading, "huge.h5"), "/data", Scalar::uint8), base::DataError);
+}
+
+TEST(Hdf5Rules, AColumnOfRowsThatLiesInPartsIsAnError) {
+    TestRun run({{{"t", {scalar_field("x", Scalar::uint64)}, ""}}});
+    model::RunMap map{run.head, {}, {}};
+    Dataset part{"/t/.parts/x/0", Scalar::uint64, {}, 8, "none", 10, 10, {{4096, 80, 0, false}}};
+    EXPECT_THROW(fill_tables(map, {{part.path, part}}, {{"/t/x", {{part.path, 10, 0, 10, 0}}}}), base::DataError);
+}
+
+TEST(Hdf5Rules, ASealWhoseEndWrapsIsAnError) {
+    TestRun run({{{"t", {scalar_field("x", Scalar::uint64)}, ""}}});
+    run.complete();
+    check_seal(*run.file);
+    for (auto const offset : {4096ull, 1ull << 40, ~0ull - 100}) {
+        std::uint64_t seal[4] = {offset, 0 - offset + 8, 0, 0}; // ends at 8
+        seal[3] = base::xxh3(std::as_bytes(std::span(seal).first(3)));
+        run.file->write(1024, std::as_bytes(std::span(seal)));
+        EXPECT_THROW(check_seal(*run.file), base::DataError) << offset;
+    }
+}
+
 // (g) is that this compiles against HDF5 1.10 and 1.14.
 
 TEST(Hdf5Rules, FiveThousandDatasets) {
@@ -270,7 +309,7 @@ TEST(Hdf5Rules, AMillionPages) {
                 (completed - begin) / kPages * 1ull, (loaded - completed) / kPages * 1ull,
                 (base::thread_cpu_ns() - loaded) / kPages * 1ull, (size_bytes - run.facts.end_offset) / kPages * 1ull);
     EXPECT_LT(loaded - begin, 6'000'000'000u);
-    EXPECT_LE(size_bytes - run.facts.end_offset, hdf5_format().metadata_bound_bytes(run.head, kPages));
+    EXPECT_LE(size_bytes - run.facts.end_offset, hdf5_format().metadata_bound_bytes(run.head, kPages, 0));
 }
 
 } // namespace

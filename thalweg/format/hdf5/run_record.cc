@@ -12,7 +12,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kFormatVersion = 1;
-constexpr std::uint64_t kMaxPages = 1ull << 40; // more than fit any file: a wrong number must not ask for memory
 constexpr auto kGroup = "/thalweg";
 constexpr auto kMetadataGroup = "/thalweg/metadata";
 constexpr auto kRun = "/thalweg/run";
@@ -33,14 +32,8 @@ json mappings_to_json(FilePlan const& plan) {
     return object;
 }
 
-Dataset dataset_from_json(json const& entry) {
-    Dataset dataset;
-    dataset.path = entry.at(0).get<std::string>();
-    dataset.items = entry.at(1).get<std::uint64_t>();
-    auto const pages = entry.at(2).get<std::uint64_t>();
-    if (pages > kMaxPages) base::fail_data({dataset.path + " has too many pages"});
-    dataset.pages.resize(pages);
-    return dataset;
+RecordedDataset dataset_from_json(json const& entry) {
+    return {entry.at(0).get<std::string>(), entry.at(1).get<std::uint64_t>(), entry.at(2).get<std::uint64_t>()};
 }
 
 Mapping mapping_from_json(json const& entry) {

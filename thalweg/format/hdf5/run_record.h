@@ -12,11 +12,17 @@ namespace thalweg::format::hdf5 {
 // Datasets by their path.
 using Datasets = std::map<std::string, Dataset>;
 
+// A dataset as the record names it; its pages are in the page table.
+struct RecordedDataset {
+    std::string path;
+    std::uint64_t items = 0;
+    std::uint64_t pages = 0;
+};
+
 struct RunRecord {
     model::RunHead head;
     std::map<std::string, std::string> metadata;
-    // In the order of the page table: `path`, `items`, and as many empty pages as each has.
-    std::vector<Dataset> datasets;
+    std::vector<RecordedDataset> datasets; // in the order of the page table
     // What virtual datasets show. It is here as well because HDF5 keeps it where it has no checksum of it.
     std::map<std::string, std::vector<Mapping>> mappings;
 };
