@@ -203,7 +203,12 @@ std::string doubt(Page const& page, storage::Storage const& file, std::uint64_t 
     if (page.offset + page.stored_bytes > file_bytes) return "lies beyond the end of the file";
     if (!check_bytes) return "";
     scratch.resize(page.stored_bytes);
-    file.read(page.offset, scratch);
+    try {
+        file.read(page.offset, scratch);
+    } catch (base::SystemError const& error) {
+        if (!is_bad_medium(error)) throw;
+        return fmt::format("cannot be read ({})", error.what());
+    }
     return base::xxh3(scratch) == page.checksum ? "" : "is not what its checksum says";
 }
 

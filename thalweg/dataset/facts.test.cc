@@ -1,11 +1,13 @@
 #include "thalweg/dataset/facts.h"
 
+#include <cerrno>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <thread>
 
 #include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/bad_day.h"
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/live_map.h"
@@ -95,6 +97,73 @@ TEST(Facts, ABadPageOfLengthsCostsTheListsBehindIt) {
     EXPECT_EQ(rows.at(0), page.first);
     EXPECT_EQ(rows.at(1), Unproved::kRows);
     EXPECT_EQ(result.report.tables[0].lost_rows, Unproved::kRows - page.first);
+}
+
+// A disk with one sector that it cannot read.
+class BadSector final : public Storage {
+  public:
+    BadSector(Storage& inner, std::uint64_t bad_offset) : inner_(inner), bad_offset_(bad_offset) {}
+
+    std::string const& path() const override { return inner_.path(); }
+    std::string engine() const override { return inner_.engine(); }
+    void read(std::uint64_t offset, std::span<std::byte> bytes) const override {
+        if (offset <= bad_offset_ && bad_offset_ < offset + bytes.size()) {
+            base::fail_system({fmt::format("cannot read {}", path())}, EIO);
+        }
+        inner_.read(offset, bytes);
+    }
+    void write(std::uint64_t offset, std::span<std::byte const> bytes) override { inner_.write(offset, bytes); }
+    std::uint64_t size() const override { return inner_.size(); }
+    void resize(std::uint64_t size_bytes) override { inner_.resize(size_bytes); }
+    void reserve(std::uint64_t offset, std::uint64_t bytes) override { inner_.reserve(offset, bytes); }
+    void sync() override { inner_.sync(); }
+    std::unique_ptr<storage::WriteQueue> write_queue(std::size_t depth) override { return inner_.write_queue(depth); }
+
+  private:
+    Storage& inner_;
+    std::uint64_t bad_offset_;
+};
+
+CompleteOptions without_checksum() {
+    CompleteOptions options;
+    options.whole_file_checksum = false; // it is of every byte of the file
+    return options;
+}
+
+TEST(Facts, APageThatCannotBeReadCostsItsBlock) {
+    Unproved const run;
+    auto const sound = gather(*run.journal, *run.file, true);
+    auto const& page = sound.facts.tables[0][0].columns[1][2];
+    ASSERT_EQ(page.place, model::Page::Place::file);
+    BadSector file(*run.file, page.offset);
+    auto const result = complete_run(file, run.journal, format::hdf5::hdf5_format(), without_checksum());
+    EXPECT_EQ(result.report.damaged_pages, 1u);
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find(fmt::format("offset {} cannot be read (", page.offset)), std::string::npos)
+        << result.report.notes[0];
+    auto const lost = result.report.tables[0].lost_rows;
+    EXPECT_GE(lost, 1u);
+    EXPECT_LE(lost, sound.head.layouts[0].block_rows);
+    auto const rows = expect_right(*run.file);
+    EXPECT_EQ(rows.at(0), Unproved::kRows - lost);
+    EXPECT_EQ(rows.at(1), Unproved::kRows);
+}
+
+// Lengths are read even where a BARRIER says that they are on the disk (here: where pages are not checked).
+TEST(Facts, LengthsThatCannotBeReadCostTheListsBehindThem) {
+    Unproved const run;
+    auto const sound = gather(*run.journal, *run.file, true);
+    auto const& page = sound.facts.tables[0][0].columns[3][5];
+    ASSERT_EQ(page.place, model::Page::Place::file);
+    BadSector file(*run.file, page.offset);
+    auto options = without_checksum();
+    options.check_pages = false;
+    auto const result = complete_run(file, run.journal, format::hdf5::hdf5_format(), options);
+    auto const rows = expect_right(*run.file);
+    EXPECT_EQ(rows.at(0), page.first);
+    EXPECT_EQ(rows.at(1), Unproved::kRows);
+    ASSERT_FALSE(result.report.notes.empty());
+    EXPECT_NE(result.report.notes[0].find("are left out"), std::string::npos) << result.report.notes[0];
 }
 
 TEST(Facts, AFileThatWasCutShortIsNotCompletedWithZeros) {

@@ -1,12 +1,15 @@
 #include "thalweg/dataset/whole_rows.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 
-#include "thalweg/base/error.h"
 #include "thalweg/format/item_reader.h"
 
 namespace thalweg::dataset {
+
+bool is_bad_medium(base::SystemError const& error) { return error.code == EIO || error.code == ENODATA; }
+
 Ranges WholeRows::find() const { return inside(std::nullopt); }
 
 // The items of a list (or of the table) that are whole in every column there.
@@ -37,10 +40,17 @@ Ranges WholeRows::of_column(std::size_t index) const {
     for (auto const& page : part.columns[index]) {
         if (page.first != item) break;
         lengths.resize(page.count * column.values_per_item);
+        auto const leave_out = [&](base::Error const& error) {
+            notes.push_back(fmt::format("{}: lists from item {} on are left out", error.what(), item));
+        };
         try {
             reader.read(part.columns[index], item, page.count, std::as_writable_bytes(std::span(lengths)));
         } catch (base::DataError const& error) {
-            notes.push_back(fmt::format("{}: lists from item {} on are left out", error.what(), item));
+            leave_out(error);
+            break;
+        } catch (base::SystemError const& error) {
+            if (!is_bad_medium(error)) throw;
+            leave_out(error);
             break;
         }
         for (auto length = lengths.begin(); length != lengths.end(); ++item) {

@@ -4,11 +4,15 @@
 #include <optional>
 #include <string>
 
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/coverage.h"
 #include "thalweg/model/column.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
+
+// The medium lost these bytes, for good: trying again does not help.
+bool is_bad_medium(base::SystemError const& error);
 
 struct WholeRows {
     std::vector<model::Column> const& columns;
