@@ -96,7 +96,9 @@ void bind_options(nb::module_& module) {
         .def_rw("commit", &CreateOptions::commit)
         .def(
             "set_engine",
-            [](CreateOptions& options, std::string const& engine) { options.write.engine = storage::parse_engine(engine); },
+            [](CreateOptions& options, std::string const& engine) {
+                options.write.engine = storage::parse_engine(engine);
+            },
             nb::arg("engine"));
 }
 

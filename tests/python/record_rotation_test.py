@@ -1,11 +1,14 @@
 """Runs that are several files, one after the other."""
 
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from recording import SMALL, columns, record, wait_for
+from recording import SMALL, columns, record, recording, wait_for
 
 import thalweg as tw
 from thalweg import _core
@@ -17,7 +20,12 @@ SCHEMA = tw.schema({"a": {"number": tw.int64}, "b": {"number": tw.int64}})
 @pytest.mark.parametrize("age", ["1ms", "100ms"])
 def test_files_that_follow_each_other_fast_lose_and_double_nothing(tmp_path: Path, age: str) -> None:
     options = ("--samples", 64, "--channels", 2, "--records", 3000, "--rate", "3kHz", "--producers", 2)
-    report = record(tmp_path / "run.h5", *options, "--max-file-time", age)
+    with recording(tmp_path / "run.h5", *options, "--max-file-time", age) as recorder:
+        worker = recorder.workers()[0]
+        os.kill(worker, signal.SIGSTOP)  # many files later it would follow into one that is closed
+        time.sleep(0.5)
+        os.kill(worker, signal.SIGCONT)
+        report = recorder.report()
     record(tmp_path / "whole.h5", *options)
     assert report["problems"] == []
     assert report["ended_by"] == "source"
