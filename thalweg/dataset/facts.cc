@@ -197,19 +197,25 @@ class JournalReader {
     std::uint64_t covered_bytes_ = 0;
 };
 
-// Why a page cannot be trusted; empty: it can.
-std::string doubt(Page const& page, storage::Storage const& file, std::uint64_t file_bytes, bool check_bytes,
-                  std::vector<std::byte>& scratch) {
-    if (page.offset + page.stored_bytes > file_bytes) return "lies beyond the end of the file";
-    if (!check_bytes) return "";
+// Why a page cannot be trusted; no reason: it can.
+struct Doubt {
+    std::string reason;
+    bool unreadable = false;
+};
+
+Doubt doubt(Page const& page, storage::Storage const& file, std::uint64_t file_bytes, bool check_bytes,
+            std::vector<std::byte>& scratch) {
+    if (page.offset + page.stored_bytes > file_bytes) return {"lies beyond the end of the file"};
+    if (!check_bytes) return {};
     scratch.resize(page.stored_bytes);
     try {
         file.read(page.offset, scratch);
     } catch (base::SystemError const& error) {
         if (!is_bad_medium(error)) throw;
-        return fmt::format("cannot be read ({})", error.what());
+        return {fmt::format("cannot be read ({})", error.what()), true};
     }
-    return base::xxh3(scratch) == page.checksum ? "" : "is not what its checksum says";
+    if (base::xxh3(scratch) == page.checksum) return {};
+    return {"is not what its checksum says"};
 }
 
 void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, bool check_pages, Report& report) {
@@ -220,9 +226,11 @@ void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, b
         auto const& each = journal.announced[i];
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
-        auto const reason = doubt(page, file, file_bytes, check_pages && !journal.is_durable(each), scratch);
+        bool const check_bytes = check_pages && !journal.is_durable(each);
+        auto const [reason, unreadable] = doubt(page, file, file_bytes, check_bytes, scratch);
         if (reason.empty()) continue;
-        journal.known[i] = {};
+        // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
+        if (!unreadable) journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
         ++report.damaged_pages;
         report.notes.push_back(

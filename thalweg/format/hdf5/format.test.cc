@@ -129,7 +129,8 @@ std::uint64_t bound_of(TestRun const& run) {
         for (auto const& part : run.facts.tables[t]) {
             for (std::size_t c = 0; c < part.columns.size(); ++c) {
                 pages += part.columns[c].size();
-                if (run.head.columns[t][c].role == model::Column::Role::lengths) lengths_pages += part.columns[c].size();
+                auto const role = run.head.columns[t][c].role;
+                if (role == model::Column::Role::lengths) lengths_pages += part.columns[c].size();
             }
         }
     }
