@@ -54,10 +54,10 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict[str, Any]:
     """The values of a struct's members, in their order: none missing, none unknown."""
     names = [name for name, _ in struct.members]
+    if unknown := [name for name in value if name not in names]:  # first: a misspelt name is missing, too
+        place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
     if missing := [name for name in names if name not in value]:
         place.fail(f"no value for '{missing[0]}'", f"its fields are {', '.join(names)}")
-    if unknown := [name for name in value if name not in names]:
-        place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
     return {name: _plain(value[name], place.inside(name)) for name in names}
 
 

@@ -75,10 +75,12 @@ class Table:
             yield self.read(names, rows=(start, start + rows), threads=threads)
 
     def _range(self, rows: slice | tuple[int, int] | None) -> tuple[int, int]:
+        if not isinstance(rows, slice | tuple | None):
+            raise UsageError(f"rows {rows!r} cannot be read: give a slice, or (start, stop)")
         wanted = slice(*rows) if isinstance(rows, tuple) else rows or slice(None)
         start, stop, step = wanted.indices(len(self))
         if step != 1:
-            raise UsageError(f"rows {wanted} cannot be read; take every {step}th of what is read without a step")
+            raise UsageError(f"rows {wanted} cannot be read; read without a step and take [::{step}] of the result")
         return start, max(start, stop)
 
     def _struct(

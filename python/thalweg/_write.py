@@ -15,6 +15,7 @@ from thalweg._append import columns_of
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import Report, Status, report_of, status_of
 from thalweg._schema import Schema
+from thalweg._schema import schema as schema_of
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -230,7 +231,7 @@ class Attached:
 
 def create(
     path: Path,
-    schema: Schema,
+    schema: Schema | Mapping[str, Any],
     *,
     force: bool = False,
     codec: str | None = None,
@@ -245,6 +246,7 @@ def create(
 ) -> Writer:
     """A new file (.h5, .hdf5 or .lh5), with its journal beside it until it is closed.
 
+    schema: of `tw.schema`, or the dictionary that it takes.
     force: replace a file, or an unfinished run, that is there already.
     codec: "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
         bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported.
@@ -259,6 +261,7 @@ def create(
     Raises UsageError where something is there already or an option is wrong, SystemError where the place cannot be
     written.
     """
+    schema = schema if isinstance(schema, Schema) else schema_of(schema)
     options = _core.CreateOptions()
     options.force = force
     options.set_engine(engine)

@@ -155,3 +155,13 @@ def test_what_is_no_run_is_refused(name: str, tmp_path: Path) -> None:
     for use in (tw.open, tw.verify, tw.recover):
         with pytest.raises(tw.Error, match=name):
             use(tmp_path / name)
+
+
+def test_rows_that_are_no_range_are_refused(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.h5", {"t": {"x": tw.int32}}) as out:  # a plain dictionary is a schema, too
+        out.producer("t").append(x=np.arange(5, dtype=np.int32))
+    table = tw.open(tmp_path / "run.h5")["t"]
+    assert table.read("x", rows=(1, 3))["x"].tolist() == [1, 2]
+    for rows in ([1, 2, 3], 7):
+        with pytest.raises(tw.UsageError, match="give a slice"):
+            table.read("x", rows=rows)  # type: ignore[arg-type]
