@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "thalweg/base/error.h"
-#include "thalweg/format/page_decoder.h"
 #include "thalweg/dataset/testing.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/page_decoder.h"
 #include "thalweg/storage/faulty.h"
 
 namespace thalweg::dataset::testing {

@@ -100,7 +100,7 @@ TEST(BadDay, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
         auto const disk = after_power_cut(day);
         if (!day.power_is_off()) ++finished;
         EXPECT_TRUE(!day.closed || has_superblock(*disk.file));
-        auto const promised = day.closed               ? day.published
+        auto const promised = day.closed                 ? day.published
                               : has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file)
                                                          : RowCounts{};
         if (!promised.empty()) ++with_promise;
@@ -171,7 +171,8 @@ TEST(BadDay, AnySyncMayFail) {
         BadDay const day(plan);
         expect_honest(day);
         auto const disk = as_it_is(day);
-        expect_recoverable(disk, has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file) : RowCounts{});
+        expect_recoverable(disk,
+                           has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file) : RowCounts{});
         ASSERT_FALSE(HasFailure());
     }
 }
@@ -192,7 +193,8 @@ TEST(BadDay, TheDiskMayBeFullAnywhere) {
         for (auto const& error : day.errors) EXPECT_NE(error.find("No space left"), std::string::npos) << error;
         if (day.closed && !day.errors.empty()) ++refused_and_closed;
         auto const disk = as_it_is(day);
-        expect_recoverable(disk, has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file) : RowCounts{});
+        expect_recoverable(disk,
+                           has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file) : RowCounts{});
         ASSERT_FALSE(HasFailure());
     }
     EXPECT_GT(refused_and_closed, 0u);

@@ -163,7 +163,8 @@ void Committer::allocate() {
     for (auto bytes = std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
         try {
-            run_.file->reserve(claimable, end - claimable + reserve_bytes_({pages_, lengths_pages_}) + unwritten_bytes());
+            run_.file->reserve(claimable,
+                               end - claimable + reserve_bytes_({pages_, lengths_pages_}) + unwritten_bytes());
         } catch (base::SystemError const& error) {
             if (!is_no_space(error.code)) throw;
             space_error_ = error.what();

@@ -113,7 +113,8 @@ TEST(Coverage, MergedPagesHoldEachItemOnceAndPagesComeBeforeRows) {
             std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.first < b.first; });
             std::map<std::uint64_t, std::uint64_t> mine;
             for (auto const& page : sorted) {
-                for (std::uint64_t k = 0; k < page.count; ++k) mine.try_emplace(page.first + k, page.offset + page.skip + k);
+                for (std::uint64_t k = 0; k < page.count; ++k)
+                    mine.try_emplace(page.first + k, page.offset + page.skip + k);
             }
             for (auto const& [item, place] : mine) expected.try_emplace(item, place);
         }

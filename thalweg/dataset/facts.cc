@@ -99,8 +99,7 @@ class JournalReader {
 
     template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const {
         Record value;
-        if (record.payload.size() < at + sizeof value)
-            fail(record, "it is too short");
+        if (record.payload.size() < at + sizeof value) fail(record, "it is too short");
         std::memcpy(&value, record.payload.data() + at, sizeof value);
         return value;
     }
@@ -136,10 +135,10 @@ class JournalReader {
         auto const item_bytes = head->columns[table][column].item_bytes();
         auto constexpr kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
         bool const sound =
-               page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
-               page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
-               (page.encoded || page.stored_bytes == page.raw_bytes) &&
-               (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
+            page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+            page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
+            (page.encoded || page.stored_bytes == page.raw_bytes) &&
+            (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
         if (!sound) fail(record, "its sizes are impossible");
     }
 
@@ -262,15 +261,17 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const&
         }
         part.columns.push_back(merged(std::move(producer.pages[i]), std::move(producer.waiting[i])));
     }
-    WholeRows const finder{columns, layout, part, file, journal_file, head.schema.tables[producer.table].name,
+    WholeRows const finder{columns,     layout, part, file, journal_file, head.schema.tables[producer.table].name,
                            report.notes};
     auto valid = finder.find();
     if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
     part.rows = keep_blocks(valid, layout.block_rows);
     auto const rows = total(part.rows);
     table.rows += rows;
-    if (producer.finish) table.lost_rows += producer.finish->rows - rows;
-    else if (is_over) table.lost_rows += producer.rows_seen - rows;
+    if (producer.finish)
+        table.lost_rows += producer.finish->rows - rows;
+    else if (is_over)
+        table.lost_rows += producer.rows_seen - rows;
     ++report.producers;
     if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
     facts.tables[producer.table].push_back(std::move(part));

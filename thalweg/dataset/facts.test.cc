@@ -41,7 +41,8 @@ struct Unproved {
         }
         while (true) { // until both are settled
             auto const producers = writer->status().producers;
-            if (std::all_of(producers.begin(), producers.end(), [](auto& p) { return p.state == SlotState::settled; })) break;
+            if (std::all_of(producers.begin(), producers.end(), [](auto& p) { return p.state == SlotState::settled; }))
+                break;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         file = copy_of(*live_file);
@@ -75,8 +76,9 @@ TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
             EXPECT_LE(result.report.tables[0].lost_rows, lost);
             EXPECT_GE(result.report.tables[0].lost_rows, 1u);
             ASSERT_FALSE(result.report.notes.empty());
-            EXPECT_NE(result.report.notes[0].find(fmt::format("offset {} is not what its checksum says", pages[i].offset)),
-                      std::string::npos);
+            EXPECT_NE(
+                result.report.notes[0].find(fmt::format("offset {} is not what its checksum says", pages[i].offset)),
+                std::string::npos);
             auto const rows = expect_right(*file);
             EXPECT_EQ(rows.at(1), Unproved::kRows);
             EXPECT_EQ(rows.at(0) + result.report.tables[0].lost_rows, Unproved::kRows);

@@ -16,9 +16,9 @@ ProducerIntake::ProducerIntake(Ledger& ledger, model::RunHead const& head, std::
     : head_(head), slot_(slot), table_(ledger.slot(slot).table), memory_(ledger.open_staging(slot)),
       staging_(Staging::open(memory_, head.columns.at(table_), head.layouts.at(table_))),
       progress_(head.columns[table_].size()) {
-    journal.append(RecordType::producer, ProducerRecord{static_cast<std::uint32_t>(slot),
-                                                        static_cast<std::uint32_t>(table_),
-                                                        ledger.slot(slot).producer.pid, 0});
+    journal.append(RecordType::producer,
+                   ProducerRecord{static_cast<std::uint32_t>(slot), static_cast<std::uint32_t>(table_),
+                                  ledger.slot(slot).producer.pid, 0});
 }
 
 ProducerIntake::~ProducerIntake() {
@@ -95,10 +95,12 @@ std::uint64_t ProducerIntake::take_rows(JournalWriter& journal, bool everything,
         auto const item_bytes = staging_.column(i).item_bytes;
         auto const end = wanted_items(i, rows, everything);
         while (progress.covered < end && written < budget_bytes) {
-            auto const count = std::min(end - progress.covered, std::max<std::uint64_t>(1, kRowsRecordBytes / item_bytes));
+            auto const count =
+                std::min(end - progress.covered, std::max<std::uint64_t>(1, kRowsRecordBytes / item_bytes));
             auto const bytes = staging_.copy_items(i, progress.covered, count);
             if (!bytes) break; // in an announced page by now
-            RowsRecord const record{static_cast<std::uint32_t>(slot_), static_cast<std::uint32_t>(i), progress.covered, count};
+            RowsRecord const record{static_cast<std::uint32_t>(slot_), static_cast<std::uint32_t>(i), progress.covered,
+                                    count};
             journal.append(RecordType::rows, record, *bytes);
             progress.covered += count;
             written += bytes->size();
@@ -111,9 +113,8 @@ void ProducerIntake::settle(JournalWriter& journal, bool died) {
     if (settled_) return;
     take_pages(journal);
     take_rows(journal, true, std::numeric_limits<std::uint64_t>::max());
-    journal.append(RecordType::finish,
-                   FinishRecord{static_cast<std::uint32_t>(slot_), died ? 1u : 0u,
-                                staging_.head().rows_published.load(std::memory_order_acquire)});
+    journal.append(RecordType::finish, FinishRecord{static_cast<std::uint32_t>(slot_), died ? 1u : 0u,
+                                                    staging_.head().rows_published.load(std::memory_order_acquire)});
     settled_ = true;
 }
 

@@ -19,7 +19,8 @@ model::Field field(std::string name, model::Kind kind, std::vector<model::Field>
 model::RunHead const& head() {
     static auto const head = [] {
         auto element = field("", model::Kind::list, {field("", model::Kind::scalar)});
-        model::Schema const schema{{{"t", {field("a", model::Kind::scalar), field("b", model::Kind::list, {element})}, ""}}};
+        model::Schema const schema{
+            {{"t", {field("a", model::Kind::scalar), field("b", model::Kind::list, {element})}, ""}}};
         return model::make_run_head(schema, {512, 64, 1 << 20, 128, "none", "lz4"}, {});
     }();
     return head;

@@ -170,7 +170,8 @@ TEST(Journal, HolesAreLeftOut) {
         auto const from = head_end + random() % (bytes.size() - head_end);
         auto const to = from + random() % (bytes.size() - from + 1);
         auto const fill = i % 2 == 0 ? std::byte{0} : std::byte(random());
-        std::fill(holed.begin() + static_cast<std::ptrdiff_t>(from), holed.begin() + static_cast<std::ptrdiff_t>(to), fill);
+        std::fill(holed.begin() + static_cast<std::ptrdiff_t>(from), holed.begin() + static_cast<std::ptrdiff_t>(to),
+                  fill);
         auto const journal = storage_of(holed);
         EXPECT_NO_THROW(live_map(gather(*journal, *file, true), *file, *journal));
     }

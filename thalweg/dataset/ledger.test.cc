@@ -31,7 +31,8 @@ std::string message_of(std::function<void()> const& work) {
 
 // A segment that goes when the test does.
 struct SharedLedger {
-    explicit SharedLedger(std::string const& path = "/nowhere/run.h5") : ledger(Ledger::create(new_run_id(), path, true, 0)) {}
+    explicit SharedLedger(std::string const& path = "/nowhere/run.h5")
+        : ledger(Ledger::create(new_run_id(), path, true, 0)) {}
     ~SharedLedger() { remove_segments(ledger->name()); }
     std::unique_ptr<Ledger> ledger;
 };
@@ -56,7 +57,8 @@ TEST(Ledger, ClaimsOfManyThreadsNeverOverlap) {
         std::vector<std::jthread> threads;
         for (auto& mine : claims) {
             threads.emplace_back([&] {
-                for (std::uint64_t i = 1; i < 5000; ++i) mine.emplace_back(ledger->claim(i % 7 * 4096 + 4096, nullptr), i % 7 * 4096 + 4096);
+                for (std::uint64_t i = 1; i < 5000; ++i)
+                    mine.emplace_back(ledger->claim(i % 7 * 4096 + 4096, nullptr), i % 7 * 4096 + 4096);
             });
         }
     }
@@ -79,14 +81,19 @@ TEST(Ledger, AClaimWaitsForSpaceAndCanBeInterrupted) {
     });
     EXPECT_EQ(ledger->claim(8192, nullptr), 0u);
     int asked = 0;
-    EXPECT_THROW(ledger->claim(1, [&] { if (++asked == 3) throw base::UsageError("stop"); }), base::UsageError);
+    EXPECT_THROW(ledger->claim(1,
+                               [&] {
+                                   if (++asked == 3) throw base::UsageError("stop");
+                               }),
+                 base::UsageError);
     EXPECT_EQ(ledger->head().claimed, 8192u);
 }
 
 TEST(Ledger, AClaimEndsWhenTheRunDoes) {
     auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
     ledger->refuse_claims("run.h5 takes no more rows (full)");
-    EXPECT_EQ(message_of([&] { ledger->claim(1, nullptr); }), "run.h5 takes no more rows (full)" + message_of([] { base::fail_system({""}, ENOSPC); }));
+    EXPECT_EQ(message_of([&] { ledger->claim(1, nullptr); }),
+              "run.h5 takes no more rows (full)" + message_of([] { base::fail_system({""}, ENOSPC); }));
     ledger->fail("it broke");
     EXPECT_EQ(message_of([&] { ledger->check_alive(); }), "it broke");
     ledger->head().state = LedgerState::abandoned;
@@ -98,7 +105,8 @@ TEST(Ledger, ADeadCommitterIsNoticedWithinASecond) {
     in_dead_process([&] { shared.ledger->head().committer = base::this_process(); });
     shared.ledger->beat();
     auto const begin_ns = base::monotonic_ns();
-    EXPECT_NE(message_of([&] { shared.ledger->claim(1, nullptr); }).find("is dead): run `thalweg recover"), std::string::npos);
+    EXPECT_NE(message_of([&] { shared.ledger->claim(1, nullptr); }).find("is dead): run `thalweg recover"),
+              std::string::npos);
     EXPECT_LT(base::monotonic_ns() - begin_ns, 1'000'000'000u);
 }
 
@@ -124,7 +132,9 @@ TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
 }
 
 TEST(Ledger, AttachSaysWhyNot) {
-    EXPECT_NE(message_of([] { Ledger::attach("thalweg-0000000000000000"); }).find("closed, dead, or on another machine"), std::string::npos);
+    EXPECT_NE(
+        message_of([] { Ledger::attach("thalweg-0000000000000000"); }).find("closed, dead, or on another machine"),
+        std::string::npos);
     auto const foreign = base::SharedMemory::create("thalweg-test-" + new_run_id(), 1 << 20);
     EXPECT_NE(message_of([&] { Ledger::attach(foreign.name()); }).find("another version"), std::string::npos);
     SharedLedger const shared;
@@ -143,8 +153,9 @@ TEST(Ledger, OnlySegmentsOfDeadRunsWithoutJournalAreStale) {
     auto const memory = dead.ledger->create_staging(3, 4096);
     auto head = model::make_run_head(pulses(1), {}, {});
     head.id = waiting.ledger->head().run_id;
-    JournalWriter::begin(storage::open_file_storage(journal_path(directory.file("run.h5")), storage::OpenMode::create_new),
-                         model::to_json(head));
+    JournalWriter::begin(
+        storage::open_file_storage(journal_path(directory.file("run.h5")), storage::OpenMode::create_new),
+        model::to_json(head));
     remove_stale_segments();
     EXPECT_EQ(base::SharedMemory::list(alive.ledger->name()).size(), 1u);
     EXPECT_EQ(base::SharedMemory::list(waiting.ledger->name()).size(), 1u);

@@ -14,8 +14,7 @@ constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
 // Running sums of the lengths in one column of one part. Asked in ascending order.
 class ElementCounter {
   public:
-    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages,
-                   std::uint64_t values_per_item)
+    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages, std::uint64_t values_per_item)
         : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item) {}
 
     // Elements in front of list `item`.
@@ -50,7 +49,7 @@ class TableMapper {
                 std::optional<ElementCounter> counter;
                 if (columns_[i].role == model::Column::Role::lengths) {
                     counter.emplace(format::ItemReader(file, journal, columns_[i], layout_.columns[i].codec,
-                                                             fmt::format("column '{}'", columns_[i].path)),
+                                                       fmt::format("column '{}'", columns_[i].path)),
                                     parts_[part].columns[i], columns_[i].values_per_item);
                 }
                 counters_[part].push_back(std::move(counter));

@@ -13,7 +13,8 @@ namespace {
 
 // Between opening and locking, the journal may have been removed and another run's put in its place.
 bool is_still_at(base::FileDescriptor const& fd, std::string const& path) {
-    struct stat locked {}, there {};
+    struct stat locked {
+    }, there{};
     return ::fstat(fd.get(), &locked) == 0 && ::stat(path.c_str(), &there) == 0 && locked.st_ino == there.st_ino &&
            locked.st_dev == there.st_dev;
 }

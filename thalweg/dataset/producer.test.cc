@@ -84,8 +84,8 @@ TEST(Producer, AListMayBeLargerThanItsMemory) {
     std::uint64_t const id = 0, length = hits.size();
     std::vector<std::uint16_t> const waveform(64);
     std::span<std::byte const> const columns[] = {std::as_bytes(std::span(&who, 1)), std::as_bytes(std::span(&id, 1)),
-                                                  std::as_bytes(std::span(waveform)), std::as_bytes(std::span(&length, 1)),
-                                                  std::as_bytes(std::span(hits))};
+                                                  std::as_bytes(std::span(waveform)),
+                                                  std::as_bytes(std::span(&length, 1)), std::as_bytes(std::span(hits))};
     producer.append(1, columns);
     producer.finish();
     EXPECT_EQ(run.writer->close(kTimeoutNs).report.tables[0].rows, 1u);
@@ -102,7 +102,9 @@ TEST(Producer, AnInterruptedAppendCanBeContinued) {
         MemoryRun run(options);
         auto producer = run.writer->producer("events");
         int calls = 0, interrupts = 0;
-        producer.set_while_waiting([&] { if (++calls % 3 == 0) throw std::runtime_error("interrupted"); });
+        producer.set_while_waiting([&] {
+            if (++calls % 3 == 0) throw std::runtime_error("interrupted");
+        });
         while (producer.rows() < 2000) {
             try {
                 append_events(producer, 0, producer.rows(), std::min<std::uint64_t>(50, 2000 - producer.rows()));

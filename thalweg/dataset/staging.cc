@@ -25,7 +25,9 @@ std::uint64_t buffers(std::vector<model::Column> const& columns, model::TableLay
     return std::max(options.min_buffers, options.page_ring_bytes / std::max(together_bytes, base::kBlockBytes));
 }
 
-std::uint64_t ring_offset(std::size_t columns) { return kHeadBytes + base::round_up(columns * sizeof(ColumnState), 64); }
+std::uint64_t ring_offset(std::size_t columns) {
+    return kHeadBytes + base::round_up(columns * sizeof(ColumnState), 64);
+}
 
 // The copy races with the producer on purpose; copy_items looks afterwards whether the bytes can be trusted.
 __attribute__((no_sanitize("thread"))) void copy_racing(std::byte* to, std::byte const* from, std::size_t size_bytes) {

@@ -96,7 +96,8 @@ class Staging {
     void drop_announcements(std::size_t count) const;
 
     // A copy of items [first, first + count), or nothing if the producer reused a buffer meanwhile.
-    std::optional<std::vector<std::byte>> copy_items(std::size_t column, std::uint64_t first, std::uint64_t count) const;
+    std::optional<std::vector<std::byte>> copy_items(std::size_t column, std::uint64_t first,
+                                                     std::uint64_t count) const;
 
   private:
     explicit Staging(std::shared_ptr<base::SharedMemory> memory);

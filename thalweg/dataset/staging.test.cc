@@ -60,8 +60,10 @@ TEST_F(StagingTest, OneThreadAnnouncesWhileAnotherReads) {
     constexpr std::uint64_t kPages = 5'000;
     std::jthread const producer([&] {
         for (std::uint64_t i = 0; i < kPages;) {
-            if (staging.announce({0, 0, i})) ++i;
-            else std::this_thread::yield();
+            if (staging.announce({0, 0, i}))
+                ++i;
+            else
+                std::this_thread::yield();
         }
     });
     std::uint64_t next = 0;

@@ -7,9 +7,9 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/dataset/file_checksum.h"
-#include "thalweg/format/page_decoder.h"
 #include "thalweg/dataset/reader.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/page_decoder.h"
 
 namespace thalweg::dataset {
 namespace {

@@ -32,7 +32,7 @@ Ranges WholeRows::of_column(std::size_t index) const {
     if (there.empty() || there.front().first != 0) return {};
     auto const elements = inside(index);
     format::ItemReader reader(file, journal, column, layout.columns[index].codec,
-                                    fmt::format("table '{}', column '{}'", table, column.path));
+                              fmt::format("table '{}', column '{}'", table, column.path));
     std::vector<std::uint64_t> lengths;
     Ranges whole;
     std::uint64_t element = 0;

@@ -44,9 +44,7 @@ bool is_hdf5(std::string const& path) {
 
 } // namespace
 
-std::vector<source::RowSet> read_row_sets(std::string const& path) {
-    return read_tables(*dataset::Reader::open(path));
-}
+std::vector<source::RowSet> read_row_sets(std::string const& path) { return read_tables(*dataset::Reader::open(path)); }
 
 std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options) {
     options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});

@@ -35,7 +35,8 @@ TEST(Recorded, AFileReplaysAsItWasRecorded) {
     Directory const directory;
     auto const path = directory.file("run.h5");
     auto const source = source::make_replay({nested()}, {.loops = 2});
-    auto const writer = dataset::Writer::create(path, {{source->streams()[0].table}}, {}, {{"clock_domain", "a sundial"}});
+    auto const writer =
+        dataset::Writer::create(path, {{source->streams()[0].table}}, {}, {{"clock_domain", "a sundial"}});
     Worker(writer->handle(), *source, {0}).run();
     writer->close(kTimeoutNs);
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "thalweg/format/item_reader.h"
 #include "thalweg/format/hdf5/page_encoder.h"
+#include "thalweg/format/item_reader.h"
 
 namespace thalweg::format::hdf5 {
 
