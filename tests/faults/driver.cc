@@ -43,20 +43,14 @@ void say(std::string line) {
 }
 
 // Small pages and extents, so that a short run has many of each.
-WriteOptions write_options(unsigned who) {
-    WriteOptions options;
-    options.extent_bytes = 32 << 10;
-    options.seal_threads = who % 3 == 2 ? 2 : 0;
-    options.staging = {64 << 10, 3, 64};
-    return options;
-}
-
 CreateOptions create_options() {
     CreateOptions options;
     options.layout.wide_page_bytes = options.layout.narrow_page_bytes = 4 << 10;
     options.layout.block_bytes = 64 << 10;
     options.commit.flush_interval_ns = 20'000'000;
     options.commit.allocate_ahead_bytes = 16 << 20;
+    options.write.extent_bytes = 32 << 10;
+    options.write.staging = {64 << 10, 3, 64};
     return options;
 }
 
@@ -65,7 +59,7 @@ void produce(std::string const& handle, std::uint8_t who, unsigned producers, st
     say(fmt::format("process {} {}", who, ::getpid()));
     bool const slow = who + 1u == producers;
     if (slow) rows /= 10;
-    auto producer = Producer(attach(handle, write_options(who)), 0);
+    auto producer = Producer(attach(handle, who % 3 == 2 ? 2 : 0), 0);
     std::mt19937 random(who);
     for (std::uint64_t row = 0; row < rows;) {
         auto const count = std::min<std::uint64_t>(rows - row, 1 + random() % (slow ? 3 : 60));
