@@ -1,6 +1,6 @@
 // A power cut at every operation of a run, of its close and of its recovery; every write and every sync failing once;
 // a disk that fills up anywhere.
-#include "thalweg/dataset/bad_day.h"
+#include "thalweg/dataset/test_bad_day.h"
 
 #include <array>
 #include <fmt/format.h>

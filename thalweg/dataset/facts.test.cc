@@ -8,7 +8,7 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/bad_day.h"
+#include "thalweg/dataset/test_bad_day.h"
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/live_map.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "thalweg/dataset/bad_day.h"
+#include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/bad_day.h"
+#include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {
 namespace {
