@@ -91,8 +91,10 @@ sys.stdin.readline()
 print(out.close().rows, flush=True)
 """
 
+# A shell starts what it puts into the background with SIGINT ignored, and Python then leaves it so.
 PRODUCER = """
-import sys, numpy as np, thalweg as tw
+import signal, sys, numpy as np, thalweg as tw
+signal.signal(signal.SIGINT, signal.default_int_handler)
 block = np.ones(1 << 20, np.uint8)
 table = tw.attach(sys.argv[1]).producer("t")
 try:
