@@ -186,13 +186,14 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     Directory const directory;
     auto const options = small_shared_options();
     auto const path_of = [&](int file) { return directory.file(fmt::format("run{}.h5", file)); };
-    auto writer = Writer::create(path_of(0), events(), options);
-    int published_pipe[2];
+    int handle_pipe[2], published_pipe[2];
+    ASSERT_EQ(::pipe(handle_pipe), 0);
     ASSERT_EQ(::pipe(published_pipe), 0);
-    auto const handle = writer->handle();
-    auto const child = ::fork();
+    auto const child = ::fork(); // while there are no threads
     if (child == 0) {
-        Producer producer(attach(handle), 0);
+        char name[64] = {};
+        if (::read(handle_pipe[0], name, sizeof name - 1) <= 0) ::_exit(1);
+        Producer producer(attach(name), 0);
         for (std::uint64_t row = 0;;) {
             append_events(producer, 9, row, 3);
             row += 3;
@@ -201,6 +202,9 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
         }
     }
     ::close(published_pipe[1]);
+    auto writer = Writer::create(path_of(0), events(), options);
+    auto const handle = writer->handle();
+    ASSERT_GT(::write(handle_pipe[1], handle.data(), handle.size()), 0);
     constexpr int kFiles = 6;
     std::atomic<bool> stop = false;
     std::vector<std::jthread> threads;
