@@ -14,6 +14,7 @@ def busy(channels: int) -> Snapshot:
     channel = Channel(
         rows=5000,
         raw_bytes=105_000_000,
+        paged_bytes=105_000_000,
         stored_bytes=31_500_000,
         triggers=5600,
         lost_triggers=500,

@@ -35,7 +35,7 @@ class Channel:
 
     def counters(self) -> dict[str, Any]:
         """What remains of it when the run is over."""
-        kept = {key: value for key, value in asdict(self).items() if not key.startswith(("onboard", "queue"))}
+        kept = {key: value for key, value in asdict(self).items() if not key.startswith(("onboard", "paged", "queue"))}
         return kept | {"dead_time_fraction": self.dead_time_fraction}
 
 

@@ -164,4 +164,5 @@ def _count_what_is_stored(path: Path, channels: Channels) -> None:
         columns = _core.storage_of(reader, index)
         channel.rows = reader.rows(index)
         channel.raw_bytes = sum(column.raw_bytes for column in columns)
+        channel.paged_bytes = sum(column.raw_bytes for column in columns)
         channel.stored_bytes = sum(column.stored_bytes for column in columns)
