@@ -111,7 +111,7 @@ def _draw_rates(axes: Axes, tables: list[Signals]) -> None:
         rates = np.histogram(each, edges)[0] / np.diff(edges)
         axes.stairs(rates, edges * scale, color=_colour(index), lw=1.2, label=name, baseline=None)
     axes.set_title("Trigger rate")
-    axes.set_xlabel(f"time since the first record ({unit})")
+    axes.set_xlabel(f"timestamp since the first record ({unit}, by the clock of the source)")
     axes.set_ylabel("records per second" if known else "records per unit")
     axes.set_xlim(0, longest * scale)
     axes.set_ylim(bottom=0)
