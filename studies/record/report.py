@@ -87,3 +87,4 @@ def put_into_readme(readme: Path, results: Path) -> None:
     before, _, rest = readme.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     readme.write_text(f"{before}{BEGIN}\n{results.read_text()}{END}{after}")
+    results.unlink()  # once is enough, and its links are those of the README
