@@ -20,15 +20,6 @@ using namespace testing;
 
 std::string new_run_id() { return model::make_run_head(pulses(1), {}, {}).id; }
 
-std::string message_of(std::function<void()> const& work) {
-    try {
-        work();
-    } catch (base::Error const& error) {
-        return error.what();
-    }
-    return "";
-}
-
 // A segment that goes when the test does.
 struct SharedLedger {
     explicit SharedLedger(std::string const& path = "/nowhere/run.h5")

@@ -3,11 +3,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/writer.h"
 
 namespace thalweg::dataset::testing {
@@ -24,6 +26,16 @@ class Directory {
   private:
     std::filesystem::path path_;
 };
+
+// What went wrong; empty: nothing did.
+inline std::string message_of(std::function<void()> const& work) {
+    try {
+        work();
+    } catch (base::Error const& error) {
+        return error.what();
+    }
+    return "";
+}
 
 inline model::Field scalar(std::string name, model::Scalar type, std::vector<std::uint64_t> shape = {}) {
     return {std::move(name), model::Kind::scalar, type, std::move(shape), {}, "", ""};

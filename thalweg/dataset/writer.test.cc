@@ -46,15 +46,6 @@ TEST(Writer, TwoThreadsWriteOneFile) {
     EXPECT_FALSE(std::filesystem::exists(directory.file("run.h5.journal")));
 }
 
-std::string message_of(std::function<void()> const& work) {
-    try {
-        work();
-    } catch (base::Error const& error) {
-        return error.what();
-    }
-    return "";
-}
-
 RowCounts rows_in(std::string const& path) {
     return expect_right(*storage::open_file_storage(path, storage::OpenMode::read_only));
 }

@@ -1,11 +1,10 @@
 // For the tests of this folder: a place for files, and the rows of a source as they should be in a file.
 #pragma once
 
-#include <filesystem>
 #include <ostream>
 #include <string>
-#include <unistd.h>
 
+#include "thalweg/dataset/testing.h"
 #include "thalweg/record/recorded.h"
 #include "thalweg/source/source.h"
 
@@ -24,20 +23,8 @@ inline void PrintTo(RowSet const& set, std::ostream* out) {
 
 namespace thalweg::record::testing {
 
-inline constexpr std::uint64_t kTimeoutNs = 20'000'000'000;
-
-class Directory {
-  public:
-    Directory() {
-        std::string name = "/tmp/thalweg-test-XXXXXX";
-        path_ = ::mkdtemp(name.data());
-    }
-    ~Directory() { std::filesystem::remove_all(path_); }
-    std::string file(std::string const& name) const { return path_ / name; }
-
-  private:
-    std::filesystem::path path_;
-};
+using dataset::testing::Directory;
+using dataset::testing::kTimeoutNs;
 
 // All rows of a stream that ends.
 inline source::RowSet rows_of(source::Source& source, std::size_t stream) {
