@@ -20,6 +20,7 @@ struct ColumnLayout {
 struct TableLayout {
     std::vector<ColumnLayout> columns;
     std::uint64_t block_rows = 1;
+    std::uint64_t cluster_bytes = 0; // raw size of a cluster, about; 0: the container has none
 };
 
 struct LayoutOptions {

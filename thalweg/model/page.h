@@ -22,6 +22,10 @@ struct Page {
     std::uint64_t checksum = 0;  // base::xxh3 of the stored bytes; 0 where none was kept
     bool encoded = false;        // by the column's codec; otherwise the stored bytes are the raw ones
     Place place = Place::file;   // journal: bytes that wait there for a page of their own
+    // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
+    bool sums = false;
+    // The first row of its cluster, numbered like the rows of its part or table; 0 where the container has no clusters.
+    std::uint64_t cluster = 0;
 
     bool operator==(Page const&) const = default;
 };
@@ -33,6 +37,16 @@ struct RowRange {
     bool operator==(RowRange const&) const = default;
 };
 
+// Rows that were sealed together.
+struct Cluster {
+    std::uint64_t first_row = 0;
+    std::uint64_t rows = 0;
+    std::uint64_t order = 0; // among the clusters of all producers; clusters that nobody ended come last
+    bool whole = false;      // its pages hold exactly these rows
+
+    bool operator==(Cluster const&) const = default;
+};
+
 // What one producer wrote to one table; items and rows are numbered as that producer counted them.
 struct Part {
     std::uint32_t producer = 0;
@@ -40,6 +54,7 @@ struct Part {
     // The rows that are whole in every column, ascending. All begin at a multiple of block_rows, and all but the last
     // are whole blocks: a damaged page costs its block.
     std::vector<RowRange> rows;
+    std::vector<Cluster> clusters; // the same rows, in containers of clusters
 };
 
 // A stretch of one part in the order of the finished table.
@@ -64,7 +79,7 @@ std::vector<Page> slice(std::span<Page const> pages, std::uint64_t first, std::u
 struct TableMap {
     struct ColumnMap {
         std::vector<Page> pages;
-        bool cumulative = false; // of a lengths column: each value is the sum of all lengths up to and with its own
+        bool by_value = false; // pages count single values, not items: one may end within an item
     };
     std::uint64_t rows = 0;
     std::vector<ColumnMap> columns;

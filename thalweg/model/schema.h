@@ -45,6 +45,7 @@ struct Field {
     std::vector<Field> members;
     std::string unit;
     std::string description;
+    std::string type_name; // in C++, where somebody gave one: "std::vector<Hit>", "std::optional<float>"
 
     bool operator==(Field const&) const = default;
 };

@@ -32,6 +32,7 @@ ordered_json field_to_json(Field const& field, bool with_name) {
     if (!field.shape.empty()) json["shape"] = field.shape;
     if (!field.unit.empty()) json["unit"] = field.unit;
     if (!field.description.empty()) json["description"] = field.description;
+    if (!field.type_name.empty()) json["type_name"] = field.type_name;
     return json;
 }
 
@@ -53,6 +54,7 @@ Field field_from_json(ordered_json const& json, bool with_name) {
     if (json.contains("shape")) field.shape = json.at("shape").get<std::vector<std::uint64_t>>();
     field.unit = json.value("unit", "");
     field.description = json.value("description", "");
+    field.type_name = json.value("type_name", "");
     return field;
 }
 

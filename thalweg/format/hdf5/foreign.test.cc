@@ -100,7 +100,7 @@ TEST(Hdf5Foreign, ListsOfLh5AreLists) {
     EXPECT_EQ(map.head.schema.tables[0].name, "ch0/raw");
     ASSERT_EQ(map.head.columns[0].size(), 3u);
     EXPECT_EQ(map.head.columns[0][0].scalar, Scalar::uint32); // as it is in the file
-    EXPECT_TRUE(map.tables[0].columns[0].cumulative);
+    EXPECT_TRUE(map.tables[0].columns[0].pages[0].sums);
     EXPECT_EQ(TestRun::read(map, *file, 0, 0), bytes_of(sums));
     EXPECT_EQ(TestRun::read(map, *file, 0, 1), bytes_of(values));
     EXPECT_EQ(map.head.columns[0][2].path, "waveform/t0");

@@ -165,7 +165,10 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
             auto const found = datasets.find(path);
             auto pages =
                 found != datasets.end() ? pages_of(found->second) : pages_of_parts(mappings.at(path), datasets);
-            table.columns.push_back({std::move(pages), column.role == Column::Role::lengths});
+            if (column.role == Column::Role::lengths) {
+                for (auto& page : pages) page.sums = true;
+            }
+            table.columns.push_back({std::move(pages)});
             if (column.parent) continue;
             if (found == datasets.end()) base::fail_data({path + " cannot be read", "its rows do not lie in parts"});
             table.rows = found->second.items;
