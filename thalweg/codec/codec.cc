@@ -135,4 +135,8 @@ std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes) {
     return std::make_unique<CheckedCodec>(make_unchecked(spec, element_bytes));
 }
 
+std::unique_ptr<Codec> make_codec(std::string_view name, std::size_t element_bytes) {
+    return make_codec(Spec::parse(name), element_bytes);
+}
+
 } // namespace thalweg::codec

@@ -60,9 +60,9 @@ Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size
       queue_(run.file->write_queue(run.options.queue_depth)),
       gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {
     for (std::size_t i = 0; i < run.head.columns[table].size(); ++i) {
-        auto const spec = codec::Spec::parse(run.head.layouts[table].columns[i].codec);
+        auto const& name = run.head.layouts[table].columns[i].codec;
         auto const& column = run.head.columns[table][i];
-        codecs_.push_back(spec == codec::Spec{} ? nullptr : codec::make_codec(spec, model::size_bytes(column.scalar)));
+        codecs_.push_back(name == "none" ? nullptr : codec::make_codec(name, model::size_bytes(column.scalar)));
     }
 }
 

@@ -27,7 +27,7 @@ std::span<std::byte> PageDecoder::Scratch::of(std::size_t size_bytes) {
 
 codec::Codec& PageDecoder::codec_for(std::string const& name, std::size_t element_bytes) {
     auto& codec = codecs_[{name, element_bytes}];
-    if (!codec) codec = codec::make_codec(codec::Spec::parse(name), element_bytes);
+    if (!codec) codec = codec::make_codec(name, element_bytes);
     return *codec;
 }
 
