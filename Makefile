@@ -16,7 +16,7 @@ help: ## List these commands
 
 build: .venv/package ## Install what is missing and build, which leaves .venv/bin/thalweg
 
-test: test-packages .venv/test ## Build and run all tests, C++ and Python
+test: test-packages .venv/test build/jsroot/installed ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@$(venv)/python tools/run_tests.py
@@ -62,6 +62,12 @@ clean: ## Remove everything that was built, and .venv
 # The package is there already, so this installs only what its extra of that name asks for.
 .venv/test .venv/lint: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
+	@touch $@
+
+# JSROOT is one of the readers that tests give our files to.
+build/jsroot/installed: tests/jsroot/package.json | test-packages
+	@mkdir -p $(@D) && cp $< $(@D)
+	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # The studies build what they measure themselves, without the package.
