@@ -1,0 +1,78 @@
+#include <algorithm>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/rntuple/tfile.h"
+#include "thalweg/format/rntuple/tfile_records.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+// From `offset` to the end of the skeleton.
+BigTaker taker_at(std::span<std::byte const> skeleton, std::uint64_t offset) {
+    if (offset > skeleton.size()) base::fail_data({"the beginning of the file", "it is no skeleton of Thalweg's"});
+    return {skeleton.subspan(offset), "the beginning of the file", offset};
+}
+
+} // namespace
+
+Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
+                   std::uint64_t seconds) {
+    auto from = taker_at(skeleton, 0);
+    auto head = take_file_head(from);
+    std::ranges::copy(from.take_bytes(2 + sizeof head.uuid).subspan(2), head.uuid.begin());
+    from = taker_at(skeleton, head.begin);
+    auto const root = take_key(from);
+    auto const record_offset = std::uint64_t{head.begin} + head.name_bytes;
+    if (record_offset + kDirectoryBytes > kSectorBytes)
+        from.fail("head and root directory are not in the first sector");
+    from = taker_at(skeleton, record_offset);
+    auto record = take_directory(from);
+    from.skip(2);
+    std::ranges::copy(from.take_bytes(sizeof record.uuid), record.uuid.begin());
+    from = taker_at(skeleton, record.keys_offset);
+    take_key(from);
+    auto keys = take_key_list(from);
+
+    auto const old = std::ranges::find(keys, text.name, &KeyHead::name);
+    if (old == keys.end()) from.fail("it has no '" + text.name + "'");
+    KeyWriter writer(offset, seconds);
+    ++old->cycle; // the old one stays in the file, and one who looks at all keys must know which is the newer
+    *old = writer.append(*old, text_object(text.text));
+    auto const list = writer.append_key_list(root, keys);
+    record.modified = writer.date();
+    record.keys_offset = list.offset;
+    record.keys_bytes = list.record_bytes;
+    auto const free = writer.append_free_list(root);
+    head.end = writer.end();
+    head.free_offset = free.offset;
+    head.free_bytes = free.record_bytes;
+
+    Ending ending{.appended = writer.bytes().release(), .first_sector = {}, .file_bytes = head.end};
+    BigPutter sector;
+    put(sector, head);
+    sector.put_bytes(skeleton.subspan(sector.size(), record_offset - sector.size()));
+    put(sector, record);
+    sector.put_bytes(skeleton.subspan(sector.size(), kSectorBytes - sector.size()));
+    ending.first_sector = sector.release();
+    return ending;
+}
+
+void write_blob_head(std::span<std::byte> blob, std::uint64_t offset, std::uint64_t seconds) {
+    if (blob.size() < kBlobHeadBytes || blob.size() > kMaxRecordBytes) {
+        base::fail_usage(
+            {"an extent of " + std::to_string(blob.size()) + " bytes",
+             "an RBlob of ROOT has " + std::to_string(kBlobHeadBytes) + " to " + std::to_string(kMaxRecordBytes)});
+    }
+    BigPutter head;
+    put(head, {.class_name = "RBlob",
+               .name = "",
+               .title = "",
+               .date = packed_date(seconds),
+               .offset = offset,
+               .key_bytes = kBlobHeadBytes,
+               .record_bytes = static_cast<std::uint32_t>(blob.size()),
+               .object_bytes = static_cast<std::uint32_t>(blob.size() - kBlobHeadBytes)});
+    std::ranges::copy(head.bytes(), blob.begin());
+}
+
+} // namespace thalweg::format::rntuple
