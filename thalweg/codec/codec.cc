@@ -2,6 +2,8 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/codec/bitshuffle.h"
+#include "thalweg/codec/root_codec.h"
+#include "thalweg/codec/scratch.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -51,15 +53,16 @@ class TransposedCodec : public Codec {
     }
 
     std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
-        std::byte* const rearranged = inner_ ? scratch_of(raw.size()) : out.data();
+        std::byte* const rearranged = inner_ ? scratch_.of(raw.size()) : out.data();
         bits_ ? bitshuffle_page(transposer_, raw, rearranged) : transposer_.shuffle(raw, rearranged);
         return inner_ ? inner_->encode({rearranged, raw.size()}, out) : raw.size();
     }
 
     void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {
         if (inner_) {
-            inner_->decode(stored, {scratch_of(raw.size()), raw.size()});
-            stored = {scratch_.get(), raw.size()};
+            std::span const rearranged(scratch_.of(raw.size()), raw.size());
+            inner_->decode(stored, rearranged);
+            stored = rearranged;
         } else if (stored.size() != raw.size()) {
             fail_page(0, fmt::format("{} bytes are stored of a page of {}", stored.size(), raw.size()));
         }
@@ -67,19 +70,10 @@ class TransposedCodec : public Codec {
     }
 
   private:
-    std::byte* scratch_of(std::size_t size) {
-        if (scratch_bytes_ < size) {
-            scratch_ = std::make_unique_for_overwrite<std::byte[]>(size);
-            scratch_bytes_ = size;
-        }
-        return scratch_.get();
-    }
-
     bool bits_;
     Transposer transposer_;
     std::unique_ptr<Codec> inner_; // none: the prefilter alone
-    std::unique_ptr<std::byte[]> scratch_;
-    std::size_t scratch_bytes_ = 0;
+    Scratch scratch_;
 };
 
 // Refuses what no caller may ask, so that no codec needs to, and settles the empty page, which has nothing to encode.
@@ -136,6 +130,7 @@ std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes) {
 }
 
 std::unique_ptr<Codec> make_codec(std::string_view name, std::size_t element_bytes) {
+    if (is_root_codec(name)) return make_root_codec(name, element_bytes);
     return make_codec(Spec::parse(name), element_bytes);
 }
 

@@ -26,7 +26,9 @@ class Compressor {
 std::unique_ptr<Compressor> make_deflate(int level);
 std::unique_ptr<Compressor> make_zstd(int level);
 std::unique_ptr<Compressor> make_lz4_pages();
+std::unique_ptr<Compressor> make_lz4_block(); // one plain block
 std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes);
+std::unique_ptr<Compressor> make_lzma(); // decompresses only
 
 // Of whole pages, each in the form of the HDF5 filter of that name: 1, 32004, 32015.
 std::unique_ptr<Compressor> make_compressor(Compression compression, int level);

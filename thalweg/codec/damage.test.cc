@@ -38,7 +38,7 @@ class DamageTest : public testing::TestWithParam<char const*> {
     }
 
     std::mt19937 random_{2};
-    std::unique_ptr<Codec> codec_ = make_codec(Spec::parse(GetParam()), 2);
+    std::unique_ptr<Codec> codec_ = make_codec(GetParam(), 2);
     Bytes raw_, stored_;
 };
 
@@ -94,10 +94,11 @@ TEST_P(DamageTest, RandomBytesAreSurvived) {
 
 INSTANTIATE_TEST_SUITE_P(Specs, DamageTest,
                          testing::Values("deflate", "lz4", "zstd", "shuffle+lz4", "bitshuffle+lz4", "bitshuffle+zstd",
-                                         "bitshuffle+deflate", "shuffle", "bitshuffle"),
+                                         "bitshuffle+deflate", "shuffle", "bitshuffle", "root:splitint16+zstd",
+                                         "root:uint16+zstd", "root:splituint16+lz4", "root:splitreal16+deflate"),
                          [](auto const& spec) {
                              std::string name = spec.param;
-                             for (char& one : name) one = one == '+' ? '_' : one;
+                             for (char& one : name) one = one == '+' || one == ':' ? '_' : one;
                              return name;
                          });
 

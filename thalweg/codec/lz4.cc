@@ -42,6 +42,22 @@ bool decompress_block(std::span<std::byte const> stored, std::span<std::byte> ra
 
 std::size_t block_bound(std::size_t raw_bytes) { return raw_bytes + raw_bytes / 255 + 16; }
 
+class Lz4Block : public Compressor {
+  public:
+    std::size_t bound_bytes(std::size_t raw_bytes) const override { return block_bound(raw_bytes); }
+
+    std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        return encoder_.encode(raw, out.first(block_bound(raw.size())));
+    }
+
+    char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
+        return decompress_block(stored, raw) ? nullptr : kDamaged;
+    }
+
+  private:
+    GeneralLz4 encoder_;
+};
+
 // HDF5 filter 32004: u64 raw size, u32 block size, then each block behind its u32 stored size; all big-endian. A block
 // that does not shrink is stored raw, and recognised by its size.
 class Lz4Pages : public Compressor {
@@ -138,6 +154,7 @@ class Lz4Planes : public Compressor {
 } // namespace
 
 std::unique_ptr<Compressor> make_lz4_pages() { return std::make_unique<Lz4Pages>(); }
+std::unique_ptr<Compressor> make_lz4_block() { return std::make_unique<Lz4Block>(); }
 std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes) { return std::make_unique<Lz4Planes>(planes); }
 
 } // namespace thalweg::codec
