@@ -41,6 +41,7 @@ struct FieldDescription {
     std::optional<std::uint64_t> array_size;     // flag 0x01: a fixed-size array
     std::optional<std::uint32_t> projected_from; // flag 0x02
     std::optional<std::uint32_t> type_checksum;  // flag 0x04
+    bool struct_of_arrays = false;               // flag 0x08: in memory only; on the disk a collection like any other
 
     bool operator==(FieldDescription const&) const = default;
 };
