@@ -1,9 +1,10 @@
-// Raw bytes per second, on one core, of pages of 1 MiB as a digitizer makes them.
+// Raw bytes per second, on one core, of pages of 1 MiB as a digitizer makes them, and of 128 KiB as event loops do.
 #include "thalweg/codec/codec.h"
 #include "thalweg/codec/transposer.h"
 
 #include <benchmark/benchmark.h>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -66,7 +67,84 @@ void transpose(benchmark::State& state, Kernel const& kernel, bool forth) {
     state.SetBytesProcessed(state.iterations() * page.size());
 }
 
+constexpr std::size_t kEventPageBytes = 128 << 10;
+
+// Energies between 0 and 100.
+std::vector<std::byte> real_page() {
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> energies(0, 100);
+    std::vector<std::byte> page(kEventPageBytes);
+    for (std::size_t at = 0; at < page.size(); at += sizeof(float)) {
+        float const energy = energies(random);
+        std::memcpy(page.data() + at, &energy, sizeof(float));
+    }
+    return page;
+}
+
+// Running sums of how many particles an event has.
+std::vector<std::byte> sums_page() {
+    std::mt19937 random(7);
+    std::poisson_distribution<std::uint64_t> lengths(5);
+    std::vector<std::byte> page(kEventPageBytes);
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < page.size(); at += sizeof(sum)) {
+        sum += lengths(random);
+        std::memcpy(page.data() + at, &sum, sizeof(sum));
+    }
+    return page;
+}
+
+struct EventPage {
+    char const* encoding;
+    std::size_t element_bytes;
+    std::vector<std::byte> (*make)();
+};
+
+// What the compression has to do in any case: the packed bytes as a column of plain ones.
+std::vector<std::byte> packed_page(EventPage const& page) {
+    auto const codec = make_codec(std::string("root:") + page.encoding, page.element_bytes);
+    std::vector<std::byte> packed(kEventPageBytes);
+    packed.resize(codec->encode(page.make(), packed));
+    return packed;
+}
+
+void event_page(benchmark::State& state, std::vector<std::byte> const& page, std::string const& name,
+                std::size_t element_bytes, bool forth) {
+    auto const codec = make_codec(name, element_bytes);
+    std::vector<std::byte> stored(codec->bound_bytes(page.size())), back(page.size());
+    auto const size = codec->encode(page, stored);
+    for (auto _ : state) {
+        if (forth) {
+            benchmark::DoNotOptimize(codec->encode(page, stored));
+        } else {
+            codec->decode(std::span(stored).first(size), back);
+        }
+        benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed(state.iterations() * kEventPageBytes);
+    state.counters["stored/raw"] = static_cast<double>(size) / kEventPageBytes;
+}
+
+// "whole": the codec; "packing": without the compression; "compression": without the packing.
+void register_event_pages() {
+    for (EventPage const each : {EventPage{"splitreal32", 4, real_page}, EventPage{"splitindex64", 8, sums_page},
+                                 EventPage{"splitindex32", 8, sums_page}, EventPage{"splitint32", 4, real_page}}) {
+        for (bool forth : {true, false}) {
+            auto const add = [&](char const* part, auto const& page, std::string const& name, std::size_t bytes) {
+                auto const title = std::string(forth ? "encode/" : "decode/") + each.encoding + "/" + part;
+                benchmark::RegisterBenchmark(title.c_str(),
+                                             [=](auto& state) { event_page(state, page, name, bytes, forth); });
+            };
+            auto const name = std::string("root:") + each.encoding;
+            add("whole", each.make(), name + "+zstd-1", each.element_bytes);
+            add("packing", each.make(), name, each.element_bytes);
+            add("compression", packed_page(each), "root:byte+zstd-1", 1);
+        }
+    }
+}
+
 void register_all() {
+    register_event_pages();
     for (char const* name : {"bitshuffle+lz4", "bitshuffle+zstd", "shuffle+lz4", "shuffle+deflate", "lz4"}) {
         benchmark::RegisterBenchmark((std::string("encode/") + name).c_str(), encode, name);
         benchmark::RegisterBenchmark((std::string("decode/") + name).c_str(), decode, name);

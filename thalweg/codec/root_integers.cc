@@ -8,75 +8,120 @@
 namespace thalweg::codec {
 namespace {
 
-// Loops of a fixed length over arrays of their own are what compilers turn into vector instructions; elements in pages
-// may also lie unaligned.
-constexpr std::size_t kBlock = 256;
+// As many values as make 16 bytes of the wider of two types, which every processor handles at once. Compilers do not
+// find these loops by themselves, because pages may lie unaligned, and be converted in place.
+template <class Element, class Stored> constexpr std::size_t kLanes = 16 / std::max(sizeof(Element), sizeof(Stored));
 
-template <class Stored> std::make_unsigned_t<Stored> zigzag(Stored value) {
-    using Unsigned = std::make_unsigned_t<Stored>;
-    auto const doubled = static_cast<Unsigned>(static_cast<Unsigned>(value) << 1);
-    return static_cast<Unsigned>(doubled ^ static_cast<Unsigned>(value < 0 ? -1 : 0));
+template <class Value, std::size_t lanes> struct Vector {
+    typedef Value Type __attribute__((vector_size(lanes * sizeof(Value))));
+};
+
+template <class Type> Type load(std::byte const* from) {
+    Type value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
 }
 
-template <class Stored> Stored from_zigzag(Stored coded) {
-    using Unsigned = std::make_unsigned_t<Stored>;
-    auto const bits = static_cast<Unsigned>(coded);
-    return static_cast<Stored>(static_cast<Unsigned>(bits >> 1) ^ static_cast<Unsigned>(0 - (bits & 1)));
+template <class Type> void store(std::byte* to, Type value) { std::memcpy(to, &value, sizeof(value)); }
+
+template <class Element, class Stored> struct Types {
+    static constexpr std::size_t lanes = kLanes<Element, Stored>;
+    using Elements = typename Vector<Element, lanes>::Type;
+    using Column = typename Vector<Stored, lanes>::Type;
+    using Bits = typename Vector<std::make_unsigned_t<Stored>, lanes>::Type;
+};
+
+// One vector of elements for the column. A delta needs the element in front of them.
+template <class Element, class Stored, Coding coding>
+void step_forth(std::byte const* in, std::byte* out, typename Types<Element, Stored>::Elements& lost) {
+    using Each = Types<Element, Stored>;
+    using Elements = typename Each::Elements;
+    using Column = typename Each::Column;
+    auto const elements = load<Elements>(in);
+    auto column = __builtin_convertvector(elements, Column);
+    if constexpr (sizeof(Stored) < sizeof(Element)) lost |= elements ^ __builtin_convertvector(column, Elements);
+    if constexpr (coding == Coding::zigzag) column = (column << 1) ^ (column < 0); // true is -1
+    if constexpr (coding == Coding::delta) {
+        column -= __builtin_convertvector(load<Elements>(in - sizeof(Element)), Column);
+    }
+    store(out, column);
 }
 
-// The bits in which `value` differs from what is left of it in a `Narrow`.
-template <class Narrow, class Wide> Wide lost(Wide value) {
-    return static_cast<Wide>(value ^ static_cast<Wide>(static_cast<Narrow>(value)));
+template <class Element, class Stored, Coding coding>
+void step_back(std::byte const* in, std::byte* out, typename Types<Element, Stored>::Column& lost) {
+    using Each = Types<Element, Stored>;
+    using Column = typename Each::Column;
+    auto column = load<Column>(in);
+    if constexpr (coding == Coding::zigzag) {
+        auto const bits = load<typename Each::Bits>(in);
+        column = (Column)((bits >> 1) ^ -(bits & 1));
+    }
+    auto const elements = __builtin_convertvector(column, typename Each::Elements);
+    if constexpr (sizeof(Stored) > sizeof(Element)) lost |= column ^ __builtin_convertvector(elements, Column);
+    store(out, elements);
+}
+
+// The bits that were lost, of all lanes.
+template <class Value, class Type> bool none(Type const& lost) {
+    Value all = 0;
+    for (std::size_t i = 0; i < sizeof(Type) / sizeof(Value); ++i) all |= lost[i];
+    return all == 0;
 }
 
 template <class Element, class Stored, Coding coding>
 bool forth(std::byte const* in, std::byte* out, std::size_t count) {
-    Element from[kBlock + 1] = {}; // the first is the one before the block
-    Stored to[kBlock];
-    Element all_lost = 0;
-    for (std::size_t at = 0; at < count; at += kBlock) {
-        auto const block = std::min(kBlock, count - at);
-        std::memcpy(from + 1, in + at * sizeof(Element), block * sizeof(Element));
-        for (std::size_t i = 0; i < kBlock; ++i) {
-            auto const value = static_cast<Stored>(from[i + 1]);
-            if constexpr (sizeof(Stored) < sizeof(Element)) all_lost |= lost<Stored>(from[i + 1]);
-            if constexpr (coding == Coding::zigzag)
-                to[i] = static_cast<Stored>(zigzag(value));
-            else if constexpr (coding == Coding::delta)
-                to[i] = static_cast<Stored>(value - static_cast<Stored>(from[i]));
-            else
-                to[i] = value;
-        }
-        std::memcpy(out + at * sizeof(Stored), to, block * sizeof(Stored));
-        from[0] = from[kBlock];
+    constexpr auto lanes = kLanes<Element, Stored>;
+    typename Types<Element, Stored>::Elements lost = {};
+    // Where less than a vector is left, and where no element lies in front of it.
+    auto const step_aside = [&](std::size_t at) {
+        auto const items = std::min(lanes, count - at), before = std::min<std::size_t>(at, 1);
+        std::byte from[(lanes + 1) * sizeof(Element)] = {}, to[lanes * sizeof(Stored)];
+        std::memcpy(from + (1 - before) * sizeof(Element), in + (at - before) * sizeof(Element),
+                    (items + before) * sizeof(Element));
+        step_forth<Element, Stored, coding>(from + sizeof(Element), to, lost);
+        std::memcpy(out + at * sizeof(Stored), to, items * sizeof(Stored));
+    };
+    if (count > 0) step_aside(0);
+    std::size_t at = lanes;
+    for (; at + lanes <= count; at += lanes) {
+        step_forth<Element, Stored, coding>(in + at * sizeof(Element), out + at * sizeof(Stored), lost);
     }
-    return all_lost == 0;
+    if (at < count) step_aside(at);
+    return none<Element>(lost);
 }
 
 template <class Element, class Stored, Coding coding>
 bool back(std::byte const* in, std::byte* out, std::size_t count) {
-    Stored from[kBlock] = {};
-    Element to[kBlock];
-    Stored all_lost = 0, sum = 0;
-    for (std::size_t at = 0; at < count; at += kBlock) {
-        auto const block = std::min(kBlock, count - at);
-        std::memcpy(from, in + at * sizeof(Stored), block * sizeof(Stored));
-        std::fill(from + block, from + kBlock, Stored{0}); // whatever is left there must not count as lost
-        if constexpr (coding == Coding::delta) {
-            for (std::size_t i = 0; i < kBlock; ++i) from[i] = sum = static_cast<Stored>(sum + from[i]);
-        }
-        for (std::size_t i = 0; i < kBlock; ++i) {
-            Stored const value = coding == Coding::zigzag ? from_zigzag(from[i]) : from[i];
-            if constexpr (sizeof(Stored) > sizeof(Element)) all_lost |= lost<Element>(value);
-            to[i] = static_cast<Element>(value);
-        }
-        std::memcpy(out + at * sizeof(Element), to, block * sizeof(Element));
+    constexpr auto lanes = kLanes<Element, Stored>;
+    typename Types<Element, Stored>::Column lost = {};
+    std::size_t at = 0;
+    for (; at + lanes <= count; at += lanes) {
+        step_back<Element, Stored, coding>(in + at * sizeof(Stored), out + at * sizeof(Element), lost);
     }
-    return all_lost == 0;
+    if (at < count) {
+        std::byte from[lanes * sizeof(Stored)] = {}, to[lanes * sizeof(Element)];
+        std::memcpy(from, in + at * sizeof(Stored), (count - at) * sizeof(Stored));
+        step_back<Element, Stored, coding>(from, to, lost);
+        std::memcpy(out + at * sizeof(Element), to, (count - at) * sizeof(Element));
+    }
+    return none<Stored>(lost);
+}
+
+// Each sum waits for the one before it, so that vectors would gain nothing.
+template <class Element, class Stored> bool sum_up(std::byte const* in, std::byte* out, std::size_t count) {
+    Stored sum = 0, lost = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        sum = static_cast<Stored>(sum + load<Stored>(in + i * sizeof(Stored)));
+        auto const element = static_cast<Element>(sum);
+        lost |= static_cast<Stored>(sum ^ static_cast<Stored>(element));
+        store(out + i * sizeof(Element), element);
+    }
+    return lost == 0;
 }
 
 template <class Element, class Stored, Coding coding> Conversion between() {
     if constexpr (sizeof(Element) == sizeof(Stored) && coding == Coding::as_is) return {};
+    if constexpr (coding == Coding::delta) return {forth<Element, Stored, coding>, sum_up<Element, Stored>};
     return {forth<Element, Stored, coding>, back<Element, Stored, coding>};
 }
 
