@@ -5,6 +5,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
+#include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/lock.h"
 
@@ -47,6 +48,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
     }
+    run->format = &format_for(path);
     run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
     return run;
 }

@@ -36,6 +36,7 @@ bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
                      std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), journal_(std::move(journal)), options_(options), reserve_bytes_(std::move(reserve_bytes)),
+      checkpoints_(run.format->checkpoints(run.head)), clusters_(run.head),
       allocation_bytes_(std::min(kFirstAllocationBytes, options.allocate_ahead_bytes)) {
     durable_ns_ = base::monotonic_ns();
     next_flush_ns_ = durable_ns_ + options_.flush_interval_ns;
@@ -118,6 +119,7 @@ void Committer::drain() {
         auto const taken = producer->take_pages(journal_);
         pages_ += taken.all;
         lengths_pages_ += taken.of_lengths;
+        if (checkpoints_) clusters_.take(producer->table(), producer->taken());
         if (finished) settle(*producer, false);
     }
     drop_settled();
@@ -135,6 +137,7 @@ void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal_, died);
+    if (checkpoints_) clusters_.take(producer.table(), producer.taken());
     auto status = status_of(producer);
     status.died = died;
     ended_.push_back(std::move(status));
@@ -207,6 +210,7 @@ void Committer::advance_flush(std::uint64_t now) {
         reserve_journal();
         flush_begin_ns_ = now;
         flush_covers_bytes_ = journal_.size_bytes();
+        if (checkpoints_) clusters_.hand_over(*checkpoints_);
         lock.lock();
         sync_ = Sync::payload;
         break;
@@ -219,14 +223,45 @@ void Committer::advance_flush(std::uint64_t now) {
     case Sync::journal_done:
         durable_ns_ = flush_begin_ns_;
         sync_ns_ = now - flush_begin_ns_;
-        next_flush_ns_ = std::max(now, flush_begin_ns_ + options_.flush_interval_ns);
-        sync_ = Sync::idle;
+        if (!begin_checkpoint()) {
+            end_flush(now);
+            return;
+        }
+        sync_ = Sync::checkpoint;
+        break;
+    case Sync::checkpoint_done:
+        end_flush(now);
         return;
     case Sync::payload:
     case Sync::journal:
+    case Sync::checkpoint:
         return; // under way
     }
     sync_wake_.notify_all();
+}
+
+void Committer::end_flush(std::uint64_t now) {
+    next_flush_ns_ = std::max(now, flush_begin_ns_ + options_.flush_interval_ns);
+    sync_ = Sync::idle;
+}
+
+// Only where it stays within its share of the file: a full list of pages every second would outgrow the pages.
+bool Committer::begin_checkpoint() {
+    auto const bytes = checkpoints_ ? base::round_up(checkpoints_->pending_bytes(), base::kBlockBytes) : 0;
+    auto const payload_bytes = run_.ledger->head().claimed.load() - checkpoint_bytes_;
+    auto const allowed_bytes = options_.checkpoint_share * static_cast<double>(payload_bytes);
+    if (bytes == 0 || static_cast<double>(checkpoint_bytes_ + bytes) > allowed_bytes) return false;
+    auto const offset = run_.ledger->try_claim(bytes);
+    if (!offset) return false;
+    checkpoint_offset_ = *offset;
+    checkpoint_bytes_ += bytes;
+    return true;
+}
+
+void Committer::write_checkpoint() {
+    checkpoints_->write(*run_.file, checkpoint_offset_);
+    run_.file->sync();
+    checkpoints_->publish(*run_.file); // durable with the next sync: until then the last one stands
 }
 
 void Committer::reserve_journal() {
@@ -238,26 +273,28 @@ void Committer::reserve_journal() {
     }
 }
 
+bool Committer::is_work(Sync sync) {
+    return sync == Sync::payload || sync == Sync::journal || sync == Sync::checkpoint;
+}
+
 void Committer::sync_loop() {
     std::unique_lock lock(sync_mutex_);
     while (true) {
-        sync_wake_.wait(lock, [&] { return sync_stop_ || sync_ == Sync::payload || sync_ == Sync::journal; });
+        sync_wake_.wait(lock, [&] { return sync_stop_ || is_work(sync_); });
         if (sync_stop_) return;
-        bool const payload = sync_ == Sync::payload;
+        auto const work = sync_;
         lock.unlock();
         std::exception_ptr error;
         try {
-            if (payload) {
-                run_.file->sync();
-            } else {
-                journal_.sync();
-            }
+            if (work == Sync::payload) run_.file->sync();
+            if (work == Sync::journal) journal_.sync();
+            if (work == Sync::checkpoint) write_checkpoint();
         } catch (...) {
             error = std::current_exception();
         }
         lock.lock();
         sync_error_ = error;
-        sync_ = payload ? Sync::payload_done : Sync::journal_done;
+        sync_ = static_cast<Sync>(static_cast<int>(work) + 1); // done
     }
 }
 

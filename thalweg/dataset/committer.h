@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "thalweg/dataset/cluster_collector.h"
 #include "thalweg/dataset/intake.h"
 #include "thalweg/dataset/open_run.h"
 
@@ -19,6 +20,7 @@ namespace thalweg::dataset {
 
 struct CommitOptions {
     std::uint64_t flush_interval_ns = 1'000'000'000; // payload synced, then a BARRIER in the journal
+    double checkpoint_share = 0.01;                  // of the payload: what checkpoints may take of the file
     std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
     std::uint64_t rows_budget_bytes = 16 << 20;      // journaled rows of slow streams, each interval
 };
@@ -65,7 +67,8 @@ class Committer {
   private:
     // One flush: the payload is synced, a BARRIER is appended, the journal is synced. The syncs run in a thread of
     // their own: neither producers nor the committer wait for the disk.
-    enum class Sync : std::uint8_t { idle, payload, payload_done, journal, journal_done };
+    // A checkpoint may follow: metadata that shows the clusters which were in the file when the flush began.
+    enum class Sync : std::uint8_t { idle, payload, payload_done, journal, journal_done, checkpoint, checkpoint_done };
 
     void run();
     void step();
@@ -78,7 +81,11 @@ class Committer {
     std::uint64_t unwritten_bytes() const;
     void journal_rows();
     void advance_flush(std::uint64_t now);
+    void end_flush(std::uint64_t now);
+    bool begin_checkpoint();
+    void write_checkpoint();
     void reserve_journal();
+    static bool is_work(Sync sync);
     void sync_loop();
     ProducerStatus status_of(ProducerIntake const& producer) const;
 
@@ -86,6 +93,10 @@ class Committer {
     JournalWriter journal_;
     CommitOptions options_;
     std::function<std::uint64_t(PageCounts const&)> reserve_bytes_;
+    std::unique_ptr<format::Checkpoints> checkpoints_; // none: the container has none
+    ClusterCollector clusters_;
+    std::uint64_t checkpoint_offset_ = 0;
+    std::uint64_t checkpoint_bytes_ = 0; // of all so far
 
     // Of the committer's thread.
     std::size_t slots_seen_ = 0;

@@ -15,13 +15,14 @@
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/rntuple/format.h"
 
 namespace thalweg::dataset {
 namespace {
 
 // The journal names the run, and so does the file: they must be the same.
-void check_pair(storage::Storage const& file, model::RunHead const& head) {
-    auto const id = format::hdf5::run_id_of(file);
+void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
+    auto const id = format.run_id_of(file);
     if (id && *id == head.id) return;
     base::fail_data(
         {fmt::format("{} and its journal do not belong together", file.path()),
@@ -70,7 +71,9 @@ format::Format const& format_for(std::string const& path) {
     auto const extension = std::filesystem::path(path).extension().string();
     constexpr std::array<char const*, 3> kHdf5{".h5", ".hdf5", ".lh5"};
     if (std::find(kHdf5.begin(), kHdf5.end(), extension) != kHdf5.end()) return format::hdf5::hdf5_format();
-    base::fail_usage({fmt::format("'{}' is of no known format", path), "", "let its name end in .h5, .hdf5 or .lh5"});
+    if (extension == ".root") return format::rntuple::rntuple_format();
+    base::fail_usage(
+        {fmt::format("'{}' is of no known format", path), "", "let its name end in .h5, .hdf5, .lh5 or .root"});
 }
 
 CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Storage> const& journal,
@@ -117,13 +120,14 @@ CompleteResult recover(std::string const& path) {
         storage::open_file_storage(journal_file, storage::OpenMode::read_write, storage::Engine::posix);
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
     auto const head = read_head(*journal);
-    check_pair(*file, head);
+    auto const& format = format_for(path);
+    check_pair(*file, format, head);
     std::vector<std::string> notes;
     auto const ledger = find_ledger(head);
     if (ledger) salvage(path, head, *ledger, journal, notes);
     CompleteOptions options;
     if (ledger) options.least_end = ledger->head().claimed;
-    auto result = complete_run(*file, journal, format_for(path), options);
+    auto result = complete_run(*file, journal, format, options);
     if (!ledger && result.report.producers_lost > 0) {
         notes.push_back(fmt::format("{}: the memory of its producers is gone, as after a restart of the machine: rows "
                                     "published after the last ones in the journal are lost",

@@ -12,16 +12,25 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/coverage.h"
+#include "thalweg/dataset/page_of.h"
 #include "thalweg/dataset/whole_rows.h"
 
 namespace thalweg::dataset {
 namespace {
 
+// As its producer announced it.
+struct EndedCluster {
+    std::uint64_t rows = 0;
+    std::uint64_t pages = 0;
+    std::uint64_t order = 0;
+};
+
 struct ProducerFacts {
     std::size_t table = 0;
-    std::vector<std::vector<Page>> pages;   // by column
-    std::vector<std::vector<Page>> waiting; // journaled as rows
-    std::uint64_t rows_seen = 0;            // behind the last row of which anything is here
+    std::map<std::uint64_t, EndedCluster> ended; // by first row
+    std::vector<std::vector<Page>> pages;        // by column
+    std::vector<std::vector<Page>> waiting;      // journaled as rows
+    std::uint64_t rows_seen = 0;                 // behind the last row of which anything is here
     std::optional<FinishRecord> finish;
 };
 
@@ -118,8 +127,9 @@ class JournalReader {
         if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
         if (producers.contains(value.producer)) return; // admitted again by `recover`
         auto const columns = head->columns[value.table].size();
-        producers[value.producer] = {value.table, std::vector<std::vector<Page>>(columns),
-                                     std::vector<std::vector<Page>>(columns), 0, std::nullopt};
+        producers[value.producer] = {
+            value.table, {},          std::vector<std::vector<Page>>(columns), std::vector<std::vector<Page>>(columns),
+            0,           std::nullopt};
     }
 
     ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
@@ -135,9 +145,8 @@ class JournalReader {
         auto const item_bytes = head->columns[table][column].item_bytes();
         auto constexpr kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
         bool const sound =
-            page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
-            page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
-            (page.encoded || page.stored_bytes == page.raw_bytes) &&
+            page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes && page.offset < kLimit &&
+            page.stored_bytes < kLimit && (page.encoded || page.stored_bytes == page.raw_bytes) &&
             (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
         if (!sound) fail(record, "its sizes are impossible");
     }
@@ -150,10 +159,14 @@ class JournalReader {
     void read_pages(RecordView const& record) {
         for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
             auto const value = take<PageRecord>(record, at);
+            if (value.column == kClusterEnd) {
+                auto& ended = producer_of(value.producer, 0, record).ended;
+                ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++});
+                continue;
+            }
             auto& producer = producer_of(value.producer, value.column, record);
-            Page const page{value.first,    value.count,        0,
-                            value.offset,   value.stored_bytes, value.raw_bytes,
-                            value.checksum, value.encoded != 0, Page::Place::file};
+            auto const page =
+                page_of(value, head->columns[producer.table][value.column], head->layouts[producer.table]);
             check(page, producer.table, value.column, record);
             see(producer, value.column, page);
             auto& pages = producer.pages[value.column];
@@ -194,6 +207,7 @@ class JournalReader {
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;
+    std::uint64_t clusters_ = 0;
 };
 
 // Why a page cannot be trusted; no reason: it can.
@@ -232,15 +246,60 @@ void leave_out_bad_pages(JournalReader& journal, storage::Storage const& file, b
         if (!unreadable) journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
         ++report.damaged_pages;
-        report.notes.push_back(
-            fmt::format("table '{}', column '{}': the page at offset {} {}; its block of rows is left out",
-                        journal.head->schema.tables[producer.table].name,
-                        journal.head->columns[producer.table][each.column].path, page.offset, reason));
+        report.notes.push_back(fmt::format(
+            "table '{}', column '{}': the page at offset {} {}; its {} of rows is left out",
+            journal.head->schema.tables[producer.table].name, journal.head->columns[producer.table][each.column].path,
+            page.offset, reason, journal.head->layouts[producer.table].cluster_bytes > 0 ? "cluster" : "block"));
     }
     for (auto const& [key, indices] : bad) {
         auto& pages = journal.producers.at(key.first).pages[key.second];
         for (auto index = indices.rbegin(); index != indices.rend(); ++index)
             pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+}
+
+// Of a container with clusters: those that ended with all their pages, and of the rows behind them those that are
+// whole. Where some page is missing nobody knows which elements the rows behind the last end begin with: they are lost.
+std::vector<model::Cluster> keep_clusters(ProducerFacts const& producer, WholeRows const& finder,
+                                          std::string const& table, Report& report) {
+    std::map<std::uint64_t, std::uint64_t> pages;
+    for (auto const& column : finder.part.columns) {
+        for (auto const& page : column) {
+            if (page.place == Page::Place::file) ++pages[page.cluster];
+        }
+    }
+    std::vector<model::Cluster> kept;
+    std::uint64_t end = 0;
+    bool damaged = false;
+    for (auto const& [first, cluster] : producer.ended) {
+        damaged = damaged || first != end;
+        end = first + cluster.rows;
+        if (pages[first] == cluster.pages) {
+            kept.push_back({first, cluster.rows, cluster.order, true});
+            continue;
+        }
+        damaged = true;
+        report.notes.push_back(
+            fmt::format("table '{}': rows {} to {} of producer {} are left out (pages of that cluster "
+                        "are missing)",
+                        table, first, end, finder.part.producer));
+    }
+    auto constexpr kLast = std::numeric_limits<std::uint64_t>::max();
+    auto const published = producer.finish ? producer.finish->rows : kLast;
+    if (damaged || published <= end) return kept;
+    for (auto const& range : finder.find()) {
+        auto const range_end = std::min(range.first + range.count, published);
+        if (range.first <= end && range_end > end) kept.push_back({end, range_end - end, kLast, false});
+    }
+    return kept;
+}
+
+// Rows that are in no page belong behind the last cluster that ended.
+void adopt_rows(ProducerFacts& producer) {
+    if (producer.ended.empty()) return;
+    auto const& [first, cluster] = *producer.ended.rbegin();
+    for (auto& column : producer.waiting) {
+        for (auto& page : column) page.cluster = first + cluster.rows;
     }
 }
 
@@ -252,6 +311,7 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const&
     auto& table = report.tables[producer.table];
     model::Part part;
     part.producer = index;
+    if (layout.cluster_bytes > 0) adopt_rows(producer);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         for (auto const& page : producer.pages[i]) {
             facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
@@ -263,9 +323,14 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalReader const&
     }
     WholeRows const finder{columns,     layout, part, file, journal_file, head.schema.tables[producer.table].name,
                            report.notes};
-    auto valid = finder.find();
-    if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
-    part.rows = keep_blocks(valid, layout.block_rows);
+    if (layout.cluster_bytes > 0) {
+        part.clusters = keep_clusters(producer, finder, table.table, report);
+        for (auto const& cluster : part.clusters) append_range(part.rows, cluster.first_row, cluster.rows);
+    } else {
+        auto valid = finder.find();
+        if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
+        part.rows = keep_blocks(valid, layout.block_rows);
+    }
     auto const rows = total(part.rows);
     table.rows += rows;
     if (producer.finish)

@@ -8,9 +8,9 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/test_bad_day.h"
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/live_map.h"
+#include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {
 namespace {

@@ -31,7 +31,7 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
     PageCounts counts;
     if (batch_.empty()) return counts;
     for (auto const& page : batch_) {
-        if (page.producer != slot_ || page.column >= progress_.size()) {
+        if (page.producer != slot_ || (page.column >= progress_.size() && page.column != kClusterEnd)) {
             base::fail_data({"a producer announced a page of no column of its own"});
         }
     }
@@ -39,6 +39,7 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
     // Only now: were we to die in between, nobody would know of these pages. Journaled twice they do no harm.
     staging_.drop_announcements(batch_.size());
     for (auto const& page : batch_) {
+        if (page.column == kClusterEnd) continue;
         cover(page);
         ++counts.all;
         if (head_.columns[table_][page.column].role == model::Column::Role::lengths) ++counts.of_lengths;

@@ -29,6 +29,9 @@ class ProducerIntake {
     // Journals the pages announced since the last call.
     PageCounts take_pages(JournalWriter& journal);
 
+    // What the last call journaled.
+    std::span<PageRecord const> taken() const { return batch_; }
+
     // Journals published rows that no page holds. `everything`: of all columns, up to the last row (the producer is
     // finished or dead). Otherwise of slow columns, and of columns that keep rows of announced pages of others from
     // being whole; stops after about `budget_bytes`. Returns the bytes written.

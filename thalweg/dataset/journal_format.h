@@ -36,7 +36,10 @@ struct ProducerRecord {
 };
 static_assert(sizeof(ProducerRecord) == 16);
 
-// One page, where its producer wrote it.
+// One page, where its producer wrote it. With column kClusterEnd: the cluster that begins at row `first` has `count`
+// rows and `cluster` pages, all of them announced before; the rest is 0 then.
+inline constexpr std::uint32_t kClusterEnd = 0xffffffff;
+
 struct PageRecord {
     std::uint32_t producer;
     std::uint32_t column;
@@ -45,7 +48,7 @@ struct PageRecord {
     std::uint32_t encoded;
     std::uint64_t offset; // in the data file
     std::uint64_t stored_bytes;
-    std::uint64_t raw_bytes;
+    std::uint64_t cluster;  // its first row; 0 where the container has no clusters
     std::uint64_t checksum; // base::xxh3 of the stored bytes
     std::uint32_t adler32;  // of the same: so that the whole file's is known without reading it again
     std::uint32_t reserved;

@@ -18,12 +18,41 @@ namespace {
 // From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
 constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
+constexpr std::size_t kChecksumBytes = 8;
+
 void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
     record.checksum = base::xxh3(stored);
     record.adler32 = base::adler32(1, stored);
 }
 
 } // namespace
+
+void Announcer::expect(std::uint64_t cluster) {
+    std::lock_guard const lock(mutex_);
+    ++ends_[cluster].pages;
+}
+
+void Announcer::end_cluster(std::uint64_t cluster, std::uint64_t rows) {
+    std::lock_guard const lock(mutex_);
+    ends_[cluster].rows = rows;
+    announce_ends();
+}
+
+bool Announcer::has_ends() const {
+    std::lock_guard const lock(mutex_);
+    return std::any_of(ends_.begin(), ends_.end(), [](auto const& each) { return each.second.rows > 0; });
+}
+
+void Announcer::announce_ends() {
+    while (!ends_.empty()) {
+        auto const& [cluster, pending] = *ends_.begin();
+        if (pending.rows == 0 || pending.announced < pending.pages) return;
+        PageRecord const end{
+            producer_, kClusterEnd, cluster, static_cast<std::uint32_t>(pending.rows), 0, 0, 0, pending.pages, 0, 0, 0};
+        if (!staging_.announce(end)) return;
+        ends_.erase(ends_.begin());
+    }
+}
 
 void Announcer::announce(std::deque<PageRecord>& pages) {
     std::lock_guard const lock(mutex_);
@@ -32,9 +61,11 @@ void Announcer::announce(std::deque<PageRecord>& pages) {
         pages.pop_front();
         staging_.add(Count::pages, 1);
         staging_.add(Count::stored_bytes, page.stored_bytes);
-        staging_.add(Count::paged_bytes, page.raw_bytes);
+        staging_.add(Count::paged_bytes, page.count * staging_.column(page.column).item_bytes);
         release(page);
+        if (auto const found = ends_.find(page.cluster); found != ends_.end()) ++found->second.announced;
     }
+    announce_ends();
 }
 
 void Announcer::release(PageRecord const& page) {
@@ -56,9 +87,10 @@ void Announcer::release(PageRecord const& page) {
 }
 
 Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer)
-    : run_(run), staging_(staging), announcer_(announcer), producer_(producer),
-      queue_(run.file->write_queue(run.options.queue_depth)),
-      gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {
+    : run_(run), staging_(staging), announcer_(announcer), table_(table), producer_(producer),
+      rules_(run.format->extent_rules()), queue_(run.file->write_queue(run.options.queue_depth)),
+      gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)),
+      extent_limit_bytes_(std::max<std::size_t>(run.options.extent_bytes, run.head.layouts[table].cluster_bytes)) {
     for (std::size_t i = 0; i < run.head.columns[table].size(); ++i) {
         auto const& name = run.head.layouts[table].columns[i].codec;
         auto const& column = run.head.columns[table][i];
@@ -83,21 +115,34 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
     PageRecord const record{producer_,  static_cast<std::uint32_t>(page.column),
                             page.first, static_cast<std::uint32_t>(page.count),
                             0,          0,
-                            raw.size(), raw.size(),
+                            raw.size(), page.cluster,
                             0,          0,
                             0};
-    if (codecs_[page.column] == nullptr && raw.size() >= kDirectBytes) {
+    auto const& layout = run_.head.layouts[table_];
+    bool const sums =
+        layout.cluster_bytes > 0 && run_.head.columns[table_][page.column].role == model::Column::Role::lengths;
+    if (codecs_[page.column] == nullptr && raw.size() >= kDirectBytes && rules_.head_bytes == 0) {
         write_from_staging(record, raw, while_waiting);
     } else {
-        add_to_extent(record, raw, while_waiting);
+        add_to_extent(record, sums ? sums_of(raw, page.sum_before) : raw, while_waiting);
     }
     reap(false);
+}
+
+std::span<std::byte const> Lane::sums_of(std::span<std::byte const> lengths, std::uint64_t sum_before) {
+    sums_.resize(lengths.size() / sizeof(std::uint64_t));
+    std::memcpy(sums_.data(), lengths.data(), lengths.size());
+    for (auto& sum : sums_) sum = sum_before += sum;
+    return std::as_bytes(std::span(sums_));
 }
 
 void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
                          std::function<void()> const& while_waiting) {
     auto* const codec = codecs_[record.column].get();
-    auto& extent = room_for(codec != nullptr ? codec->bound_bytes(raw.size()) : raw.size(), while_waiting);
+    auto const tail_bytes = rules_.page_checksums ? kChecksumBytes : 0;
+    auto const bound_bytes = codec != nullptr ? codec->bound_bytes(raw.size()) : raw.size();
+    auto& extent = room_for(rules_.head_bytes + bound_bytes + tail_bytes, while_waiting);
+    if (extent.pages.empty()) extent.filled_bytes = rules_.head_bytes;
     auto const out = extent.buffer.bytes().subspan(extent.filled_bytes);
     if (codec != nullptr) {
         auto const begin_ns = base::thread_cpu_ns();
@@ -112,11 +157,16 @@ void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
     set_checksums(record, out.first(record.stored_bytes));
     record.offset = extent.filled_bytes; // within the extent, until it has a place
     extent.filled_bytes += record.stored_bytes;
+    if (rules_.page_checksums) {
+        auto const tail = out.subspan(record.stored_bytes, kChecksumBytes);
+        std::memcpy(tail.data(), &record.checksum, kChecksumBytes);
+        extent.filled_bytes += kChecksumBytes;
+    }
     extent.raw_bytes += raw.size();
     extent.pages.push_back(record);
     // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write:
     // half of staging is written while the other half fills.
-    bool const enough = extent.filled_bytes >= run_.options.extent_bytes || extent.raw_bytes >= gather_limit_bytes_;
+    bool const enough = extent.filled_bytes >= extent_limit_bytes_ || extent.raw_bytes >= gather_limit_bytes_;
     if (enough) flush(while_waiting);
 }
 
@@ -136,7 +186,7 @@ Lane::Extent& Lane::room_for(std::size_t size_bytes, std::function<void()> const
         flush(while_waiting);
     if (gathering_ == nullptr) {
         gathering_ = free_extent();
-        auto const wanted = std::max<std::size_t>(run_.options.extent_bytes + base::kMiB, size_bytes);
+        auto const wanted = std::max<std::size_t>(extent_limit_bytes_ + base::kMiB, size_bytes);
         if (gathering_->buffer.size() < wanted) gathering_->buffer = base::AlignedBuffer(wanted);
     }
     return *gathering_;
@@ -166,6 +216,7 @@ void Lane::flush(std::function<void()> const& while_waiting) {
 
 void Lane::submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset) {
     for (auto& page : extent.pages) page.offset += offset;
+    if (rules_.head_bytes > 0) run_.format->write_extent_head(extent.buffer.bytes().first(padded.size()), offset);
     queue_->submit(offset, padded, reinterpret_cast<std::uint64_t>(&extent));
     ++in_flight_;
 }
@@ -193,7 +244,8 @@ void Lane::reap(bool wait) {
         free_.push_back(extent);
     }
     announcer_.announce(written_);
-    if (!written_.empty()) run_.ledger->check_alive(); // the ring is full: the committer has to empty it
+    if (!written_.empty() || announcer_.has_ends())
+        run_.ledger->check_alive(); // the ring is full: the committer has to empty it
 }
 
 void Lane::drain(std::function<void()> const& while_waiting) {
@@ -202,7 +254,7 @@ void Lane::drain(std::function<void()> const& while_waiting) {
     Backoff backoff;
     while (true) {
         reap(true);
-        if (idle()) return;
+        if (idle() && !announcer_.has_ends()) return;
         if (in_flight_ == 0) backoff.pause();
     }
 }

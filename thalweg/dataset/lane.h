@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,22 +20,41 @@ struct SealedPage {
     std::size_t column = 0;
     std::uint64_t first = 0;
     std::uint64_t count = 0;
+    std::uint64_t cluster = 0;    // its first row; 0 where the container has no clusters
+    std::uint64_t sum_before = 0; // of a lengths column: of the lengths in front of the page in its cluster
 };
 
 // Announcements of one producer, from all its lanes: puts them on the ring and releases the staging behind them.
 class Announcer {
   public:
-    explicit Announcer(Staging const& staging) : staging_(staging), early_(staging.columns()) {}
+    Announcer(Staging const& staging, std::uint32_t producer)
+        : staging_(staging), producer_(producer), early_(staging.columns()) {}
+
+    // A page of this cluster will be announced.
+    void expect(std::uint64_t cluster);
+    // No page of it will follow: its end is announced behind the last one.
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows);
 
     // Takes those pages off that the ring has room for.
     void announce(std::deque<PageRecord>& pages);
+    // Some end of a cluster waits for room on the ring.
+    bool has_ends() const;
 
   private:
+    struct PendingCluster {
+        std::uint64_t pages = 0;
+        std::uint64_t announced = 0; // of them
+        std::uint64_t rows = 0;      // 0: it has not ended
+    };
+
     void release(PageRecord const& page);
+    void announce_ends();
 
     Staging const& staging_;
-    std::mutex mutex_;                           // lanes of several threads announce on one ring
-    std::vector<std::vector<PageRecord>> early_; // by column: announced before a page in front of them
+    std::uint32_t producer_;
+    mutable std::mutex mutex_;                     // lanes of several threads announce on one ring
+    std::vector<std::vector<PageRecord>> early_;   // by column: announced before a page in front of them
+    std::map<std::uint64_t, PendingCluster> ends_; // by first row
 };
 
 class Lane {
@@ -64,6 +84,7 @@ class Lane {
         std::vector<PageRecord> pages;
     };
 
+    std::span<std::byte const> sums_of(std::span<std::byte const> lengths, std::uint64_t sum_before);
     void add_to_extent(PageRecord record, std::span<std::byte const> raw, std::function<void()> const& while_waiting);
     void write_from_staging(PageRecord record, std::span<std::byte const> raw,
                             std::function<void()> const& while_waiting);
@@ -75,13 +96,17 @@ class Lane {
     OpenRun& run_;
     Staging const& staging_;
     Announcer& announcer_;
+    std::size_t table_;
     std::uint32_t producer_;
+    format::ExtentRules rules_;
     std::vector<std::unique_ptr<codec::Codec>> codecs_; // by column; none where pages are stored raw
+    std::vector<std::uint64_t> sums_;                   // of the page that is being encoded
     std::vector<std::unique_ptr<Extent>> extents_;      // outlive the queue, which may still be writing from them
     std::unique_ptr<storage::WriteQueue> queue_;
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::size_t gather_limit_bytes_; // raw
+    std::size_t extent_limit_bytes_; // stored
     std::size_t in_flight_ = 0;
     std::deque<PageRecord> written_;           // and not announced yet: the ring is full
     std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on

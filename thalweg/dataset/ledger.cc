@@ -148,15 +148,20 @@ std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
     return node.mapped();
 }
 
+std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
+    auto& shared = head();
+    auto offset = shared.claimed.load();
+    while (offset + size_bytes <= shared.claimable.load()) {
+        if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
+    }
+    return std::nullopt;
+}
+
 std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
     auto& shared = head();
     Backoff backoff;
-    auto offset = shared.claimed.load();
     while (true) {
-        if (offset + size_bytes <= shared.claimable.load()) {
-            if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
-            continue;
-        }
+        if (auto const offset = try_claim(size_bytes)) return *offset;
         for (auto wanted = shared.wanted.load();
              wanted < size_bytes && !shared.wanted.compare_exchange_weak(wanted, size_bytes);) {
         }
@@ -164,7 +169,6 @@ std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> cons
         if (shared.claims_refused.load() != 0) base::fail_system({shared.failure}, ENOSPC);
         if (while_waiting) while_waiting();
         backoff.pause();
-        offset = shared.claimed.load();
     }
 }
 

@@ -108,6 +108,9 @@ class Ledger {
     // Throws base::SystemError when the disk is full, or the committer failed or died.
     std::uint64_t claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting);
 
+    // The same for the committer, who cannot wait for himself: none where so much is not allocated yet.
+    std::optional<std::uint64_t> try_claim(std::uint64_t size_bytes);
+
     // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
     // table only when the heart has not beaten for a while.
     void check_alive() const;

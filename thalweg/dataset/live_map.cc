@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "thalweg/format/cluster_items.h"
 #include "thalweg/format/item_reader.h"
 
 namespace thalweg::dataset {
@@ -43,38 +44,54 @@ class TableMapper {
     TableMapper(Gathered const& gathered, std::size_t table, storage::Storage const& file,
                 storage::Storage const& journal)
         : columns_(gathered.head.columns[table]), layout_(gathered.head.layouts[table]),
-          parts_(gathered.facts.tables[table]), counters_(parts_.size()), ends_(columns_.size()) {
-        for (std::size_t part = 0; part < parts_.size(); ++part) {
-            for (std::size_t i = 0; i < columns_.size(); ++i) {
-                std::optional<ElementCounter> counter;
-                if (columns_[i].role == model::Column::Role::lengths) {
-                    counter.emplace(format::ItemReader(file, journal, columns_[i], layout_.columns[i].codec,
-                                                       fmt::format("column '{}'", columns_[i].path)),
-                                    parts_[part].columns[i], columns_[i].values_per_item);
-                }
-                counters_[part].push_back(std::move(counter));
-            }
-        }
+          parts_(gathered.facts.tables[table]), file_(file), journal_(journal), ends_(columns_.size()) {
         map_.columns.resize(columns_.size());
     }
 
     model::TableMap map() {
-        for (auto const& segment : model::order_of_rows(layout_, columns_, parts_)) add(segment);
+        layout_.cluster_bytes > 0 ? add_clusters() : add_segments();
         return std::move(map_);
     }
 
   private:
-    void add(model::Segment const& segment) {
+    format::ItemReader reader_of(std::size_t column) const {
+        return {file_, journal_, columns_[column], layout_.columns[column].codec,
+                fmt::format("column '{}'", columns_[column].path)};
+    }
+
+    void add_clusters() {
+        for (auto const& [part, cluster] : model::order_of_clusters(parts_)) {
+            std::vector<std::optional<format::ItemReader>> readers(columns_.size());
+            for (std::size_t i = 0; i < columns_.size() && !cluster.whole; ++i) {
+                if (columns_[i].role == model::Column::Role::lengths) readers[i].emplace(reader_of(i));
+            }
+            auto const items = format::items_of_cluster(columns_, parts_[part], cluster, readers);
+            for (std::size_t i = 0; i < columns_.size(); ++i) add_pages(part, i, items[i], map_.rows);
+            map_.rows += cluster.rows;
+        }
+    }
+
+    void add_segments() {
+        std::vector<std::vector<std::optional<ElementCounter>>> counters(parts_.size()); // by part, then column
+        for (std::size_t part = 0; part < parts_.size(); ++part) {
+            counters[part].resize(columns_.size());
+            for (std::size_t i = 0; i < columns_.size(); ++i) {
+                if (columns_[i].role != model::Column::Role::lengths) continue;
+                counters[part][i].emplace(reader_of(i), parts_[part].columns[i], columns_[i].values_per_item);
+            }
+        }
+        for (auto const& segment : model::order_of_rows(layout_, columns_, parts_)) {
+            add(segment, counters[segment.part]);
+        }
+    }
+
+    void add(model::Segment const& segment, std::vector<std::optional<ElementCounter>>& counters) {
         std::vector<model::RowRange> inside(columns_.size()); // elements in the segment's lists, by lengths column
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             auto const& parent = columns_[i].parent;
             auto const items = parent ? inside[*parent] : model::RowRange{segment.first_row, segment.rows};
-            for (auto page : model::slice(parts_[segment.part].columns[i], items.first, items.count)) {
-                page.first = ends_[i];
-                ends_[i] += page.count;
-                map_.columns[i].pages.push_back(page);
-            }
-            if (auto& counter = counters_[segment.part][i]) {
+            add_pages(segment.part, i, items, 0);
+            if (auto& counter = counters[i]) {
                 auto const first = counter->before(items.first);
                 inside[i] = {first, counter->before(items.first + items.count) - first};
             }
@@ -82,18 +99,31 @@ class TableMapper {
         map_.rows += segment.rows;
     }
 
+    // `cluster`: its first row in the table. Pages of an unended one may come from two of the producer's: their sums
+    // tell them apart.
+    void add_pages(std::size_t part, std::size_t column, model::RowRange const& items, std::uint64_t cluster) {
+        auto const pieces = model::slice(parts_[part].columns[column], items.first, items.count);
+        for (auto page : pieces) {
+            page.first = ends_[column];
+            page.cluster = cluster + (page.cluster - pieces.front().cluster);
+            ends_[column] += page.count;
+            map_.columns[column].pages.push_back(page);
+        }
+    }
+
     std::vector<model::Column> const& columns_;
     model::TableLayout const& layout_;
     std::vector<model::Part> const& parts_;
-    std::vector<std::vector<std::optional<ElementCounter>>> counters_; // by part, then column
-    std::vector<std::uint64_t> ends_;                                  // items so far, by column
+    storage::Storage const& file_;
+    storage::Storage const& journal_;
+    std::vector<std::uint64_t> ends_; // items so far, by column
     model::TableMap map_;
 };
 
 } // namespace
 
 model::RunMap live_map(Gathered const& gathered, storage::Storage const& file, storage::Storage const& journal) {
-    model::RunMap map{gathered.head, {}, gathered.facts.metadata};
+    model::RunMap map{gathered.head, {}, gathered.facts.metadata, false};
     for (std::size_t i = 0; i < gathered.head.schema.tables.size(); ++i) {
         map.tables.push_back(TableMapper(gathered, i, file, journal).map());
     }

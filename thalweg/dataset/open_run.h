@@ -8,6 +8,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/staging.h"
+#include "thalweg/format/format.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -26,6 +27,7 @@ struct OpenRun {
     WriteOptions options;
     std::unique_ptr<Ledger> ledger;
     std::shared_ptr<storage::Storage> file;
+    format::Format const* format = nullptr;
     base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
 
     std::string const& path() const { return file->path(); }

@@ -25,6 +25,13 @@ std::uint64_t sum_of(std::span<std::byte const> lengths) {
     return sum;
 }
 
+// So many rows have about this size, and at least one.
+std::uint64_t rows_for(std::span<std::span<std::byte const> const> columns, std::uint64_t rows, std::uint64_t bytes) {
+    std::uint64_t total = 0;
+    for (auto const& column : columns) total += column.size();
+    return total <= bytes ? rows : std::max<std::uint64_t>(1, bytes / (total / rows + 1));
+}
+
 } // namespace
 
 // What is left of the caller's spans.
@@ -84,7 +91,9 @@ void Producer::prepare(OpenRun& run, std::size_t slot) {
     auto staging = std::make_unique<Staging>(Staging::format(std::move(memory), columns, layout, options));
     sealer_ = std::make_unique<Sealer>(run, *staging, table_, static_cast<std::uint32_t>(slot));
     staging_ = std::move(staging);
-    written_.assign(columns.size(), 0);
+    progress_.assign(columns.size(), {});
+    cluster_ = {};
+    cluster_bytes_ = layout.cluster_bytes;
     rows_ = 0;
     rows_per_batch_ = layout.block_rows;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -134,12 +143,33 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
     }
     follow_rotation();
     Slices slices{columns(), {data.begin(), data.end()}};
+    auto const most_rows = cluster_bytes_ == 0 ? rows : rows_for(data, rows, cluster_bytes_ / 4);
     while (rows > 0) {
         // Up to the next page of the widest column, so that rows are published page by page.
-        auto const batch = std::min(rows, rows_per_batch_ - rows_ % rows_per_batch_);
+        auto const batch = std::min({rows, most_rows, rows_per_batch_ - rows_ % rows_per_batch_});
         append_batch(slices, batch);
         rows -= batch;
+        if (is_cluster_full()) end_cluster();
     }
+}
+
+// At a row where pages end in all columns that count rows, unless such rows are too far apart.
+bool Producer::is_cluster_full() const {
+    if (cluster_bytes_ == 0 || cluster_.bytes < cluster_bytes_) return false;
+    if (cluster_.bytes >= cluster_bytes_ + cluster_bytes_ / 2) return true;
+    auto const row_bytes = cluster_.bytes / (rows_ - cluster_.first_row);
+    auto const block_rows = run_->head.layouts[table_].block_rows;
+    return rows_ % (block_rows * row_bytes <= cluster_bytes_ / 2 ? block_rows : rows_per_batch_) == 0;
+}
+
+void Producer::end_cluster() {
+    if (cluster_bytes_ == 0 || cluster_.first_row == rows_) return;
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+        seal_page(i);
+        progress_[i].sum = 0;
+    }
+    sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, while_waiting_);
+    cluster_ = {rows_, 0};
 }
 
 void Producer::append_batch(Slices& slices, std::uint64_t rows) {
@@ -158,6 +188,7 @@ void Producer::append_batch(Slices& slices, std::uint64_t rows) {
     }
     torn_ = false;
     rows_ += rows;
+    cluster_.bytes += bytes;
     staging_->head().rows_published.store(rows_, std::memory_order_release);
     // Nobody else counts these, so no locked addition, which would wait until the copy has reached the cache.
     auto& appended_bytes = staging_->count(Count::appended_bytes);
@@ -170,7 +201,7 @@ void Producer::wait_for_room(std::size_t index, std::uint64_t items) {
     // More than fits at once waits again in copy_items, page by page.
     auto const needed = std::min(items, column.page_items * (column.buffers - 1));
     auto const has_room = [&] {
-        return written_[index] + needed - column.released.load(std::memory_order_acquire) <= capacity;
+        return progress_[index].written + needed - column.released.load(std::memory_order_acquire) <= capacity;
     };
     if (has_room()) return;
     auto const begin_ns = base::monotonic_ns();
@@ -183,7 +214,7 @@ void Producer::wait_for_room(std::size_t index, std::uint64_t items) {
 
 void Producer::copy_items(std::size_t index, std::span<std::byte const> bytes) {
     auto& column = staging_->column(index);
-    auto& next = written_[index];
+    auto& next = progress_[index].written;
     while (!bytes.empty()) {
         auto const room = column.page_items - next % column.page_items;
         auto const items = std::min<std::uint64_t>(room, bytes.size() / column.item_bytes);
@@ -192,10 +223,20 @@ void Producer::copy_items(std::size_t index, std::span<std::byte const> bytes) {
         bytes = bytes.subspan(items * column.item_bytes);
         next += items;
         column.published.store(next, std::memory_order_release);
-        if (next % column.page_items == 0) {
-            sealer_->seal({index, next - column.page_items, column.page_items}, while_waiting_);
-        }
+        if (next % column.page_items == 0) seal_page(index);
     }
+}
+
+void Producer::seal_page(std::size_t index) {
+    auto& progress = progress_[index];
+    auto const count = progress.written - progress.sealed;
+    if (count == 0) return;
+    SealedPage const page{index, progress.sealed, count, cluster_.first_row, progress.sum};
+    if (cluster_bytes_ > 0 && columns()[index].role == model::Column::Role::lengths) {
+        progress.sum += sum_of({staging_->item(index, page.first), count * columns()[index].item_bytes()});
+    }
+    progress.sealed = progress.written;
+    sealer_->seal(page, while_waiting_);
 }
 
 void Producer::finish() {
@@ -210,6 +251,7 @@ void Producer::finish() {
             producer.run_->ledger->slot(producer.slot_).state = SlotState::finished;
         }
     } const give_up{*this};
+    if (!torn_) end_cluster();
     sealer_->drain(nullptr);
 }
 

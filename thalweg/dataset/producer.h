@@ -48,6 +48,9 @@ class Producer {
     void append_batch(Slices& slices, std::uint64_t rows);
     void wait_for_room(std::size_t column, std::uint64_t items);
     void copy_items(std::size_t column, std::span<std::byte const> bytes);
+    void seal_page(std::size_t column);
+    bool is_cluster_full() const;
+    void end_cluster();
     void check_usable() const;
 
     std::shared_ptr<OpenRun> run_;
@@ -55,7 +58,20 @@ class Producer {
     std::size_t slot_ = 0;
     std::unique_ptr<Staging> staging_;
     std::unique_ptr<Sealer> sealer_;
-    std::vector<std::uint64_t> written_; // items, by column
+    // Of one column.
+    struct Progress {
+        std::uint64_t written = 0; // items
+        std::uint64_t sealed = 0;  // items
+        std::uint64_t sum = 0;     // of the lengths sealed since the cluster began
+    };
+    // The rows since the last end of a cluster.
+    struct OpenCluster {
+        std::uint64_t first_row = 0;
+        std::uint64_t bytes = 0; // raw
+    };
+    std::vector<Progress> progress_; // by column
+    OpenCluster cluster_;
+    std::uint64_t cluster_bytes_ = 0; // full at about this; 0: there are no clusters
     std::uint64_t rows_ = 0;
     std::uint64_t rows_before_ = 0; // in files before this one
     std::uint64_t rows_per_batch_ = 1;

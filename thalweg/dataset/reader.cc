@@ -1,10 +1,12 @@
 #include "thalweg/dataset/reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
+#include <utility>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
@@ -51,26 +53,38 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
         reader->journal_.reset();
     }
     reader->map_ = format_for(path).load(*reader->file_);
+    reader->open_run_ = !reader->map_.closed;
     return reader;
 }
 
 void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
                   std::vector<Task>& tasks) const {
-    auto const& pages = map_.tables[table].columns[column].pages;
-    auto const item_bytes = map_.head.columns[table][column].item_bytes();
-    for (auto const& page : model::slice(pages, range.first, range.count)) {
-        auto const to = out.subspan((page.first - range.first) * item_bytes, page.count * item_bytes);
+    auto const unit_bytes = unit_values(table, column) * model::size_bytes(map_.head.columns[table][column].scalar);
+    auto const pieces = slice(table, column, range);
+    for (auto const& page : pieces) {
+        auto const to = out.subspan((page.first - pieces.front().first) * unit_bytes, page.count * unit_bytes);
         tasks.push_back({table, column, page, to});
     }
 }
 
+// What the pages of a column count.
+std::uint64_t Reader::unit_values(std::size_t table, std::size_t column) const {
+    return map_.tables[table].columns[column].by_value ? 1 : map_.head.columns[table][column].values_per_item;
+}
+
+std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, ItemRange items) const {
+    auto const units = map_.head.columns[table][column].values_per_item / unit_values(table, column);
+    return model::slice(map_.tables[table].columns[column].pages, items.first * units, items.count * units);
+}
+
 void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& column = map_.head.columns[task.table][task.column];
+    auto const unit_bytes = unit_values(task.table, task.column) * model::size_bytes(column.scalar);
     auto const& storage = task.page.place == model::Page::Place::file ? *file_ : *journal_;
     thread_local format::PageDecoder decoder;
     try {
-        decoder.decode(task.page, storage, column, map_.head.layouts[task.table].columns[task.column].codec,
-                       check_checksum, task.out);
+        decoder.decode(task.page, storage, {column.scalar, unit_bytes},
+                       map_.head.layouts[task.table].columns[task.column].codec, check_checksum, task.out);
     } catch (base::DataError const& error) {
         base::fail_data({fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
                                      map_.head.schema.tables[task.table].name, column.path, task.page.first,
@@ -81,30 +95,99 @@ void Reader::read_page(Task const& task, bool check_checksum) const {
 }
 
 // As the file has them: lengths, or running sums, which files of other programs keep in 4 bytes, too.
-std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t column, ItemRange range) const {
+std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t column, ItemRange range,
+                                                  ReadOptions const& options) const {
     auto const& facts = map_.head.columns[table][column];
-    std::vector<std::byte> bytes(range.count * facts.item_bytes());
+    auto const size = model::size_bytes(facts.scalar);
+    std::vector<std::uint64_t> values(range.count * facts.values_per_item);
+    auto const bytes = std::as_writable_bytes(std::span(values)).first(values.size() * size);
     std::vector<Task> tasks;
     plan(table, column, range, bytes, tasks);
-    base::parallel_for(tasks.size(), base::usable_cores(), [&](std::size_t i) { read_page(tasks[i], true); });
-    std::vector<std::uint64_t> values(range.count * facts.values_per_item);
-    auto const size = model::size_bytes(facts.scalar);
-    for (std::size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], bytes.data() + i * size, size);
+    run(tasks, options);
+    if (size < sizeof values[0]) { // from the last one on, so that none is overwritten before its turn
+        for (auto i = values.size(); i-- > 0;) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, bytes.data() + i * size, size);
+            values[i] = value;
+        }
+    }
     return values;
 }
 
+// The sum at the end of the item in front of `item`, which is in a page of sums: 0 where its cluster begins there.
+std::uint64_t Reader::sum_before(std::size_t table, std::size_t column, std::uint64_t item) const {
+    if (item == 0) return 0;
+    auto const before = slice(table, column, {item - 1, 1}).back();
+    auto const here = slice(table, column, {item, 1}).front();
+    if (!before.sums || before.cluster != here.cluster) return 0;
+    return stored_lengths(table, column, {item - 1, 1}, {}).back();
+}
+
 ItemRange Reader::elements(std::size_t table, std::size_t column, ItemRange lists) const {
-    if (map_.tables.at(table).columns.at(column).cumulative) {
-        auto const sum_before = [&](std::uint64_t item) {
-            return item == 0 ? 0 : stored_lengths(table, column, {item - 1, 1}).back();
-        };
-        auto const first = sum_before(lists.first);
-        return {first, sum_before(lists.first + lists.count) - first};
+    auto const first = elements_before(table, column, lists.first);
+    return {first, elements_before(table, column, lists.first + lists.count) - first};
+}
+
+std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std::uint64_t item) const {
+    if (item == 0) return 0;
+    auto const& map = map_.tables.at(table);
+    auto const& pages = map.columns.at(column).pages;
+    bool const only_sums = std::all_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; });
+    if (!only_sums) {
+        auto const facts = map_.head.columns[table][column];
+        std::vector<std::uint64_t> lengths(item * facts.values_per_item);
+        read(table, column, {0, item}, std::as_writable_bytes(std::span(lengths)));
+        return std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
     }
-    auto const before = stored_lengths(table, column, {0, lists.first});
-    auto const within = stored_lengths(table, column, lists);
-    return {std::accumulate(before.begin(), before.end(), std::uint64_t{0}),
-            std::accumulate(within.begin(), within.end(), std::uint64_t{0})};
+    auto const cluster = slice(table, column, {item - 1, 1}).back().cluster;
+    return first_element(table, column, cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
+}
+
+// Where the elements of a cluster begin: those of its lists, which lie in the first column inside them.
+std::uint64_t Reader::first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const {
+    auto const& columns = map_.head.columns[table];
+    auto const inside =
+        std::find_if(columns.begin(), columns.end(), [&](auto const& each) { return each.parent == column; });
+    auto const index = static_cast<std::size_t>(inside - columns.begin());
+    auto const& pages = map_.tables[table].columns[index].pages;
+    auto const page =
+        std::partition_point(pages.begin(), pages.end(), [&](auto const& each) { return each.cluster < cluster; });
+    if (pages.empty()) return 0;
+    auto const first = page == pages.end() ? pages.back().first + pages.back().count : page->first;
+    return map_.tables[table].columns[index].by_value ? first / inside->values_per_item : first;
+}
+
+// From running sums to lengths, in place; what a piece begins from is looked up while all still are sums.
+void Reader::to_lengths(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values) const {
+    auto const per_unit = unit_values(table, column);
+    auto const pieces = slice(table, column, range);
+    auto const first = pieces.front().first;
+    std::vector<std::uint64_t> before(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (!pieces[i].sums) continue;
+        bool const goes_on = i > 0 && pieces[i - 1].sums && pieces[i - 1].cluster == pieces[i].cluster;
+        if (i == 0) before[i] = sum_before(table, column, range.first);
+        if (goes_on) before[i] = values[(pieces[i].first - first) * per_unit - 1];
+    }
+    base::parallel_for(pieces.size(), base::usable_cores(), [&](std::size_t i) {
+        if (!pieces[i].sums) return;
+        auto sum = before[i];
+        for (auto& value : values.subspan((pieces[i].first - first) * per_unit, pieces[i].count * per_unit)) {
+            if (value < sum) {
+                base::fail_data(
+                    {fmt::format("{}: table '{}', column '{}' cannot be read", path_,
+                                 map_.head.schema.tables[table].name, map_.head.columns[table][column].path),
+                     fmt::format("its cumulative lengths fall between items {} and {}", pieces[i].first,
+                                 pieces[i].first + pieces[i].count)});
+            }
+            value -= std::exchange(sum, value);
+        }
+    });
+}
+
+void Reader::run(std::vector<Task> const& tasks, ReadOptions const& options) const {
+    auto const threads = options.threads > 0 ? options.threads : base::usable_cores();
+    base::parallel_for(tasks.size(), threads, [&](std::size_t i) { read_page(tasks[i], options.check_checksums); });
 }
 
 void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
@@ -116,25 +199,17 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
         base::fail_usage({fmt::format("column '{}': {} bytes of room for {} items of {} bytes", facts.path, out.size(),
                                       range.count, item_bytes)});
     }
-    if (map_.tables[table].columns[column].cumulative && range.count > 0) {
-        auto const values = stored_lengths(table, column, range);
-        auto before = elements(table, column, {range.first, 0}).first;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-            if (values[i] < before) {
-                base::fail_data({fmt::format("{}: table '{}', column '{}' cannot be read", path_,
-                                             map_.head.schema.tables[table].name, facts.path),
-                                 fmt::format("its cumulative lengths fall at item {}", range.first + i)});
-            }
-            auto const length = values[i] - before;
-            std::memcpy(out.data() + i * sizeof length, &length, sizeof length);
-            before = values[i];
-        }
+    if (range.count == 0) return;
+    auto const& pages = map_.tables[table].columns[column].pages;
+    if (std::any_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; })) {
+        auto lengths = stored_lengths(table, column, range, options);
+        to_lengths(table, column, range, lengths);
+        std::memcpy(out.data(), lengths.data(), out.size());
         return;
     }
     std::vector<Task> tasks;
     plan(table, column, range, out, tasks);
-    auto const threads = options.threads > 0 ? options.threads : base::usable_cores();
-    base::parallel_for(tasks.size(), threads, [&](std::size_t i) { read_page(tasks[i], options.check_checksums); });
+    run(tasks, options);
 }
 
 } // namespace thalweg::dataset

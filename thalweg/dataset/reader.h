@@ -61,7 +61,15 @@ class Reader {
     void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               std::vector<Task>& tasks) const;
     void read_page(Task const& task, bool check_checksum) const;
-    std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range) const;
+    std::uint64_t unit_values(std::size_t table, std::size_t column) const;
+    std::vector<model::Page> slice(std::size_t table, std::size_t column, ItemRange items) const;
+    void run(std::vector<Task> const& tasks, ReadOptions const& options) const;
+    std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range,
+                                              ReadOptions const& options) const;
+    std::uint64_t sum_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+    std::uint64_t elements_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+    std::uint64_t first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const;
+    void to_lengths(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values) const;
 
     std::string path_;
     bool open_run_ = false;

@@ -14,7 +14,8 @@ constexpr auto kPause = std::chrono::microseconds(100);
 
 } // namespace
 
-Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer) : announcer_(staging) {
+Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
+    : announcer_(staging, producer) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
         lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
@@ -37,6 +38,7 @@ Sealer::~Sealer() {
 }
 
 void Sealer::seal(SealedPage const& page, std::function<void()> const& while_waiting) {
+    announcer_.expect(page.cluster);
     if (threads_.empty()) {
         lanes_[0]->add(page, while_waiting);
         return;
@@ -47,6 +49,20 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
         jobs_.push_back(page);
     }
     wake_.notify_one();
+}
+
+void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting) {
+    announcer_.end_cluster(cluster, rows);
+    if (threads_.empty()) {
+        lanes_[0]->flush(while_waiting);
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        flush_wanted_ = true;
+    }
+    wake_.notify_all();
 }
 
 void Sealer::make_progress(std::function<void()> const& while_waiting) {
@@ -78,9 +94,11 @@ void Sealer::drain(std::function<void()> const& while_waiting) {
             std::lock_guard const lock(mutex_);
             rethrow();
             flush_wanted_ = true;
-            if (jobs_.empty() && busy_ == 0) return;
+            if (jobs_.empty() && busy_ == 0 && !announcer_.has_ends()) return;
         }
         wake_.notify_all();
+        std::deque<PageRecord> none;
+        announcer_.announce(none); // ends of clusters that found no room on the ring
         backoff.pause();
     }
 }

@@ -20,6 +20,8 @@ class Sealer {
     ~Sealer();
 
     void seal(SealedPage const& page, std::function<void()> const& while_waiting);
+    // No page of the cluster will follow.
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting);
     // For a caller that waits for staging to be released: writes what is gathered, and waits a moment.
     void make_progress(std::function<void()> const& while_waiting);
     // Everything sealed is written and announced afterwards. Throws what went wrong in any thread.

@@ -6,9 +6,9 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
+#include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/reader.h"
-#include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/page_decoder.h"
 
 namespace thalweg::dataset {
@@ -79,7 +79,7 @@ class Verifier {
 
     void check_container() {
         try {
-            format::hdf5::check_index(*file_);
+            format_for(file_->path()).check(*file_);
         } catch (base::DataError const& error) {
             report(error.what());
         }

@@ -63,7 +63,7 @@ void remove_traces(OpenRun const& run, std::string const& path) {
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
     auto const& format = format_for(path);
-    auto head = model::make_run_head(std::move(schema), options.layout, std::move(metadata));
+    auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
     if (absolute.size() >= sizeof LedgerHead::path) {
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
@@ -105,7 +105,7 @@ std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file
 }
 
 void Writer::start(CreateOptions const& options, format::Format const& format, bool shared) {
-    format_ = &format;
+    run_->format = &format;
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     run_->options = options.write;
@@ -114,7 +114,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
     auto const reserve = [this](PageCounts const& pages) {
-        return format_->metadata_bound_bytes(run_->head, pages.all, pages.of_lengths);
+        return run_->format->metadata_bound_bytes(run_->head, pages.all, pages.of_lengths);
     };
     auto const& write = options.write;
     run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),
@@ -234,7 +234,7 @@ CompleteResult Writer::complete() {
     options.check_pages = false; // the last BARRIER covers everything
     options.whole_file_checksum = whole_file_checksum_;
     options.least_end = ledger.head().claimed;
-    auto result = complete_run(*run_->file, journal_, *format_, options);
+    auto result = complete_run(*run_->file, journal_, *run_->format, options);
     ledger.head().state = LedgerState::closed;
     if (on_files_) remove_journal(path(), run_->head.id);
     return result;

@@ -72,7 +72,6 @@ class Writer {
 
     std::shared_ptr<OpenRun> run_;
     std::shared_ptr<storage::Storage> journal_;
-    format::Format const* format_ = nullptr;
     mutable std::mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
     std::shared_ptr<Committer> committer_;
     CommitStatus last_status_;

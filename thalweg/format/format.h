@@ -2,18 +2,64 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format {
 
+// How producers lay down pages in their extents.
+struct ExtentRules {
+    std::size_t head_bytes = 0;  // in front of the pages, filled by `write_extent_head`
+    bool page_checksums = false; // 8 bytes of XXH3 follow every page
+};
+
+// A cluster all of whose pages are in the file.
+struct ClusterPages {
+    std::uint64_t rows = 0;
+    std::vector<std::vector<model::Page>> columns; // in the order of their items
+};
+
+// Makes what is committed so far readable while the run is open: by anybody, without the journal. Not thread-safe.
+class Checkpoints {
+  public:
+    virtual ~Checkpoints() = default;
+
+    // Takes note of a cluster, to be shown by the next checkpoint behind all earlier ones of its table.
+    virtual void add(std::size_t table, ClusterPages cluster) = 0;
+
+    // What the next checkpoint would append; 0 where there is nothing new.
+    virtual std::uint64_t pending_bytes() const = 0;
+
+    // Writes the metadata of all that was added at `offset`. Nothing shows it before `publish`, which may only be
+    // called when that metadata, and the pages themselves, are durable.
+    virtual void write(storage::Storage& file, std::uint64_t offset) = 0;
+    virtual void publish(storage::Storage& file) = 0;
+};
+
 class Format {
   public:
     virtual ~Format() = default;
 
+    // The head of a new run: the schema in the types of this container, and how its columns are cut into pages and
+    // encoded. Throws base::UsageError for what the container cannot hold.
+    virtual model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
+                                     std::map<std::string, std::string> metadata) const = 0;
+
+    virtual ExtentRules extent_rules() const { return {}; }
+    // `extent` is all that will be written at `offset`.
+    virtual void write_extent_head(std::span<std::byte>, std::uint64_t) const {}
+
     // Writes what must lie in front of the first page and returns the offset from which extents may be claimed.
     virtual std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const = 0;
+
+    // None where the container can only be read when it is complete.
+    virtual std::unique_ptr<Checkpoints> checkpoints(model::RunHead const&) const { return nullptr; }
 
     // Writes all metadata (and the pages that are still rows in the journal) behind `facts.end_offset`, makes it
     // durable, and only then makes the file complete by its last write, durable too. Can be repeated on the same file
@@ -21,8 +67,15 @@ class Format {
     virtual std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                    model::RunFacts const& facts) const = 0;
 
-    // Reads the metadata of a complete file. Throws base::DataError for anything else.
+    // Reads the metadata of a file that is complete, or shows a checkpoint. Throws base::DataError for anything else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
+
+    // The id of the run that the file belongs to; none for a file that Thalweg did not begin.
+    virtual std::optional<std::string> run_id_of(storage::Storage const& file) const = 0;
+
+    // Compares what a complete file says about itself in several places. Throws base::DataError that names the first
+    // difference.
+    virtual void check(storage::Storage const&) const {}
 
     // Room, in bytes, that `complete` may need for this many pages, `lengths_pages` of them of lengths columns: kept
     // free on the disk while the run is open.

@@ -9,10 +9,11 @@
 namespace thalweg::format {
 namespace {
 
-void check(model::Page const& page, std::span<std::byte const> stored, bool check_checksum) {
-    if (check_checksum && page.checksum != 0 && base::xxh3(stored) != page.checksum) {
-        base::fail_data({fmt::format("the page at offset {} is damaged", page.offset), "its checksum does not fit"});
-    }
+constexpr std::size_t kChecksumBytes = 8;
+
+void check(model::Page const& page, std::span<std::byte const> stored, std::uint64_t checksum) {
+    if (base::xxh3(stored) == checksum) return;
+    base::fail_data({fmt::format("the page at offset {} is damaged", page.offset), "its checksum does not fit"});
 }
 
 } // namespace
@@ -38,15 +39,20 @@ std::span<std::byte const> PageDecoder::stored(model::Page const& page, storage:
         base::fail_data({fmt::format("the page at offset {} is cut off", page.offset),
                          fmt::format("it has {} bytes, the file ends at {}", page.stored_bytes, size)});
     }
-    auto const bytes = stored_.of(page.stored_bytes);
+    bool const follows =
+        check_checksum && page.checksum_follows && size - page.offset - page.stored_bytes >= kChecksumBytes;
+    auto const bytes = stored_.of(page.stored_bytes + (follows ? kChecksumBytes : 0));
     storage.read(page.offset, bytes);
-    check(page, bytes, check_checksum);
-    return bytes;
+    auto const stored = bytes.first(page.stored_bytes);
+    auto checksum = page.checksum;
+    if (follows) std::memcpy(&checksum, bytes.data() + page.stored_bytes, kChecksumBytes);
+    if (check_checksum && checksum != 0) check(page, stored, checksum);
+    return stored;
 }
 
-void PageDecoder::decode(model::Page const& page, storage::Storage const& storage, model::Column const& column,
+void PageDecoder::decode(model::Page const& page, storage::Storage const& storage, PageUnit const& unit,
                          std::string const& codec, bool check_checksum, std::span<std::byte> out) {
-    auto const from = page.skip * column.item_bytes();
+    auto const from = page.skip * unit.size_bytes;
     if (from + out.size() > page.raw_bytes) {
         base::fail_data({fmt::format("the page at offset {} has {} bytes", page.offset, page.raw_bytes),
                          fmt::format("its record says that items lie up to {}", from + out.size())});
@@ -54,23 +60,22 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
     bool const whole = out.size() == page.raw_bytes;
     if (!page.encoded && whole && page.offset + page.stored_bytes <= storage.size()) {
         storage.read(page.offset, out);
-        check(page, out, check_checksum);
+        if (check_checksum && page.checksum != 0) check(page, out, page.checksum);
         return;
     }
     if (page.encoded && whole) {
-        codec_for(codec, model::size_bytes(column.scalar)).decode(stored(page, storage, check_checksum), out);
+        codec_for(codec, model::size_bytes(unit.scalar)).decode(stored(page, storage, check_checksum), out);
         return;
     }
-    std::memcpy(out.data(), raw(page, storage, column, codec, check_checksum).data() + from, out.size());
+    std::memcpy(out.data(), raw(page, storage, unit, codec, check_checksum).data() + from, out.size());
 }
 
 std::span<std::byte const> PageDecoder::raw(model::Page const& page, storage::Storage const& storage,
-                                            model::Column const& column, std::string const& codec,
-                                            bool check_checksum) {
+                                            PageUnit const& unit, std::string const& codec, bool check_checksum) {
     auto const bytes = stored(page, storage, check_checksum);
     if (!page.encoded) return bytes;
     auto const decoded = raw_.of(page.raw_bytes);
-    codec_for(codec, model::size_bytes(column.scalar)).decode(bytes, decoded);
+    codec_for(codec, model::size_bytes(unit.scalar)).decode(bytes, decoded);
     return decoded;
 }
 

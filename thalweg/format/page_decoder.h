@@ -12,16 +12,22 @@
 
 namespace thalweg::format {
 
+// What a page counts: items of a column, or its single values.
+struct PageUnit {
+    model::Scalar scalar = model::Scalar::float64;
+    std::size_t size_bytes = 0;
+};
+
 // Reads pages of any column, with codecs and scratch memory of its own: one for each thread.
 class PageDecoder {
   public:
     // The page's `count` items into `out`. Whole pages are decoded in place. Throws base::DataError (offset, reason).
-    void decode(model::Page const& page, storage::Storage const& storage, model::Column const& column,
+    void decode(model::Page const& page, storage::Storage const& storage, PageUnit const& unit,
                 std::string const& codec, bool check_checksum, std::span<std::byte> out);
 
     // The whole page, decoded, valid until the next call.
-    std::span<std::byte const> raw(model::Page const& page, storage::Storage const& storage,
-                                   model::Column const& column, std::string const& codec, bool check_checksum);
+    std::span<std::byte const> raw(model::Page const& page, storage::Storage const& storage, PageUnit const& unit,
+                                   std::string const& codec, bool check_checksum);
 
     // The page's stored bytes, valid until the next call.
     std::span<std::byte const> stored(model::Page const& page, storage::Storage const& storage, bool check_checksum);

@@ -13,6 +13,9 @@ constexpr std::uint64_t kWideItemBytes = 1024;
 constexpr std::uint64_t kMinBlockPages = 64; // of the widest column: narrow pages of a few rows would be slow to read
 constexpr std::uint64_t kMaxPageBytes = std::numeric_limits<std::uint32_t>::max();
 
+constexpr std::uint64_t kNarrowPageBytes = 32 << 10;
+constexpr char const* kCodec = "bitshuffle+lz4"; // what HDF5 files get
+
 bool is_wide(Column const& column) { return column.item_bytes() >= kWideItemBytes; }
 
 // Items of a page of about `target_bytes`: a multiple of 8 where it can be, since bitshuffle works on eights.
@@ -76,7 +79,7 @@ TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const&
         }
     }
     Targets targets{std::min(options.wide_page_bytes, kMaxPageBytes),
-                    std::min(options.narrow_page_bytes, kMaxPageBytes), options.block_bytes};
+                    std::min(options.narrow_page_bytes.value_or(kNarrowPageBytes), kMaxPageBytes), options.block_bytes};
     auto items = page_items(columns, targets);
     while (total_bytes(columns, items) > options.table_page_bytes && targets.narrow_bytes > 1) {
         targets = {targets.wide_bytes / 2, targets.narrow_bytes / 2, targets.block_bytes};
@@ -84,7 +87,8 @@ TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const&
     }
     TableLayout layout;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        layout.columns.push_back({items[i], is_wide(columns[i]) ? options.wide_codec : options.narrow_codec});
+        auto const& codec = is_wide(columns[i]) ? options.wide_codec : options.narrow_codec;
+        layout.columns.push_back({items[i], codec.empty() ? kCodec : codec});
         if (!columns[i].parent) layout.block_rows = std::max(layout.block_rows, items[i]);
     }
     return layout;

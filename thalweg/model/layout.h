@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,14 @@ struct TableLayout {
 };
 
 struct LayoutOptions {
-    std::uint64_t wide_page_bytes = 1 << 20;     // of columns with items of 1 KiB and more
-    std::uint64_t narrow_page_bytes = 32 << 10;  // of all others
-    std::uint64_t table_page_bytes = 4 << 20;    // the pages of one table, one of each column, stay below this
-    std::uint64_t block_bytes = 64 << 20;        // a damaged page costs its block
-    std::string wide_codec = "bitshuffle+lz4";   // of integer columns with items of 1 KiB and more
-    std::string narrow_codec = "bitshuffle+lz4"; // of all others
+    std::uint64_t wide_page_bytes = 1 << 20;        // of columns with items of 1 KiB and more
+    std::optional<std::uint64_t> narrow_page_bytes; // of all others; none: the container's own
+    std::uint64_t table_page_bytes = 4 << 20;       // the pages of one table, one of each column, stay below this
+    std::uint64_t block_bytes = 64 << 20;           // a damaged page costs its block
+    // Of columns with items of 1 KiB and more, and of all others. Empty: the container's own.
+    std::string wide_codec;
+    std::string narrow_codec;
+    std::uint64_t cluster_bytes = 8 << 20; // raw, in containers that have clusters
 };
 
 // Throws base::UsageError where one item is larger than a page can be (4 GiB).

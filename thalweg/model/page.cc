@@ -45,6 +45,16 @@ std::vector<Segment> order_of_rows(TableLayout const& layout, std::vector<Column
     return segments;
 }
 
+std::vector<PlacedCluster> order_of_clusters(std::span<Part const> parts) {
+    std::vector<PlacedCluster> clusters;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+        for (auto const& cluster : parts[part].clusters) clusters.push_back({part, cluster});
+    }
+    std::stable_sort(clusters.begin(), clusters.end(),
+                     [](auto const& a, auto const& b) { return a.cluster.order < b.cluster.order; });
+    return clusters;
+}
+
 std::vector<Page> slice(std::span<Page const> pages, std::uint64_t first, std::uint64_t count) {
     std::vector<Page> pieces;
     auto const end = first + count;

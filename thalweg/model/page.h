@@ -24,6 +24,7 @@ struct Page {
     Place place = Place::file;   // journal: bytes that wait there for a page of their own
     // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
     bool sums = false;
+    bool checksum_follows = false; // 8 bytes of XXH3 lie behind the stored bytes
     // The first row of its cluster, numbered like the rows of its part or table; 0 where the container has no clusters.
     std::uint64_t cluster = 0;
 
@@ -64,12 +65,19 @@ struct Segment {
     std::uint64_t rows = 0;
 };
 
-// The one order of rows: whole blocks of part 0, of part 1, ...; then what is left of each, cut at the next smaller
-// page size, part by part; and so on down to the rows that fill no page. So every full page of every row-counting
-// column lies on its column's grid, wherever its producer stopped. Rows of one producer keep their order within each
-// step.
+// The one order of rows in containers without clusters: whole blocks of part
+// 0, of part 1, ...; then what is left of each, cut at the next smaller page size, part by part; and so on down to the
+// rows that fill no page. So every full page of every row-counting column lies on its column's grid, wherever its
+// producer stopped. Rows of one producer keep their order within each step.
 std::vector<Segment> order_of_rows(TableLayout const& layout, std::vector<Column> const& columns,
                                    std::span<Part const> parts);
+
+// The one order of rows in containers with clusters: as they ended, so that a file that grows keeps the rows it has.
+struct PlacedCluster {
+    std::size_t part = 0;
+    Cluster cluster;
+};
+std::vector<PlacedCluster> order_of_clusters(std::span<Part const> parts);
 
 // The pieces of `pages` that hold items [first, first + count), cut at both ends. Throws base::DataError where an item
 // is in none.

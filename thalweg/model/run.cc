@@ -1,5 +1,6 @@
 #include "thalweg/model/run.h"
 
+#include <ctime>
 #include <fmt/format.h>
 #include <random>
 
@@ -17,6 +18,7 @@ std::string random_id() {
 
 ordered_json layout_to_json(TableLayout const& layout) {
     ordered_json json{{"block_rows", layout.block_rows}};
+    if (layout.cluster_bytes > 0) json["cluster_bytes"] = layout.cluster_bytes;
     for (auto const& column : layout.columns) {
         json["columns"].push_back({{"page_items", column.page_items}, {"codec", column.codec}});
     }
@@ -26,6 +28,7 @@ ordered_json layout_to_json(TableLayout const& layout) {
 TableLayout layout_from_json(ordered_json const& json) {
     TableLayout layout;
     layout.block_rows = json.at("block_rows").get<std::uint64_t>();
+    layout.cluster_bytes = json.value("cluster_bytes", std::uint64_t{0});
     for (auto const& entry : json.at("columns")) {
         layout.columns.push_back({entry.at("page_items").get<std::uint64_t>(), entry.at("codec").get<std::string>()});
     }
@@ -48,6 +51,7 @@ RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std:
     validate(schema);
     RunHead head;
     head.id = random_id();
+    head.created_s = static_cast<std::uint64_t>(std::time(nullptr));
     head.metadata = std::move(metadata);
     for (auto const& table : schema.tables) {
         head.columns.push_back(flatten(table));
@@ -58,7 +62,10 @@ RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std:
 }
 
 std::string to_json(RunHead const& head) {
-    ordered_json json{{"id", head.id}, {"schema", schema_to_json(head.schema)}, {"metadata", head.metadata}};
+    ordered_json json{{"id", head.id},
+                      {"created_s", head.created_s},
+                      {"schema", schema_to_json(head.schema)},
+                      {"metadata", head.metadata}};
     for (auto const& layout : head.layouts) json["layouts"].push_back(layout_to_json(layout));
     return json.dump();
 }
@@ -67,6 +74,7 @@ RunHead run_head_from_json(std::string_view text) {
     return from_json_text(text, "the head of the run", [](ordered_json const& json) {
         RunHead head;
         head.id = json.at("id").get<std::string>();
+        head.created_s = json.value("created_s", std::uint64_t{0});
         head.schema = schema_from_json(json.at("schema"));
         head.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
         for (auto const& table : head.schema.tables) head.columns.push_back(flatten(table));

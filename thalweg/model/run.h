@@ -11,7 +11,8 @@ namespace thalweg::model {
 
 // Known at creation; the head of the journal.
 struct RunHead {
-    std::string id; // 32 hexadecimal digits, random
+    std::string id;              // 32 hexadecimal digits, random
+    std::uint64_t created_s = 0; // since 1970, UTC
     Schema schema;
     std::vector<std::vector<Column>> columns; // flatten(schema.tables[i])
     std::vector<TableLayout> layouts;         // of the same tables
@@ -35,6 +36,7 @@ struct RunMap {
     RunHead head;
     std::vector<TableMap> tables;
     std::map<std::string, std::string> metadata;
+    bool closed = true; // no: the file shows the rows up to a checkpoint
 };
 
 } // namespace thalweg::model

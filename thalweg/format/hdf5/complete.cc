@@ -34,7 +34,7 @@ ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journ
 }
 
 void check_owner(storage::Storage const& file, model::RunHead const& head) {
-    auto const id = run_id_of(file);
+    auto const id = hdf5::run_id_of(file);
     if (id == head.id) return;
     base::fail_data({file.path() + " cannot be completed",
                      id ? "it belongs to run " + *id + ", not to " + head.id : "Thalweg did not begin it"});
@@ -57,6 +57,15 @@ void try_empty(std::string const& path, model::RunHead const& head) {
 }
 
 } // namespace
+
+model::RunHead Hdf5Format::make_head(model::Schema schema, model::LayoutOptions const& options,
+                                     std::map<std::string, std::string> metadata) const {
+    return model::make_run_head(std::move(schema), options, std::move(metadata));
+}
+
+std::optional<std::string> Hdf5Format::run_id_of(storage::Storage const& file) const { return hdf5::run_id_of(file); }
+
+void Hdf5Format::check(storage::Storage const& file) const { check_index(file); }
 
 std::uint64_t Hdf5Format::begin(storage::Storage& file, model::RunHead const& head) const {
     try_empty(file.path(), head);

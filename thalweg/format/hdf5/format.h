@@ -8,10 +8,14 @@ namespace thalweg::format::hdf5 {
 
 class Hdf5Format final : public Format {
   public:
+    model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
+                             std::map<std::string, std::string> metadata) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
     std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
+    std::optional<std::string> run_id_of(storage::Storage const& file) const override;
+    void check(storage::Storage const& file) const override;
     std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
                                        std::uint64_t lengths_pages) const override;
 };

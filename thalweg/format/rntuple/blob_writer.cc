@@ -1,0 +1,59 @@
+#include "thalweg/format/rntuple/blob_writer.h"
+
+#include <utility>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/rntuple/tfile.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr std::size_t kEnoughBytes = 4 * base::kMiB;
+
+} // namespace
+
+Blob::Blob(std::uint64_t offset) : offset_(offset), bytes_(kBlobHeadBytes) {}
+
+Locator Blob::add(std::span<std::byte const> bytes) {
+    Locator const locator{offset_ + bytes_.size(), bytes.size()};
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return locator;
+}
+
+EnvelopeLink Blob::add_envelope(std::span<std::byte const> envelope) { return {envelope.size(), add(envelope)}; }
+
+bool Blob::is_empty() const { return bytes_.size() == kBlobHeadBytes; }
+
+std::vector<std::byte> Blob::finish(std::uint64_t seconds) && {
+    bytes_.resize(base::round_up(bytes_.size(), base::kBlockBytes));
+    write_blob_head(bytes_, offset_, seconds);
+    return std::move(bytes_);
+}
+
+BlobWriter::BlobWriter(storage::Storage& file, std::uint64_t offset, std::uint64_t seconds)
+    : file_(file), seconds_(seconds), offset_(offset), blob_(offset) {}
+
+Locator BlobWriter::add_page(std::span<std::byte const> stored) {
+    if (blob_.size_bytes() >= kEnoughBytes) flush();
+    auto const locator = blob_.add(stored);
+    auto const checksum = base::xxh3(stored);
+    blob_.add(std::as_bytes(std::span(&checksum, 1)));
+    return locator;
+}
+
+EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
+    if (blob_.size_bytes() >= kEnoughBytes) flush();
+    return blob_.add_envelope(envelope);
+}
+
+std::uint64_t BlobWriter::flush() {
+    if (blob_.is_empty()) return offset_;
+    auto const bytes = std::exchange(blob_, Blob(0)).finish(seconds_);
+    file_.write(offset_, bytes);
+    offset_ += bytes.size();
+    blob_ = Blob(offset_);
+    return offset_;
+}
+
+} // namespace thalweg::format::rntuple

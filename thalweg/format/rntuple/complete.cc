@@ -1,0 +1,134 @@
+#include <algorithm>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/codec/codec.h"
+#include "thalweg/format/cluster_items.h"
+#include "thalweg/format/rntuple/blob_writer.h"
+#include "thalweg/format/rntuple/cluster_descriptions.h"
+#include "thalweg/format/rntuple/envelopes.h"
+#include "thalweg/format/rntuple/file_parts.h"
+#include "thalweg/format/rntuple/format.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+// Describes the clusters of one table. Those that their producers ended lie in the file as they are to stay; the rows
+// of the others (their producer died) get pages of their own.
+class TableCompleter {
+  public:
+    TableCompleter(storage::Storage const& file, storage::Storage const& journal, model::RunHead const& head,
+                   std::size_t table, BlobWriter& writer)
+        : file_(file), journal_(journal), name_(head.schema.tables[table].name), columns_(head.columns[table]),
+          layout_(head.layouts[table]), writer_(writer), describer_(columns_, layout_) {}
+
+    PageList list(std::uint64_t header_checksum, std::vector<model::Part> const& parts) {
+        PageList list{header_checksum, {}};
+        for (auto const& [part, cluster] : model::order_of_clusters(parts)) {
+            list.clusters.push_back(cluster.whole ? linked(parts[part], cluster) : rewritten(parts[part], cluster));
+        }
+        return list;
+    }
+
+  private:
+    ClusterDescription linked(model::Part const& part, model::Cluster const& cluster) {
+        std::vector<std::span<model::Page const>> pages;
+        for (auto const& column : part.columns) pages.push_back(pages_of_cluster(column, cluster));
+        return describer_.describe(cluster.rows, pages);
+    }
+
+    ClusterDescription rewritten(model::Part const& part, model::Cluster const& cluster) {
+        std::vector<std::optional<ItemReader>> readers;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            readers.emplace_back(std::in_place, file_, journal_, columns_[i], layout_.columns[i].codec,
+                                 "table '" + name_ + "', column '" + columns_[i].path + "'");
+        }
+        auto const items = items_of_cluster(columns_, part, cluster, readers);
+        std::vector<std::vector<model::Page>> pages(columns_.size());
+        for (std::size_t i = 0; i < columns_.size(); ++i) pages[i] = rewrite(i, *readers[i], part.columns[i], items[i]);
+        std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());
+        return describer_.describe(cluster.rows, spans);
+    }
+
+    std::vector<model::Page> rewrite(std::size_t index, ItemReader& reader, std::span<model::Page const> from,
+                                     model::RowRange const& items) {
+        auto const& column = columns_[index];
+        auto const codec = codec::make_codec(layout_.columns[index].codec, model::size_bytes(column.scalar));
+        std::vector<model::Page> pages;
+        std::uint64_t sum = 0;
+        for (std::uint64_t done = 0; done < items.count;) {
+            model::Page page;
+            page.count = std::min(items.count - done, layout_.columns[index].page_items);
+            raw_.resize(page.count * column.item_bytes());
+            reader.read(from, items.first + done, page.count, raw_);
+            if (column.role == model::Column::Role::lengths) to_sums(sum);
+            stored_.resize(codec->bound_bytes(raw_.size()));
+            page.stored_bytes = codec->encode(raw_, stored_);
+            page.offset = writer_.add_page(std::span(stored_).first(page.stored_bytes)).offset;
+            pages.push_back(page);
+            done += page.count;
+        }
+        return pages;
+    }
+
+    void to_sums(std::uint64_t& sum) {
+        std::span const values(reinterpret_cast<std::uint64_t*>(raw_.data()), raw_.size() / sizeof sum);
+        for (auto& value : values) value = sum += value;
+    }
+
+    storage::Storage const& file_;
+    storage::Storage const& journal_;
+    std::string const& name_;
+    std::vector<model::Column> const& columns_;
+    model::TableLayout const& layout_;
+    BlobWriter& writer_;
+    ClusterDescriber describer_;
+    std::vector<std::byte> raw_;
+    std::vector<std::byte> stored_;
+};
+
+// Behind everything that some anchor may name: a checkpoint, or an earlier attempt to complete the file.
+std::uint64_t end_of_live(storage::Storage const& file, FileParts const& parts) {
+    std::uint64_t end = 0;
+    for (auto const& place : parts.skeleton.tables) {
+        std::array<std::byte, kAnchorBytes> bytes;
+        file.read(place.anchor_offset, bytes);
+        try {
+            auto const anchor = parse_anchor(bytes, "the anchor");
+            end = std::max(end, anchor.footer_offset + anchor.footer_stored_bytes);
+        } catch (base::DataError const&) {
+            // Torn by a power cut: it names nothing, and is about to be written anew.
+        }
+    }
+    return base::round_up(end, base::kBlockBytes);
+}
+
+} // namespace
+
+std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal,
+                                      model::RunHead const& head, model::RunFacts const& facts) const {
+    auto const parts = file_parts(head);
+    BlobWriter writer(file, std::max(facts.end_offset, end_of_live(file, parts)), head.created_s);
+    std::vector<Anchor> anchors;
+    for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
+        auto const checksum = parts.header_checksums[i];
+        // One group, even where there are no rows: some readers look at the first only.
+        auto const list = TableCompleter(file, journal, head, i, writer).list(checksum, facts.tables[i]);
+        auto const group = group_of(list, writer.add_envelope(to_envelope(list)));
+        auto const footer = writer.add_envelope(to_envelope(Footer{0, checksum, {}, {group}}));
+        anchors.push_back(anchor_of(parts.skeleton.tables[i], footer));
+    }
+    auto const end = writer.flush();
+    auto const ending = make_ending(parts.skeleton.bytes, run_text(head, facts.metadata, true), end, head.created_s);
+    file.write(end, ending.appended);
+    file.resize(ending.file_bytes);
+    file.sync();
+    for (std::size_t i = 0; i < anchors.size(); ++i) {
+        file.write(parts.skeleton.tables[i].anchor_offset, to_bytes(anchors[i]));
+    }
+    file.write(0, ending.first_sector);
+    file.sync();
+    return ending.file_bytes;
+}
+
+} // namespace thalweg::format::rntuple

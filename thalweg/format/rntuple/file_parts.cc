@@ -1,0 +1,59 @@
+#include "thalweg/format/rntuple/file_parts.h"
+
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/rntuple/envelopes.h"
+#include "thalweg/format/rntuple/schema.h"
+#include "thalweg/model/json.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr char const* kWriter = "Thalweg";
+
+// The last part of a name with directories: what the RNTuple itself is called.
+std::string own_name(std::string const& table) { return table.substr(table.rfind('/') + 1); }
+
+} // namespace
+
+FileParts file_parts(model::RunHead const& head) {
+    FileParts parts;
+    std::vector<TableSkeleton> tables;
+    for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
+        auto const& table = head.schema.tables[i];
+        Header const header{0, own_name(table.name), table.description, kWriter, describe(table, head.layouts[i])};
+        auto envelope = to_envelope(header);
+        parts.header_checksums.push_back(envelope_checksum(envelope));
+        tables.push_back({table.name, table.description, std::move(envelope)});
+    }
+    auto const text = run_text(head, head.metadata, false);
+    parts.skeleton = make_skeleton(fmt::format("{}.root", head.id), tables, text, head.id, head.created_s);
+    return parts;
+}
+
+NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed) {
+    nlohmann::ordered_json const json{
+        {"closed", closed}, {"metadata", metadata}, {"head", nlohmann::ordered_json::parse(model::to_json(head))}};
+    return {kTextName, json.dump()};
+}
+
+RunText parse_run_text(std::string const& text) {
+    return model::from_json_text(text, "the text 'thalweg'", [](nlohmann::ordered_json const& json) {
+        return RunText{model::run_head_from_json(json.at("head").dump()),
+                       json.at("metadata").get<std::map<std::string, std::string>>(), json.at("closed").get<bool>()};
+    });
+}
+
+Anchor anchor_of(TablePlace const& place, EnvelopeLink const& footer) {
+    Anchor anchor;
+    anchor.header_offset = place.header_offset;
+    anchor.header_stored_bytes = anchor.header_bytes = place.header_bytes;
+    anchor.footer_offset = footer.locator.offset;
+    anchor.footer_stored_bytes = footer.locator.stored_bytes;
+    anchor.footer_bytes = footer.length;
+    anchor.max_key_bytes = 1ull << 30;
+    return anchor;
+}
+
+} // namespace thalweg::format::rntuple

@@ -1,0 +1,37 @@
+// What is the same in every state of a run's file: it follows from the head of the run alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "thalweg/format/rntuple/descriptions.h"
+#include "thalweg/format/rntuple/tfile.h"
+#include "thalweg/model/run.h"
+
+namespace thalweg::format::rntuple {
+
+inline constexpr char const* kTextName = "thalweg";
+
+struct FileParts {
+    Skeleton skeleton;
+    std::vector<std::uint64_t> header_checksums; // by table
+};
+
+FileParts file_parts(model::RunHead const& head);
+
+// The text under the name "thalweg": what RNTuple has no place for. `metadata` with what was added since the beginning.
+NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed);
+
+struct RunText {
+    model::RunHead head;
+    std::map<std::string, std::string> metadata;
+    bool closed = false;
+};
+RunText parse_run_text(std::string const& text);
+
+// The anchor of a table whose footer lies at `footer`.
+Anchor anchor_of(TablePlace const& place, EnvelopeLink const& footer);
+
+} // namespace thalweg::format::rntuple

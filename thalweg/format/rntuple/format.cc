@@ -1,0 +1,91 @@
+#include "thalweg/format/rntuple/format.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/rntuple/checkpoints.h"
+#include "thalweg/format/rntuple/file_parts.h"
+#include "thalweg/format/rntuple/schema.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 128 * base::kKiB;
+constexpr std::uint64_t kClusterBytesPerColumn = 64 * base::kKiB; // else lists of pages outgrow what they describe
+constexpr char const* kCodec = "zstd-1";
+
+} // namespace
+
+model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptions const& options,
+                                        std::map<std::string, std::string> metadata) const {
+    auto own = options;
+    own.narrow_page_bytes = options.narrow_page_bytes.value_or(kPageBytes);
+    if (own.wide_codec.empty()) own.wide_codec = kCodec;
+    if (own.narrow_codec.empty()) own.narrow_codec = kCodec;
+    auto head = model::make_run_head(storable(schema), own, std::move(metadata));
+    for (std::size_t t = 0; t < head.layouts.size(); ++t) {
+        auto& layout = head.layouts[t];
+        layout.cluster_bytes = std::max(options.cluster_bytes, layout.columns.size() * kClusterBytesPerColumn);
+        for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+            layout.columns[i].codec = codec_of(head.columns[t][i], layout.columns[i].codec);
+        }
+    }
+    return head;
+}
+
+ExtentRules RNTupleFormat::extent_rules() const { return {kBlobHeadBytes, true}; }
+
+void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const {
+    write_blob_head(extent, offset, static_cast<std::uint64_t>(std::time(nullptr)));
+}
+
+// The file can be opened from now on: it has no rows yet.
+std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const& head) const {
+    auto const parts = file_parts(head);
+    file.write(0, parts.skeleton.bytes);
+    RNTupleCheckpoints empty(head);
+    auto const footers_offset = parts.skeleton.bytes.size();
+    auto const footers_bytes = empty.write_all(file, footers_offset);
+    file.sync();
+    empty.publish(file);
+    return footers_offset + footers_bytes;
+}
+
+std::unique_ptr<Checkpoints> RNTupleFormat::checkpoints(model::RunHead const& head) const {
+    return std::make_unique<RNTupleCheckpoints>(head);
+}
+
+std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file) const {
+    try {
+        for (auto const& key : read_keys(file)) {
+            if (key.path == kTextName) return parse_run_text(read_text(file, key)).head.id;
+        }
+    } catch (base::DataError const&) {
+        // Whatever it is, it is not what Thalweg began.
+    }
+    return std::nullopt;
+}
+
+std::uint64_t RNTupleFormat::metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
+                                                  std::uint64_t) const {
+    constexpr std::uint64_t kPageEntryBytes = 16;
+    constexpr std::uint64_t kColumnEntryBytes = 48; // of each column in each cluster, pages or not
+    std::uint64_t most_columns = 1;
+    for (auto const& columns : head.columns) {
+        // A cluster has a page of every column that counts rows; only the others can be empty.
+        auto const counting =
+            std::count_if(columns.begin(), columns.end(), [](auto const& each) { return !each.parent; });
+        most_columns = std::max<std::uint64_t>(most_columns, (columns.size() + counting - 1) / counting);
+    }
+    auto const parts = file_parts(head).skeleton.bytes.size();
+    return 2 * parts + base::kMiB + pages * (kPageEntryBytes + most_columns * kColumnEntryBytes);
+}
+
+Format const& rntuple_format() {
+    static RNTupleFormat const format;
+    return format;
+}
+
+} // namespace thalweg::format::rntuple

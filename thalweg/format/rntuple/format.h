@@ -1,0 +1,27 @@
+// ROOT RNTuple: every extent is a key of the file, every cluster its producer's; page lists, footers and anchors are
+// the committer's. The format: docs/formats/rntuple.md and tfile.md.
+#pragma once
+
+#include "thalweg/format/format.h"
+
+namespace thalweg::format::rntuple {
+
+class RNTupleFormat final : public Format {
+  public:
+    model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
+                             std::map<std::string, std::string> metadata) const override;
+    ExtentRules extent_rules() const override;
+    void write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const override;
+    std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
+    std::unique_ptr<Checkpoints> checkpoints(model::RunHead const& head) const override;
+    std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                           model::RunFacts const& facts) const override;
+    model::RunMap load(storage::Storage const& file) const override;
+    std::optional<std::string> run_id_of(storage::Storage const& file) const override;
+    std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
+                                       std::uint64_t lengths_pages) const override;
+};
+
+Format const& rntuple_format();
+
+} // namespace thalweg::format::rntuple

@@ -1,0 +1,92 @@
+#include "thalweg/format/rntuple/ntuple_file.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/codec/root_codec.h"
+#include "thalweg/format/rntuple/envelopes.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr char const* kAnchorClass = "ROOT::RNTuple";
+// Nobody's metadata shrinks more than this: a damaged length must not make us ask for all the memory there is.
+constexpr std::uint64_t kMostShrinking = 4096;
+
+std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what) {
+    auto const& [offset, stored_bytes] = link.locator;
+    if (offset > file.size() || stored_bytes > file.size() - offset) {
+        base::fail_data({what + " cannot be read", fmt::format("it would lie at offsets {} to {}, the file ends at {}",
+                                                               offset, offset + stored_bytes, file.size())});
+    }
+    if (link.length / kMostShrinking > stored_bytes) {
+        base::fail_data(
+            {what + " cannot be read", fmt::format("{} bytes are said to hold {}", stored_bytes, link.length)});
+    }
+    std::vector<std::byte> stored(stored_bytes);
+    file.read(offset, stored);
+    if (link.length == stored_bytes) return stored;
+    std::vector<std::byte> envelope(link.length);
+    codec::decompress_root_blocks(stored, envelope);
+    return envelope;
+}
+
+class NTupleReader {
+  public:
+    NTupleReader(storage::Storage const& file, std::string const& path) : file_(file), path_(path) {}
+
+    StoredNTuple read(Key const& key) {
+        auto const anchor = parse_anchor(read_object(file_, key), what("anchor", key.offset + key.key_bytes));
+        EnvelopeLink const header_link{anchor.header_bytes, {anchor.header_offset, anchor.header_stored_bytes}};
+        EnvelopeLink const footer_link{anchor.footer_bytes, {anchor.footer_offset, anchor.footer_stored_bytes}};
+        auto const header = read_envelope(file_, header_link, what("header", anchor.header_offset));
+        auto const footer = read_envelope(file_, footer_link, what("footer", anchor.footer_offset));
+        StoredNTuple ntuple{path_, parse_header(header, what("header", anchor.header_offset)), {}, {}};
+        auto parsed = parse_footer(footer, what("footer", anchor.footer_offset));
+        auto const checksum = envelope_checksum(header);
+        check(parsed.header_checksum, checksum, what("footer", anchor.footer_offset));
+        ntuple.extension = std::move(parsed.extension);
+        for (auto const& group : parsed.groups) add_clusters(ntuple, group, checksum);
+        std::sort(ntuple.clusters.begin(), ntuple.clusters.end(),
+                  [](auto const& a, auto const& b) { return a.first_entry < b.first_entry; });
+        return ntuple;
+    }
+
+  private:
+    std::string what(std::string const& part, std::uint64_t offset) const {
+        return fmt::format("{}: the {} of RNTuple '{}' at offset {}", file_.path(), part, path_, offset);
+    }
+
+    static void check(std::uint64_t named, std::uint64_t checksum, std::string const& what) {
+        if (named != checksum) base::fail_data({what + " cannot be used", "it belongs to another header"});
+    }
+
+    void add_clusters(StoredNTuple& ntuple, ClusterGroup const& group, std::uint64_t checksum) {
+        auto const name = what("page list", group.page_list.locator.offset);
+        auto list = parse_page_list(read_envelope(file_, group.page_list, name), name);
+        check(list.header_checksum, checksum, name);
+        if (list.clusters.size() != group.clusters) {
+            base::fail_data({name + " cannot be used",
+                             fmt::format("it has {} clusters, its group {}", list.clusters.size(), group.clusters)});
+        }
+        std::move(list.clusters.begin(), list.clusters.end(), std::back_inserter(ntuple.clusters));
+    }
+
+    storage::Storage const& file_;
+    std::string const& path_;
+};
+
+} // namespace
+
+NTupleFile read_ntuples(storage::Storage const& file) {
+    NTupleFile result;
+    for (auto const& key : read_keys(file)) {
+        if (key.class_name == kAnchorClass) result.ntuples.push_back(NTupleReader(file, key.path).read(key));
+        if (key.path == kTextName && key.class_name == "TObjString") result.text = parse_run_text(read_text(file, key));
+    }
+    return result;
+}
+
+} // namespace thalweg::format::rntuple
