@@ -158,6 +158,7 @@ void bind_writing(nb::module_& module) {
         .def("producer", &Writer::producer, nb::arg("table"), WithoutGil())
         .def_prop_ro("handle", &Writer::handle)
         .def_prop_ro("path", &Writer::path)
+        .def_prop_ro("schema", [](Writer const& writer) { return model::to_json(writer.head().schema); })
         .def_prop_ro("engine", &Writer::engine)
         .def("status", &Writer::status)
         .def("set_metadata", &Writer::set_metadata, nb::arg("key"), nb::arg("value"))

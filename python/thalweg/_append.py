@@ -37,6 +37,13 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
     return count, list(_struct(row, values, (count,), place))
 
 
+def stored_columns(table: TableSchema, columns: Sequence[Array]) -> list[Array]:
+    """Flat columns as a file has them: complex numbers may be split there."""
+    if not any(type_.has_split for _, type_ in table.fields):
+        return list(columns)
+    return [part for column in columns for part in (_split_complex(column) if column.dtype.kind == "c" else [column])]
+
+
 def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Names like "waveform/values" become dictionaries."""
     if not any("/" in name for name in fields):
@@ -78,7 +85,14 @@ def _columns(type_: Type, value: Any, shape: Shape, place: Place) -> Sequence[Ar
         return _struct(type_, value, shape, place)
     if type_.name == "list":
         return _lists(type_, value, shape, place)
-    return _texts(value, shape, place) if type_.name == "string" else [_values(type_, value, shape, place)]
+    if type_.name == "string":
+        return _texts(value, shape, place)
+    values = _values(type_, value, shape, place)
+    return _split_complex(values) if type_.is_split else [values]
+
+
+def _split_complex(values: Array) -> list[Array]:
+    return [np.ascontiguousarray(values.real), np.ascontiguousarray(values.imag)]
 
 
 def _struct(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -30,28 +31,28 @@ _REAL = {"complex64": "float32", "complex128": "float64"}
 
 def node_of(rows: Rows) -> ArrowNode:
     """The rows as an Arrow struct."""
-    return _struct(rows.type, rows, "", rows.row_count)
+    return _node(rows.type, rows, "", rows.row_count)
 
 
-def _struct(type_: Type, rows: Rows, name: str, length: int) -> ArrowNode:
-    children = [_node(member, rows.members[each], each, length) for each, member in type_.members]
-    return ArrowNode("+s", name, _metadata(type_), length, [], children)
-
-
-def _node(type_: Type, value: Any, name: str, length: int) -> ArrowNode:
+def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
+    """Of a value with `count` items: rows, elements of lists, or members of fixed-size arrays that it stands in."""
     if isinstance(value, Rows):
-        return _struct(type_, value, name, length)
-    if isinstance(value, Text):
-        inner, sizes = _text(value), value.shape
+        inner = _struct(type_, value, count * math.prod(type_.shape))
+    elif isinstance(value, Text):
+        inner = _text(value)
     elif isinstance(value, Ragged):
-        inner, sizes = _list(type_, value), value.shape
+        inner = _list(type_, value)
     else:
-        inner, sizes = _numbers(type_.name, value), value.shape
-    return _fixed_sizes(inner, sizes, name, _metadata(type_))
+        inner = _numbers(type_.name, value)
+    return _fixed_sizes(inner, type_.shape, name, _metadata(type_))
 
 
 # (format, length, buffers, children) of a node that has no name yet.
 _Nameless = tuple[str, int, list[Any], list[ArrowNode]]
+
+
+def _struct(type_: Type, rows: Rows, length: int) -> _Nameless:
+    return "+s", length, [], [_node(member, rows.members[each], each, length) for each, member in type_.members]
 
 
 def _text(value: Text) -> _Nameless:
@@ -79,7 +80,7 @@ def _numbers(name: str, value: Any) -> _Nameless:
 
 def _fixed_sizes(inner: _Nameless, shape: tuple[int, ...], name: str, metadata: bytes) -> ArrowNode:
     format_, length, buffers, children = inner
-    for size in reversed(shape[1:]):
+    for size in reversed(shape):
         children = [ArrowNode(format_, "item", b"", length, buffers, children)]
         format_, length, buffers = f"+w:{size}", length // size, []
     return ArrowNode(format_, name, metadata, length, buffers, children)

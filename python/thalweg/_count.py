@@ -67,6 +67,9 @@ def _excess(type_: Type, value: Any) -> tuple[int, bool]:
     if isinstance(value, Mapping) and type_.element is not None:
         axes, is_known = _excess(type_.element, value)
         return axes - rank - 1, is_known
+    if isinstance(value, Ragged) and type_.element is not None:
+        axes, is_known = _excess(type_.element, value.content)
+        return (axes if is_known else 1) - 1 + len(value.shape) - rank, True
     while type_.element is not None:
         type_ = type_.element
         rank += 1 + len(type_.shape)

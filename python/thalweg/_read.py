@@ -22,12 +22,10 @@ from thalweg._write import Path
 class Table:
     """A table of a run. `len` is the number of its rows."""
 
-    def __init__(self, core: _core.Reader, schema: Schema, name: str) -> None:
+    def __init__(self, core: _core.Reader, schema: Schema, name: str, columns: list[list[_core.Column]]) -> None:
         self._core = core
         self._index = schema.index(name)
-        self._columns = {
-            (column.path, column.is_lengths): index for index, column in enumerate(schema.columns[self._index])
-        }
+        self._columns = {(column.path, column.is_lengths): index for index, column in enumerate(columns[self._index])}
         self.schema: TableSchema = schema[name]
 
     @property
@@ -95,6 +93,12 @@ class Table:
         shape = (*outer, *type_.shape)
         if type_.name == "struct":
             return Rows(type_, self._struct(type_, path, shape, first, count, threads), count)
+        if type_.is_split:
+            values = np.empty((count, *shape), type_.dtype)
+            for part in ("real", "imag"):
+                into = getattr(values, part)
+                into[...] = self._items(self._columns[f"{path}/{part}", False], into.dtype, into.shape, first, threads)
+            return values
         if type_.is_scalar:
             return self._items(self._columns[path, False], type_.dtype, (count, *shape), first, threads)
         column = self._columns[path, True]
@@ -117,7 +121,9 @@ class Run(Mapping[str, Table]):
 
     def __init__(self, core: _core.Reader) -> None:
         self._core = core
-        self._schema = Schema.from_json(core.schema)
+        stored = core.schema
+        self._schema = Schema.from_json(stored)
+        self._columns = _core.flatten(stored)
 
     @property
     def schema(self) -> Schema:
@@ -137,7 +143,7 @@ class Run(Mapping[str, Table]):
         return self._core.is_open_run
 
     def __getitem__(self, name: str) -> Table:
-        return Table(self._core, self._schema, name)
+        return Table(self._core, self._schema, name, self._columns)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._schema)

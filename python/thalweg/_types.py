@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from thalweg._errors import UsageError
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _SCALARS = {name: np.dtype(name) for name in _NAMES.split()}
+_COMPLEX = ("complex64", "complex128")
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,18 @@ class Type:
     """Of a list."""
     members: tuple[tuple[str, Type], ...] = ()
     """Of a struct: names and types."""
+    type_name: str = ""
+    """In C++, as ROOT files know it: "std::vector<Hit>", "std::optional<float>". Empty: none was given."""
+    is_split: bool = field(default=False, compare=False, repr=False)
+    """Of complex numbers: stored as two columns, real and imaginary part, as in ROOT files."""
 
-    def __call__(self, *, unit: str = "", description: str = "") -> Type:
-        return replace(self, unit=unit or self.unit, description=description or self.description)
+    def __call__(self, *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+        return replace(
+            self,
+            unit=unit or self.unit,
+            description=description or self.description,
+            type_name=type_name or self.type_name,
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -42,6 +52,12 @@ class Type:
     def is_scalar(self) -> bool:
         return self.name in _SCALARS
 
+    @property
+    def has_split(self) -> bool:
+        """Some numbers in it are stored as two columns."""
+        inner = [member for _, member in self.members] + ([self.element] if self.element else [])
+        return self.is_split or any(member.has_split for member in inner)
+
     def __str__(self) -> str:
         text = self.name
         if self.element is not None:
@@ -50,6 +66,8 @@ class Type:
             text = "{" + ", ".join(f"{name}: {member}" for name, member in self.members) + "}"
         if self.shape:
             text += "[" + ", ".join(map(str, self.shape)) + "]"
+        if self.type_name and not self.is_scalar and self.name != "string":  # of those it says nothing new
+            text += f" as {self.type_name}"
         return f"{text} ({self.unit})" if self.unit else text
 
     def to_json(self) -> dict[str, Any]:
@@ -61,18 +79,24 @@ class Type:
             json["fields"] = [{"name": name, **member.to_json()} for name, member in self.members]
         if self.shape:
             json["shape"] = list(self.shape)
-        optional = {"unit": self.unit, "description": self.description}
+        optional = {"unit": self.unit, "description": self.description, "type_name": self.type_name}
         return json | {key: text for key, text in optional.items() if text}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Type:
+        """A struct that stands for complex numbers becomes these."""
+        shape, unit, description = tuple(json.get("shape", ())), json.get("unit", ""), json.get("description", "")
+        type_name = json.get("type_name", "")
+        if json["type"] == "struct" and type_name in _COMPLEX:
+            return Type(type_name, shape, unit, description, is_split=True)
         return Type(
             json["type"],
-            tuple(json.get("shape", ())),
-            json.get("unit", ""),
-            json.get("description", ""),
+            shape,
+            unit,
+            description,
             Type.from_json(json["element"]) if "element" in json else None,
             tuple((member["name"], Type.from_json(member)) for member in json.get("fields", ())),
+            type_name,
         )
 
 
@@ -131,14 +155,17 @@ def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") ->
     return replace(item, shape=(*map(int, shape), *item.shape))(unit=unit, description=description)
 
 
-def list_(element: TypeLike, *, unit: str = "", description: str = "") -> Type:
-    """A list of any length: `tw.list_(tw.float32)`, `tw.list_({"energy": tw.float32, "channel": tw.uint8})`."""
-    return Type("list", element=as_type(element), unit=unit, description=description)
+def list_(element: TypeLike, *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+    """A list of any length: `tw.list_(tw.float32)`, `tw.list_({"energy": tw.float32, "channel": tw.uint8})`.
+
+    type_name: what ROOT shall take it for, such as "std::vector<Hit>".
+    """
+    return Type("list", element=as_type(element), unit=unit, description=description, type_name=type_name)
 
 
-def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "") -> Type:
-    """Named members. A dictionary alone means the same; this one takes a description, too."""
-    return as_type(members)(unit=unit, description=description)
+def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+    """Named members. A dictionary alone means the same; this one takes a description and the name of a C++ class."""
+    return as_type(members)(unit=unit, description=description, type_name=type_name)
 
 
 def waveform(type: TypeLike, samples: int, *, unit: str = "adc", time_unit: str = "ns") -> Type:  # noqa: A002

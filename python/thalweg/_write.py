@@ -121,13 +121,13 @@ class Writer:
     Leaving its `with` block closes the run; leaving it on an exception abandons it, and `recover` completes it then.
     """
 
-    def __init__(self, core: _core.Writer, schema: Schema, metadata: Mapping[str, str]) -> None:
+    def __init__(self, core: _core.Writer, metadata: Mapping[str, str]) -> None:
         self._core: _core.Writer | None = core
         self._metadata = dict(metadata)
-        self._producers = _Producers(schema)
+        self.schema = Schema.from_json(core.schema)
+        self._producers = _Producers(self.schema)
         self._pid = os.getpid()
         self._end = ""
-        self.schema = schema
         self.path = core.path
         self.engine = core.engine
         """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
@@ -281,7 +281,7 @@ def create(
     for key, value in texts.items():
         if not isinstance(value, str):
             raise UsageError(f"the metadata '{key}' is {value!r}; give a string")
-    return Writer(_core.create(os.fspath(path), schema.to_json(), options, texts), schema, texts)
+    return Writer(_core.create(os.fspath(path), schema.to_json(), options, texts), texts)
 
 
 def attach(handle: str, *, threads: int = 0) -> Attached:

@@ -81,6 +81,26 @@ def test_whole_rows_come_from_awkward_arrow_rows_and_mappings(tmp_path: Path) ->
     assert repr(copied) == repr(as_lists(rows) * len(forms))
 
 
+def test_arrays_of_structs_are_that_in_awkward_and_arrow(tmp_path: Path) -> None:
+    pair = tw.array({"a": tw.array(tw.int8, 2), "text": tw.string, "list": tw.list_(tw.float32), "z": tw.complex64}, 2, 3)
+    schema = tw.schema({"t": {"pairs": pair, "lists": tw.list_(pair)}})
+    one: dict[str, Any] = {"a": [1, 2], "text": "x", "list": [1, 2], "z": 1j}
+    pairs = [[one] * 3, [{**one, "text": str(i)} for i in range(3)]]
+    with tw.create(tmp_path / "run.h5", schema) as out:
+        out.producer("t").append(pairs=[pairs] * 4, lists=[[pairs] * i for i in range(4)])
+    rows = tw.open(tmp_path / "run.h5")["t"].read()
+    array = rows.to_awkward()
+    item = "{a: 2 * int8, text: string, list: var * float32, z: complex64}"
+    assert str(array.type) == f"4 * {{pairs: 2 * 3 * {item}, lists: var * 2 * 3 * {item}}}"
+    assert array[1].to_list() == {"pairs": pairs, "lists": [pairs]}
+    with tw.create(tmp_path / "again.h5", schema) as out:
+        producer = out.producer("t")
+        for each in (rows, array):
+            producer.append(each)
+    assert tw.open(tmp_path / "again.h5")["t"].read().to_awkward().to_list() == 2 * array.to_list()
+    assert rows.to_arrow()["lists"][1].as_py()[0][1][2] == {**one, "text": "2", "z": [0.0, 1.0]}
+
+
 def test_fields_come_from_awkward_and_arrow(appended: Append) -> None:
     fields = {"a": tw.list_(tw.list_(tw.int32)), "b": tw.string, "c": tw.array(tw.float64, 2), "d": tw.list_(tw.string)}
     lists = [[[1], []], [], [[2, 3]]]

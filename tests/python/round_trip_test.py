@@ -96,22 +96,15 @@ def as_read(fields: dict[str, tw.Type], rows: list[dict[str, Any]]) -> list[dict
 
 
 def _as_read(type_: tw.Type, value: Any) -> Any:
-    """Structs in arrays are read as structs of arrays; complex numbers are never integers."""
-    if type_.name == "struct":
-        return {
-            name: _as_read(tw.array(member, *type_.shape) if type_.shape else member, _member(value, name, type_.shape))
-            for name, member in type_.members
-        }
+    """Complex numbers are never integers."""
     if type_.shape:
         item = tw.Type(type_.name, type_.shape[1:], element=type_.element, members=type_.members)
         return [_as_read(item, each) for each in value]
+    if type_.name == "struct":
+        return {name: _as_read(member, value[name]) for name, member in type_.members}
     if type_.element is not None:
         return [_as_read(type_.element, each) for each in value]
     return value if type_.name == "string" else type_.dtype.type(value).item()
-
-
-def _member(value: Any, name: str, shape: tuple[int, ...]) -> Any:
-    return [_member(each, name, shape[1:]) for each in value] if shape else value[name]
 
 
 @pytest.mark.parametrize("type_", SCALARS, ids=str)

@@ -1,5 +1,7 @@
 """Schemas: how they are written, what is refused, and that they survive JSON."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,22 @@ def test_a_schema_is_a_mapping_that_prints_as_an_outline() -> None:
     assert schema["ch0/raw"]["timestamp"].unit == "ns"
     assert "  timestamp: uint64 (ns)" in str(schema).splitlines()
     assert "matrix: complex64[2, 3]" in str(schema)
+
+
+def test_a_type_may_have_a_name_in_cpp() -> None:
+    hit = tw.struct({"energy": tw.float32}, type_name="Hit")
+    schema = tw.schema({"t": {"hits": tw.list_(hit, type_name="std::vector<Hit>"), "x": tw.int32(type_name="Bits")}})
+    assert tw.Schema.from_json(schema.to_json()) == schema
+    assert str(schema["t"]["hits"]) == "list({energy: float32} as Hit) as std::vector<Hit>"
+    assert str(schema["t"]["x"]) == "int32"
+
+
+def test_complex_numbers_stored_in_two_columns_are_complex_numbers() -> None:
+    parts = [{"name": part, "type": "float32"} for part in ("real", "imag")]
+    stored = {"name": "z", "type": "struct", "fields": parts, "shape": [3], "unit": "V", "type_name": "complex64"}
+    schema = tw.Schema.from_json(json.dumps({"tables": [{"name": "t", "fields": [stored]}]}))
+    assert schema == tw.schema({"t": {"z": tw.array(tw.complex64, 3, unit="V")}})
+    assert tw.Schema.from_json(schema.to_json()) == schema
 
 
 def test_numpy_types_and_dictionaries_are_types() -> None:

@@ -150,6 +150,9 @@ def outline(table: TableSchema) -> Iterator[tuple[int, str, str, Type]]:
 
 def _outline(depth: int, name: str, path: str, type_: Type) -> Iterator[tuple[int, str, str, Type]]:
     yield depth, name, path, type_
+    if type_.is_split:
+        part = Type(str(type_.dtype.type(0).real.dtype), type_.shape)
+        yield from ((depth + 1, member, f"{path}/{member}", part) for member in ("real", "imag"))
     for member, inner in type_.members:
         yield from _outline(depth + 1, member, f"{path}/{member}", inner)
     if type_.element is not None:
