@@ -28,6 +28,10 @@ Header parse_header(std::span<std::byte const> envelope, std::string const& what
 PageList parse_page_list(std::span<std::byte const> envelope, std::string const& what);
 Footer parse_footer(std::span<std::byte const> envelope, std::string const& what);
 
+// That every field and column that another refers to is there; part of parse_header, and to be asked of header and
+// extension together. Throws base::DataError.
+void check_references(SchemaDescription const& schema, std::string const& what);
+
 // The streamed object of class ROOT::RNTuple, big endian: byte count, class version, members, XXH3.
 inline constexpr std::size_t kAnchorBytes = 78;
 std::array<std::byte, kAnchorBytes> to_bytes(Anchor const& anchor);

@@ -140,7 +140,8 @@ TEST(Envelopes, SaysWhatIsWrongAndWhere) {
 
     Header header{0, "t", "", "w", {}};
     header.schema.columns.push_back({ColumnType::int8, 8, 0, 0, {}, {}});
-    EXPECT_TRUE(says(to_envelope(header), "a column belongs to a field that is not there"));
+    EXPECT_NE(refusal([&] { parse_header(to_envelope(header), "x"); }).find("a column belongs to a field that is not"),
+              std::string::npos);
 }
 
 TEST(Envelopes, WhatNewerMinorVersionsAddIsSkipped) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/bytes.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/envelopes_codes.h"
@@ -184,22 +185,6 @@ std::uint64_t take_feature_flags(LittleTaker& from) {
     return flags;
 }
 
-void check_references(LittleTaker const& from, SchemaDescription const& schema) {
-    auto const fields = schema.fields.size();
-    auto const field_exists = [&](auto const& column) { return column.field < fields; };
-    for (auto const& field : schema.fields) {
-        if (field.parent >= fields || field.projected_from.value_or(0) >= fields) {
-            from.fail(fmt::format("field '{}' belongs to a field that is not there", field.name));
-        }
-    }
-    if (!std::ranges::all_of(schema.columns, field_exists) || !std::ranges::all_of(schema.aliases, field_exists)) {
-        from.fail("a column belongs to a field that is not there");
-    }
-    for (auto const& alias : schema.aliases) {
-        if (alias.physical >= schema.columns.size()) from.fail("an alias of a column that is not there");
-    }
-}
-
 // The content of an envelope of the right type, length and checksum.
 LittleTaker open_envelope(std::span<std::byte const> envelope, EnvelopeType type, std::string const& what) {
     LittleTaker whole(envelope, what);
@@ -218,6 +203,22 @@ LittleTaker open_envelope(std::span<std::byte const> envelope, EnvelopeType type
 
 } // namespace
 
+void check_references(SchemaDescription const& schema, std::string const& what) {
+    auto const fields = schema.fields.size();
+    auto const field_exists = [&](auto const& column) { return column.field < fields; };
+    for (auto const& field : schema.fields) {
+        if (field.parent >= fields || field.projected_from.value_or(0) >= fields) {
+            base::fail_data({what, fmt::format("field '{}' belongs to a field that is not there", field.name)});
+        }
+    }
+    if (!std::ranges::all_of(schema.columns, field_exists) || !std::ranges::all_of(schema.aliases, field_exists)) {
+        base::fail_data({what, "a column belongs to a field that is not there"});
+    }
+    for (auto const& alias : schema.aliases) {
+        if (alias.physical >= schema.columns.size()) base::fail_data({what, "an alias of a column that is not there"});
+    }
+}
+
 Header parse_header(std::span<std::byte const> envelope, std::string const& what) {
     auto from = open_envelope(envelope, EnvelopeType::header, what);
     Header header;
@@ -226,7 +227,7 @@ Header parse_header(std::span<std::byte const> envelope, std::string const& what
     header.description = take_string(from);
     header.writer = take_string(from);
     header.schema = take_schema(from);
-    check_references(from, header.schema);
+    check_references(header.schema, what);
     return header;
 }
 

@@ -1,0 +1,99 @@
+#include "thalweg/format/rntuple/schema_types.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+using model::Scalar;
+using enum ColumnType;
+
+constexpr std::array kColumns = {ColumnFacts{bit, "bit", 1, Content::numbers, Scalar::boolean},
+                                 ColumnFacts{byte, "byte", 8, Content::numbers, Scalar::uint8},
+                                 ColumnFacts{character, "char", 8, Content::numbers, Scalar::uint8},
+                                 ColumnFacts{ColumnType::int8, "int8", 8, Content::numbers, Scalar::int8},
+                                 ColumnFacts{ColumnType::uint8, "uint8", 8, Content::numbers, Scalar::uint8},
+                                 ColumnFacts{ColumnType::int16, "int16", 16, Content::numbers, Scalar::int16},
+                                 ColumnFacts{ColumnType::uint16, "uint16", 16, Content::numbers, Scalar::uint16},
+                                 ColumnFacts{ColumnType::int32, "int32", 32, Content::numbers, Scalar::int32},
+                                 ColumnFacts{ColumnType::uint32, "uint32", 32, Content::numbers, Scalar::uint32},
+                                 ColumnFacts{ColumnType::int64, "int64", 64, Content::numbers, Scalar::int64},
+                                 ColumnFacts{ColumnType::uint64, "uint64", 64, Content::numbers, Scalar::uint64},
+                                 ColumnFacts{real16, "real16", 16, Content::numbers, Scalar::float32},
+                                 ColumnFacts{real32, "real32", 32, Content::numbers, Scalar::float32},
+                                 ColumnFacts{real64, "real64", 64, Content::numbers, Scalar::float64},
+                                 ColumnFacts{index32, "index32", 32, Content::sums},
+                                 ColumnFacts{index64, "index64", 64, Content::sums},
+                                 ColumnFacts{switch_, "", 96, Content::alternatives},
+                                 ColumnFacts{split_int16, "splitint16", 16, Content::numbers, Scalar::int16},
+                                 ColumnFacts{split_uint16, "splituint16", 16, Content::numbers, Scalar::uint16},
+                                 ColumnFacts{split_int32, "splitint32", 32, Content::numbers, Scalar::int32},
+                                 ColumnFacts{split_uint32, "splituint32", 32, Content::numbers, Scalar::uint32},
+                                 ColumnFacts{split_int64, "splitint64", 64, Content::numbers, Scalar::int64},
+                                 ColumnFacts{split_uint64, "splituint64", 64, Content::numbers, Scalar::uint64},
+                                 ColumnFacts{split_real16, "splitreal16", 16, Content::numbers, Scalar::float32},
+                                 ColumnFacts{split_real32, "splitreal32", 32, Content::numbers, Scalar::float32},
+                                 ColumnFacts{split_real64, "splitreal64", 64, Content::numbers, Scalar::float64},
+                                 ColumnFacts{split_index32, "splitindex32", 32, Content::sums},
+                                 ColumnFacts{split_index64, "splitindex64", 64, Content::sums},
+                                 ColumnFacts{real32_truncated, "", 0, Content::numbers, Scalar::float32},
+                                 ColumnFacts{real32_quantized, "", 0, Content::numbers, Scalar::float32}};
+
+struct TypeName {
+    Scalar scalar;
+    std::string_view name;
+    std::string_view plain;
+    std::string_view split;
+};
+
+constexpr std::array kTypeNames = {
+    TypeName{Scalar::boolean, "bool", "bit", "bit"},
+    TypeName{Scalar::int8, "std::int8_t", "int8", "int8"},
+    TypeName{Scalar::int16, "std::int16_t", "int16", "splitint16"},
+    TypeName{Scalar::int32, "std::int32_t", "int32", "splitint32"},
+    TypeName{Scalar::int64, "std::int64_t", "int64", "splitint64"},
+    TypeName{Scalar::uint8, "std::uint8_t", "uint8", "uint8"},
+    TypeName{Scalar::uint16, "std::uint16_t", "uint16", "splituint16"},
+    TypeName{Scalar::uint32, "std::uint32_t", "uint32", "splituint32"},
+    TypeName{Scalar::uint64, "std::uint64_t", "uint64", "splituint64"},
+    TypeName{Scalar::float32, "float", "real32", "splitreal32"},
+    TypeName{Scalar::float64, "double", "real64", "splitreal64"},
+};
+
+TypeName const& type_of(Scalar scalar) {
+    auto const found = std::ranges::find(kTypeNames, scalar, &TypeName::scalar);
+    if (found == kTypeNames.end()) {
+        base::fail_usage({fmt::format("RNTuple has no type for {}", name_of(scalar)), "", "store real and imag"});
+    }
+    return *found;
+}
+
+} // namespace
+
+ColumnFacts const* facts_of(ColumnType type) {
+    auto const found = std::ranges::find(kColumns, type, &ColumnFacts::type);
+    return found == kColumns.end() ? nullptr : &*found;
+}
+
+ColumnFacts const& facts_of_codec(std::string_view codec) {
+    constexpr std::string_view kPrefix = "root:";
+    auto const encoding =
+        codec.starts_with(kPrefix) ? codec.substr(kPrefix.size(), codec.find('+') - kPrefix.size()) : "";
+    auto const found = std::ranges::find(kColumns, encoding, &ColumnFacts::encoding);
+    if (found == kColumns.end() || encoding.empty()) {
+        base::fail_usage({fmt::format("codec '{}' is none that columns of an RNTuple are written with", codec)});
+    }
+    return *found;
+}
+
+std::string_view type_name_of(Scalar scalar) { return type_of(scalar).name; }
+
+std::string_view default_encoding(Scalar scalar, bool split) {
+    return split ? type_of(scalar).split : type_of(scalar).plain;
+}
+
+} // namespace thalweg::format::rntuple
