@@ -128,7 +128,8 @@ void event_page(benchmark::State& state, std::vector<std::byte> const& page, std
 // "whole": the codec; "packing": without the compression; "compression": without the packing.
 void register_event_pages() {
     for (EventPage const each : {EventPage{"splitreal32", 4, real_page}, EventPage{"splitindex64", 8, sums_page},
-                                 EventPage{"splitindex32", 8, sums_page}, EventPage{"splitint32", 4, real_page}}) {
+                                 EventPage{"splitindex32", 8, sums_page}, EventPage{"splitint32", 4, real_page},
+                                 EventPage{"splituint64", 8, sums_page}, EventPage{"splituint16", 2, sums_page}}) {
         for (bool forth : {true, false}) {
             auto const add = [&](char const* part, auto const& page, std::string const& name, std::size_t bytes) {
                 auto const title = std::string(forth ? "encode/" : "decode/") + each.encoding + "/" + part;

@@ -120,6 +120,8 @@ TEST(RootCodec, QuantizedRealsAreStepsOfARange) {
     expect_form<float>("quantized-2-0-3", {0, 1, 2, 3, 3}, bytes({0xe4, 0x03}));
     expect_form<float>("quantized-8--1-1.5", {-1, 1.5f}, bytes({0, 255}));
     expect_form<float>("quantized-32--1e+05-1e+05", {-1e5f, 1e5f}, bytes({0, 0, 0, 0, 255, 255, 255, 255}));
+    // No float32 is 0.1: the nearest lies above it.
+    expect_form<float>("quantized-32-0-0.1", {0.0f, 0.1f}, bytes({0, 0, 0, 0, 255, 255, 255, 255}));
     auto const codec = make_codec("root:quantized-1-0-1", 4);
     EXPECT_EQ(encoded(*codec, bytes_of<float>({0.49f, 0.5f, 1})), bytes({6}));
     for (float outside : {-0.01f, 1.01f, NAN}) {

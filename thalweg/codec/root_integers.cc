@@ -31,24 +31,26 @@ template <class Element, class Stored> struct Types {
     using Bits = typename Vector<std::make_unsigned_t<Stored>, lanes>::Type;
 };
 
-// One vector of elements for the column. A delta needs the element in front of them.
+// One vector of elements for the column; returns the bits that were lost. A delta needs the element in front of them.
 template <class Element, class Stored, Coding coding>
-void step_forth(std::byte const* in, std::byte* out, typename Types<Element, Stored>::Elements& lost) {
+typename Types<Element, Stored>::Elements step_forth(std::byte const* in, std::byte* out) {
     using Each = Types<Element, Stored>;
     using Elements = typename Each::Elements;
     using Column = typename Each::Column;
     auto const elements = load<Elements>(in);
     auto column = __builtin_convertvector(elements, Column);
-    if constexpr (sizeof(Stored) < sizeof(Element)) lost |= elements ^ __builtin_convertvector(column, Elements);
+    Elements lost = {};
+    if constexpr (sizeof(Stored) < sizeof(Element)) lost = elements ^ __builtin_convertvector(column, Elements);
     if constexpr (coding == Coding::zigzag) column = (column << 1) ^ (column < 0); // true is -1
     if constexpr (coding == Coding::delta) {
         column -= __builtin_convertvector(load<Elements>(in - sizeof(Element)), Column);
     }
     store(out, column);
+    return lost;
 }
 
 template <class Element, class Stored, Coding coding>
-void step_back(std::byte const* in, std::byte* out, typename Types<Element, Stored>::Column& lost) {
+typename Types<Element, Stored>::Column step_back(std::byte const* in, std::byte* out) {
     using Each = Types<Element, Stored>;
     using Column = typename Each::Column;
     auto column = load<Column>(in);
@@ -57,12 +59,13 @@ void step_back(std::byte const* in, std::byte* out, typename Types<Element, Stor
         column = (Column)((bits >> 1) ^ -(bits & 1));
     }
     auto const elements = __builtin_convertvector(column, typename Each::Elements);
-    if constexpr (sizeof(Stored) > sizeof(Element)) lost |= column ^ __builtin_convertvector(elements, Column);
     store(out, elements);
+    Column lost = {};
+    if constexpr (sizeof(Stored) > sizeof(Element)) lost = column ^ __builtin_convertvector(elements, Column);
+    return lost;
 }
 
-// The bits that were lost, of all lanes.
-template <class Value, class Type> bool none(Type const& lost) {
+template <class Value, class Type> bool nothing(Type const& lost) {
     Value all = 0;
     for (std::size_t i = 0; i < sizeof(Type) / sizeof(Value); ++i) all |= lost[i];
     return all == 0;
@@ -71,23 +74,24 @@ template <class Value, class Type> bool none(Type const& lost) {
 template <class Element, class Stored, Coding coding>
 bool forth(std::byte const* in, std::byte* out, std::size_t count) {
     constexpr auto lanes = kLanes<Element, Stored>;
-    typename Types<Element, Stored>::Elements lost = {};
     // Where less than a vector is left, and where no element lies in front of it.
     auto const step_aside = [&](std::size_t at) {
         auto const items = std::min(lanes, count - at), before = std::min<std::size_t>(at, 1);
         std::byte from[(lanes + 1) * sizeof(Element)] = {}, to[lanes * sizeof(Stored)];
         std::memcpy(from + (1 - before) * sizeof(Element), in + (at - before) * sizeof(Element),
                     (items + before) * sizeof(Element));
-        step_forth<Element, Stored, coding>(from + sizeof(Element), to, lost);
+        auto const lost = step_forth<Element, Stored, coding>(from + sizeof(Element), to);
         std::memcpy(out + at * sizeof(Stored), to, items * sizeof(Stored));
+        return lost;
     };
-    if (count > 0) step_aside(0);
+    if (count == 0) return true;
+    auto lost = step_aside(0);
     std::size_t at = lanes;
     for (; at + lanes <= count; at += lanes) {
-        step_forth<Element, Stored, coding>(in + at * sizeof(Element), out + at * sizeof(Stored), lost);
+        lost |= step_forth<Element, Stored, coding>(in + at * sizeof(Element), out + at * sizeof(Stored));
     }
-    if (at < count) step_aside(at);
-    return none<Element>(lost);
+    if (at < count) lost |= step_aside(at);
+    return nothing<Element>(lost);
 }
 
 template <class Element, class Stored, Coding coding>
@@ -96,15 +100,15 @@ bool back(std::byte const* in, std::byte* out, std::size_t count) {
     typename Types<Element, Stored>::Column lost = {};
     std::size_t at = 0;
     for (; at + lanes <= count; at += lanes) {
-        step_back<Element, Stored, coding>(in + at * sizeof(Stored), out + at * sizeof(Element), lost);
+        lost |= step_back<Element, Stored, coding>(in + at * sizeof(Stored), out + at * sizeof(Element));
     }
     if (at < count) {
         std::byte from[lanes * sizeof(Stored)] = {}, to[lanes * sizeof(Element)];
         std::memcpy(from, in + at * sizeof(Stored), (count - at) * sizeof(Stored));
-        step_back<Element, Stored, coding>(from, to, lost);
+        lost |= step_back<Element, Stored, coding>(from, to);
         std::memcpy(out + at * sizeof(Element), to, (count - at) * sizeof(Element));
     }
-    return none<Stored>(lost);
+    return nothing<Stored>(lost);
 }
 
 // Each sum waits for the one before it, so that vectors would gain nothing.

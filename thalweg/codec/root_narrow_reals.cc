@@ -30,11 +30,12 @@ struct Quantized {
     double steps = static_cast<double>((std::uint64_t{1} << bits) - 1);
 
     std::uint32_t word_of(float value) const {
-        if (!(min <= value && value <= max)) {
+        if (!(static_cast<float>(min) <= value && value <= static_cast<float>(max))) {
             base::fail_usage({fmt::format("{} has no place in a quantized column", value),
                               fmt::format("its range is {} to {}", min, max)});
         }
-        return static_cast<std::uint32_t>(0.5 + (value - min) * (steps / (max - min)));
+        auto const step = 0.5 + (value - min) * (steps / (max - min));
+        return static_cast<std::uint32_t>(std::clamp(step, 0.0, steps)); // the nearest float32 may lie outside
     }
     float value_of(std::uint32_t word) const {
         return static_cast<float>(std::min(word * ((max - min) / steps) + min, max));
