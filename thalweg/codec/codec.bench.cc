@@ -125,7 +125,8 @@ void event_page(benchmark::State& state, std::vector<std::byte> const& page, std
     state.counters["stored/raw"] = static_cast<double>(size) / kEventPageBytes;
 }
 
-// "whole": the codec; "packing": without the compression; "compression": without the packing.
+// "whole": the codec; "packing": without the compression; "compression": without the packing; "unsplit": compression
+// of the elements as they are.
 void register_event_pages() {
     for (EventPage const each : {EventPage{"splitreal32", 4, real_page}, EventPage{"splitindex64", 8, sums_page},
                                  EventPage{"splitindex32", 8, sums_page}, EventPage{"splitint32", 4, real_page},
@@ -140,6 +141,7 @@ void register_event_pages() {
             add("whole", each.make(), name + "+zstd-1", each.element_bytes);
             add("packing", each.make(), name, each.element_bytes);
             add("compression", packed_page(each), "root:byte+zstd-1", 1);
+            add("unsplit", each.make(), "root:byte+zstd-1", 1);
         }
     }
 }

@@ -114,6 +114,7 @@ bool back(std::byte const* in, std::byte* out, std::size_t count) {
 // Each sum waits for the one before it, so that vectors would gain nothing.
 template <class Element, class Stored> bool sum_up(std::byte const* in, std::byte* out, std::size_t count) {
     Stored sum = 0, lost = 0;
+#pragma GCC unroll 8
     for (std::size_t i = 0; i < count; ++i) {
         sum = static_cast<Stored>(sum + load<Stored>(in + i * sizeof(Stored)));
         auto const element = static_cast<Element>(sum);
