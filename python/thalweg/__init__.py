@@ -1,6 +1,7 @@
-"""Records detector data from many producers into one ordinary HDF5 file, at the speed of the disk."""
+"""Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
 from thalweg import _core
+from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
 from thalweg._read import Run, Table, open, verify  # noqa: A004
@@ -57,6 +58,7 @@ __all__ = [
     "bool_",
     "complex64",
     "complex128",
+    "convert",
     "create",
     "float32",
     "float64",

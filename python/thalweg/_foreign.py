@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._errors import UsageError
 from thalweg._ragged import Ragged, Text
+from thalweg._rows import Rows
 
 _PLAIN = frozenset((int, float, bool, complex, str, list, tuple, dict, Ragged, Text))
 
@@ -19,6 +20,8 @@ def plain(value: Any) -> Any:
         return value  # at once, because most values are of these
     if isinstance(value, np.ndarray | np.generic):
         return _of_numpy(value)
+    if isinstance(value, Rows):
+        return value.members  # strings as they were read
     if isinstance(value, str | list | tuple | int | float | complex | Mapping | Ragged):
         return value
     library = type(value).__module__.partition(".")[0]

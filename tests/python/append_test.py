@@ -82,7 +82,9 @@ def test_whole_rows_come_from_awkward_arrow_rows_and_mappings(tmp_path: Path) ->
 
 
 def test_arrays_of_structs_are_that_in_awkward_and_arrow(tmp_path: Path) -> None:
-    pair = tw.array({"a": tw.array(tw.int8, 2), "text": tw.string, "list": tw.list_(tw.float32), "z": tw.complex64}, 2, 3)
+    pair = tw.array(
+        {"a": tw.array(tw.int8, 2), "text": tw.string, "list": tw.list_(tw.float32), "z": tw.complex64}, 2, 3
+    )
     schema = tw.schema({"t": {"pairs": pair, "lists": tw.list_(pair)}})
     one: dict[str, Any] = {"a": [1, 2], "text": "x", "list": [1, 2], "z": 1j}
     pairs = [[one] * 3, [{**one, "text": str(i)} for i in range(3)]]

@@ -26,13 +26,13 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say it and end.")
     ] = False,
 ) -> None:
-    """Record, inspect, verify, recover and plot detector data.
+    """Record, inspect, verify, recover, convert and plot detector data.
 
     Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
     """
 
 
-for _name in ("record", "inspect", "verify", "recover", "plot"):
+for _name in ("record", "inspect", "verify", "recover", "convert", "plot"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 

@@ -1,0 +1,121 @@
+"""From one container to another: values, types, units, descriptions and metadata."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path as FilePath
+
+from thalweg import _core
+from thalweg._errors import Error, UsageError
+from thalweg._read import Run, open  # noqa: A004
+from thalweg._reports import Report
+from thalweg._write import Path, Writer, create, recover
+
+_BATCH_BYTES = 16 << 20
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    codec: str | None = None,
+    force: bool = False,
+    threads: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
+    """Writes what is in `source` to a new file; the ending of `target` says in which container.
+
+    Rows keep their order. Of a run that is still being written, the rows that are in pages by now are taken. Tables
+    are copied side by side, in batches: memory is bounded, whatever the size of the file.
+
+    codec: as `create` takes it; None: the default of the container.
+    force: replace a file that is there already.
+    threads: that copy and compress; 0: as many as there are usable cores.
+    progress: is told now and then, from any thread, which share is done.
+
+    Raises UsageError where there is no source, something is at the target already, or its container cannot hold a
+    name or type; DataError naming table, column and offset where the source is damaged. There is no target then.
+    """
+    run = open(source)
+    if os.path.exists(target) and os.path.samefile(source, target):
+        raise UsageError(f"{os.fspath(target)} cannot be converted into itself; give the result another name")
+    usable = threads or len(os.sched_getaffinity(0))
+    copiers = max(1, min(usable, len(run)))  # one a table, because a producer keeps the order of its rows
+    out = create(
+        target,
+        run.schema,
+        codec=codec,
+        force=force,
+        metadata=run.metadata,
+        threads=usable // copiers if usable > copiers else 0,
+    )
+    try:
+        _Copy(run, out, progress).all_tables(copiers, max(1, usable // copiers))
+        return out.close()
+    except BaseException:
+        out.abandon()
+        _remove(target)
+        raise
+
+
+def _remove(target: Path) -> None:
+    with suppress(Error):
+        recover(target)  # which gives back the memory of its producers
+    for left in (os.fspath(target), f"{os.fspath(target)}.journal"):
+        FilePath(left).unlink(missing_ok=True)
+
+
+class _Copy:
+    def __init__(self, run: Run, out: Writer, progress: Callable[[float], None] | None) -> None:
+        self._run = run
+        self._out = out
+        self._progress = progress
+        self._raw_bytes = {name: _raw_bytes(run, name) for name in run}
+        self._lock = threading.Lock()
+        self._done_bytes = 0.0
+        self._stopped = threading.Event()
+
+    def all_tables(self, copiers: int, threads_each: int) -> None:
+        largest_first = sorted(self._run, key=lambda name: -self._raw_bytes[name])
+        with ThreadPoolExecutor(copiers) as pool:
+            copies = [pool.submit(self._table, name, threads_each) for name in largest_first]
+            try:
+                for copy in copies:
+                    copy.result()
+            except BaseException:
+                self._stopped.set()
+                raise
+
+    def _table(self, name: str, threads: int) -> None:
+        if self._stopped.is_set():
+            return
+        table = self._run[name]
+        with self._out.producer(name) as producer:
+            for start, stop in self._batches(name):
+                producer.append(table.read(rows=(start, stop), threads=threads))
+                self._is_done(self._raw_bytes[name] * (stop - start) / len(table))
+                if self._stopped.is_set():
+                    return
+
+    def _batches(self, name: str) -> Iterator[tuple[int, int]]:
+        """Of about so many bytes, and of whole pages where that is possible: a page is decoded whole."""
+        rows = len(self._run[name])
+        size = max(1, int(_BATCH_BYTES / max(1.0, self._raw_bytes[name] / max(1, rows))))
+        pages = (column.page_items for column in _core.storage_of(self._run._core, self._run.schema.index(name)))  # noqa: SLF001
+        size -= size % max((items for items in pages if items and items <= size), default=1)
+        return ((start, min(start + size, rows)) for start in range(0, rows, size))
+
+    def _is_done(self, size_bytes: float) -> None:
+        with self._lock:
+            self._done_bytes += size_bytes
+            share = self._done_bytes / max(1, sum(self._raw_bytes.values()))
+        if self._progress:
+            self._progress(share)
+
+
+def _raw_bytes(run: Run, table: str) -> int:
+    return sum(column.raw_bytes for column in _core.storage_of(run._core, run.schema.index(table)))  # noqa: SLF001

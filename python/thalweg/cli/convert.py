@@ -1,0 +1,52 @@
+"""thalweg convert"""
+
+import os
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+import thalweg
+from thalweg._recording.units import as_bytes
+from thalweg.cli._output import JsonOption, as_epilog, people, print_json, say
+
+EXAMPLES = ["thalweg convert run.h5 run.root", "thalweg convert run.root small.h5 --codec bitshuffle+zstd-3 --json"]
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A closed file, or a run that is still open.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A new file; its ending says in which container.")],
+    codec: Annotated[
+        str | None, typer.Option(metavar="CODEC", help="As in record; nothing: the default of the container.")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Replace a file that is there.", show_default=False)] = False,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="0: as many as there are cores.")] = 0,
+    json: JsonOption = False,
+) -> int:
+    """Write what is in one file to another: HDF5 to ROOT RNTuple, back, or with another codec.
+
+    Values, types, units, descriptions and metadata stay as they are, and so does the order of rows.
+    """
+    columns = TextColumn("Converting"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+    with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
+        task = progress.add_task("", total=1.0)
+        report = thalweg.convert(
+            source,
+            target,
+            codec=codec,
+            force=force,
+            threads=threads,
+            progress=lambda share: progress.update(task, completed=share),
+        )
+    if json:
+        print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
+    else:
+        before, after = as_bytes(os.path.getsize(source)), as_bytes(report.file_bytes)
+        say(
+            f"{source} is now in {target}, too: {report.rows:,} rows in {len(report.tables)} tables; {before}, {after}."
+        )
+    return 0
+
+
+def register(app: typer.Typer) -> None:
+    app.command("convert", epilog=as_epilog(EXAMPLES))(convert)
