@@ -22,6 +22,13 @@ struct Kernel {
     // Bit i of `repeats` says that bytes[i] equals bytes[i - distance]. Reads and marks up to the next multiple of 64;
     // bits from `count` on mean nothing.
     void (*mark_repeats)(std::byte const* bytes, std::size_t count, std::size_t distance, std::uint64_t* repeats);
+
+    // `count` elements (a multiple of 64) of `size` bytes (4 or 8) into `size` runs of bytes that begin `stride` apart,
+    // and back. None: halving the elements by the functions above is as fast.
+    void (*split_elements)(std::byte const* elements, std::byte* runs, std::size_t stride, std::size_t size,
+                           std::size_t count) = nullptr;
+    void (*join_elements)(std::byte const* runs, std::size_t stride, std::byte* elements, std::size_t size,
+                          std::size_t count) = nullptr;
 };
 
 // What this processor can run, slowest first; the scalar one is always there.

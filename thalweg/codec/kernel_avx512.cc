@@ -31,6 +31,17 @@ constexpr Bytes64 reversed_rows() {
     return from;
 }
 
+// 16 elements of four bytes into four runs of 16, or back.
+constexpr Bytes64 runs_of_16(bool back) {
+    Bytes64 from{};
+    for (unsigned i = 0; i < 64; ++i) {
+        from[i] = static_cast<std::uint8_t>(back ? i % 4 * 16 + i / 4 : i % 16 * 4 + i / 16);
+    }
+    return from;
+}
+
+alignas(64) constexpr Bytes64 kRunsOf16 = runs_of_16(false);
+alignas(64) constexpr Bytes64 kElementsOf4 = runs_of_16(true);
 alignas(64) constexpr Bytes64 kTransposed = transposition(false);
 alignas(64) constexpr Bytes64 kTransposedReversed = transposition(true);
 alignas(64) constexpr Bytes64 kReversedRows = reversed_rows();
@@ -88,6 +99,61 @@ THALWEG_AVX512 inline void transpose_words(__m512i (&rows)[8]) {
     }
 }
 
+// Four registers as a 4x4 square of 16-byte runs.
+THALWEG_AVX512 inline void transpose_runs(__m512i (&rows)[4]) {
+    __m512i const a = _mm512_shuffle_i64x2(rows[0], rows[1], 0x88); // runs 0 and 2 of both
+    __m512i const b = _mm512_shuffle_i64x2(rows[2], rows[3], 0x88);
+    __m512i const c = _mm512_shuffle_i64x2(rows[0], rows[1], 0xDD);
+    __m512i const d = _mm512_shuffle_i64x2(rows[2], rows[3], 0xDD);
+    rows[0] = _mm512_shuffle_i64x2(a, b, 0x88);
+    rows[1] = _mm512_shuffle_i64x2(c, d, 0x88);
+    rows[2] = _mm512_shuffle_i64x2(a, b, 0xDD);
+    rows[3] = _mm512_shuffle_i64x2(c, d, 0xDD);
+}
+
+THALWEG_AVX512 inline void transpose_rows(__m512i (&rows)[4]) { transpose_runs(rows); }
+THALWEG_AVX512 inline void transpose_rows(__m512i (&rows)[8]) { transpose_words(rows); }
+
+// 64 elements fill as many registers as an element has bytes, and so do 64 bytes of each run.
+template <int size>
+THALWEG_AVX512 void split_elements_of(std::byte const* elements, std::byte* runs, std::size_t stride,
+                                      std::size_t count) {
+    __m512i const order = load(size == 4 ? kRunsOf16.data() : kTransposed.data());
+    for (std::size_t at = 0; at < count; at += 64) {
+        __m512i rows[size];
+#pragma GCC unroll 8
+        for (int i = 0; i < size; ++i) rows[i] = _mm512_permutexvar_epi8(order, load(elements + size * at + 64 * i));
+        transpose_rows(rows);
+#pragma GCC unroll 8
+        for (int i = 0; i < size; ++i) store(runs + i * stride + at, rows[i]);
+    }
+}
+
+template <int size>
+THALWEG_AVX512 void join_elements_of(std::byte const* runs, std::size_t stride, std::byte* elements,
+                                     std::size_t count) {
+    __m512i const order = load(size == 4 ? kElementsOf4.data() : kTransposed.data());
+    for (std::size_t at = 0; at < count; at += 64) {
+        __m512i rows[size];
+#pragma GCC unroll 8
+        for (int i = 0; i < size; ++i) rows[i] = load(runs + i * stride + at);
+        transpose_rows(rows);
+#pragma GCC unroll 8
+        for (int i = 0; i < size; ++i) store(elements + size * at + 64 * i, _mm512_permutexvar_epi8(order, rows[i]));
+    }
+}
+
+void split_elements(std::byte const* elements, std::byte* runs, std::size_t stride, std::size_t size,
+                    std::size_t count) {
+    size == 4 ? split_elements_of<4>(elements, runs, stride, count)
+              : split_elements_of<8>(elements, runs, stride, count);
+}
+
+void join_elements(std::byte const* runs, std::size_t stride, std::byte* elements, std::size_t size,
+                   std::size_t count) {
+    size == 4 ? join_elements_of<4>(runs, stride, elements, count) : join_elements_of<8>(runs, stride, elements, count);
+}
+
 // Multiplying the unit matrix over GF(2) by a square of bits, rows reversed, gives its transpose.
 THALWEG_AVX512 inline __m512i transpose_reversed_8x8(__m512i squares) {
     return _mm512_gf2p8affine_epi64_epi8(_mm512_set1_epi64(kUnitSquare), squares, 0);
@@ -137,7 +203,8 @@ THALWEG_AVX512 void mark_repeats(std::byte const* bytes, std::size_t count, std:
 
 } // namespace
 
-Kernel const kAvx512Kernel = {"avx512", deinterleave, interleave, split_bits, join_bits, mark_repeats};
+Kernel const kAvx512Kernel = {"avx512",  deinterleave, interleave,     split_bits,
+                              join_bits, mark_repeats, split_elements, join_elements};
 
 } // namespace thalweg::codec
 #endif

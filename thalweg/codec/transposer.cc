@@ -17,6 +17,13 @@ std::size_t tile_elements_of(std::size_t element_bytes) {
 void split_bytes(Kernel const& kernel, std::byte const* in, std::byte* out, std::size_t stride, std::size_t size,
                  std::size_t count, std::byte* scratch) {
     if (size == 1) return void(std::memcpy(out, in, count));
+    if (kernel.split_elements != nullptr && (size == 4 || size == 8)) {
+        std::size_t const at_once = count / 64 * 64;
+        kernel.split_elements(in, out, stride, size, at_once);
+        in += at_once * size;
+        out += at_once;
+        count -= at_once;
+    }
     if (size == 2) return kernel.deinterleave(in, out, out + stride, count);
     if (size % 2 != 0) {
         for (std::size_t byte = 0; byte < size; ++byte) {
@@ -34,6 +41,13 @@ void split_bytes(Kernel const& kernel, std::byte const* in, std::byte* out, std:
 void join_bytes(Kernel const& kernel, std::byte const* in, std::size_t stride, std::byte* out, std::size_t size,
                 std::size_t count, std::byte* scratch) {
     if (size == 1) return void(std::memcpy(out, in, count));
+    if (kernel.join_elements != nullptr && (size == 4 || size == 8)) {
+        std::size_t const at_once = count / 64 * 64;
+        kernel.join_elements(in, stride, out, size, at_once);
+        in += at_once;
+        out += at_once * size;
+        count -= at_once;
+    }
     if (size == 2) return kernel.interleave(in, in + stride, out, count);
     if (size % 2 != 0) {
         for (std::size_t byte = 0; byte < size; ++byte) {
