@@ -1,0 +1,160 @@
+"""thalweg study"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from thalweg._errors import UsageError
+from thalweg.cli._output import JsonOption, as_epilog, people, print_json, say
+
+if TYPE_CHECKING:
+    from thalweg._studies.layouts.study import Study
+
+EXAMPLES = [
+    "thalweg study layouts --quick",
+    "thalweg study layouts --format root --out layouts --rounds 7",
+    "thalweg study layouts --layout event_all --layout element --data uniform --producers 4",
+]
+
+_QUICK = {"events": 400, "rounds": 2}
+
+
+class Format(StrEnum):
+    h5 = "h5"
+    root = "root"
+
+
+class Lengths(StrEnum):
+    fixed = "fixed"
+    poisson = "poisson"
+
+
+class Data(StrEnum):
+    uniform = "uniform"
+    waveforms = "waveforms"
+
+
+class Mode(StrEnum):
+    threads = "threads"
+    processes = "processes"
+
+
+def layouts(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="For measurements, report and pictures.")] = Path(
+        "layouts-study"
+    ),
+    files: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where the files are written that are measured; nothing: --out."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all anew; otherwise what is there is kept.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small and few: does everything work? (400 events, 2 rounds)")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="Of the files.")] = Format.h5,  # noqa: A002
+    codec: Annotated[str, typer.Option(metavar="NAME", help="Nothing: the format's own.")] = "",
+    data: Annotated[list[Data], typer.Option(help="Can be repeated; nothing: both.")] = [],  # noqa: B006
+    layout: Annotated[
+        list[str], typer.Option(metavar="WORD", help="Layouts whose names hold it; can be repeated; nothing: all 20.")
+    ] = [],  # noqa: B006
+    mode: Annotated[list[Mode], typer.Option(help="Of producers; can be repeated; nothing: both.")] = [],  # noqa: B006
+    producers: Annotated[
+        list[int], typer.Option(min=1, metavar="N", help="How many; can be repeated; nothing: 1 and 2.")
+    ] = [],  # noqa: B006
+    rounds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Everything once in each. [default: 5]")
+    ] = None,
+    events: Annotated[int | None, typer.Option(min=1, metavar="N", help="[default: 4000]")] = None,
+    hits: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
+    wires: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
+    rois: Annotated[int, typer.Option(min=1, metavar="N", help="Regions of interest of a wire.")] = 10,
+    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Of a region of interest.")] = 10,
+    lengths: Annotated[
+        Lengths, typer.Option(help="These counts as they are, or as means of Poisson distributions.")
+    ] = Lengths.fixed,
+    spill_events: Annotated[int, typer.Option(min=1, metavar="N", help="Events of a spill.")] = 10,
+    batch_events: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Events given to a producer at once, in every layout.")
+    ] = 100,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="That read; 0: as many as there are cores.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order of measurements.")] = 1,
+    json: JsonOption = False,
+) -> int:
+    """Which persistent layout is best for hits and wires? The 20 of DUNE's study, written and read side by side.
+
+    Interrupted, it goes on where it was when it is run again. Do nothing else on the machine meanwhile.
+    """
+    from thalweg._studies.layouts import results  # matplotlib takes its time
+    from thalweg._studies.layouts.settings import DATA, MODES, Settings
+    from thalweg._studies.layouts.study import Study
+
+    settings = Settings(
+        events=events or (_QUICK["events"] if quick else Settings.events),
+        rounds=rounds or (_QUICK["rounds"] if quick else Settings.rounds),
+        hits=hits,
+        wires=wires,
+        rois=rois,
+        samples=samples,
+        lengths=str(lengths),
+        spill_events=spill_events,
+        batch_events=batch_events,
+        seed=seed,
+        format=str(format),
+        codec=codec,
+        read_threads=threads,
+        data=tuple(map(str, data)) or DATA,
+        layouts=_chosen(layout),
+        modes=tuple(map(str, mode)) or MODES,
+        producers=tuple(sorted(set(producers))) or Settings.producers,
+    )
+    study = Study(settings, out, files or out / "files", fresh)
+    _run(study)
+    summary = results.write(out, study)
+    if json:
+        print_json(summary)
+    else:
+        say(*results.sentences(summary, out))
+    return 0
+
+
+def _chosen(words: list[str]) -> tuple[str, ...]:
+    from thalweg._studies.layouts.settings import Settings
+
+    for word in words:
+        if not any(word in name for name in Settings.layouts):
+            raise UsageError(f"--layout {word} is part of no name; there are {', '.join(Settings.layouts)}")
+    return tuple(name for name in Settings.layouts if not words or any(word in name for word in words))
+
+
+def _run(study: Study) -> None:
+    todo = len(study.tasks)
+    columns = (
+        TextColumn("Round {task.fields[round]}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[what]}"),
+    )
+    # Without a thread of its own, which would disturb what is measured.
+    with Progress(
+        *columns, console=people(), transient=True, disable=not people().is_terminal, auto_refresh=False
+    ) as bar:
+        task = bar.add_task("", total=todo, round=1, what="making data")
+        said = 0
+        for done, (number, what) in enumerate(study.run(), 1):
+            bar.update(task, completed=done, round=number, what=what if isinstance(what, str) else what.layout)
+            bar.refresh()
+            if not people().is_terminal and number > said:
+                said = number
+                say(f"round {number} of {study.settings.rounds} has begun; {todo - done} measurements are left")
+
+
+def register(app: typer.Typer) -> None:
+    study = typer.Typer(no_args_is_help=True, help="Measure something on this machine, as one of our studies did.")
+    study.command("layouts", epilog=as_epilog(EXAMPLES))(layouts)
+    app.add_typer(study, name="study")
