@@ -80,11 +80,17 @@ std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, It
 void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& column = map_.head.columns[task.table][task.column];
     auto const unit_bytes = unit_values(task.table, task.column) * model::size_bytes(column.scalar);
+    if (task.page.place == model::Page::Place::nowhere) {
+        std::fill(task.out.begin(), task.out.end(), std::byte{0});
+        return;
+    }
     auto const& storage = task.page.place == model::Page::Place::file ? *file_ : *journal_;
+    auto const& others = map_.tables[task.table].columns[task.column].other_codecs;
+    auto const& codec = task.page.codec == 0 ? map_.head.layouts[task.table].columns[task.column].codec
+                                             : others.at(task.page.codec - 1u);
     thread_local format::PageDecoder decoder;
     try {
-        decoder.decode(task.page, storage, {column.scalar, unit_bytes},
-                       map_.head.layouts[task.table].columns[task.column].codec, check_checksum, task.out);
+        decoder.decode(task.page, storage, {column.scalar, unit_bytes}, codec, check_checksum, task.out);
     } catch (base::DataError const& error) {
         base::fail_data({fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
                                      map_.head.schema.tables[task.table].name, column.path, task.page.first,

@@ -60,7 +60,7 @@ std::vector<Value> column_of(model::RunMap const& map, std::size_t index, storag
     for (auto const& page : pages) {
         auto const begin = values.size();
         values.resize(begin + page.count * column.values_per_item);
-        decoder.decode(page, file, column, map.head.layouts[0].columns[index].codec, true,
+        decoder.decode(page, file, {column.scalar, column.item_bytes()}, map.head.layouts[0].columns[index].codec, true,
                        std::as_writable_bytes(std::span(values)).subspan(begin * sizeof(Value)));
     }
     return values;

@@ -45,7 +45,7 @@ class Verifier {
 
   private:
     void add(Item const& item) {
-        if (item.page.place == model::Page::Place::journal)
+        if (item.page.place != model::Page::Place::file)
             return; // the journal's own checksums were compared by reading it
         if (!items_.empty() && items_.back().page.offset == item.page.offset) return; // a page cut in two
         total_bytes_ += item.page.stored_bytes;
@@ -64,7 +64,7 @@ class Verifier {
         std::lock_guard const lock(mutex_);
         ++result_.pages;
         result_.bytes += item.page.stored_bytes;
-        if (item.page.checksum == 0) ++result_.pages_without_checksum;
+        if (item.page.checksum == 0 && !item.page.checksum_follows) ++result_.pages_without_checksum;
         if (fault.empty()) {
             known_.push_back(known);
         } else {

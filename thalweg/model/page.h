@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "thalweg/model/layout.h"
@@ -11,7 +12,7 @@ namespace thalweg::model {
 
 // `count` items of a column, from item `first` on: they begin `skip` items into the decoded page.
 struct Page {
-    enum class Place : std::uint8_t { file, journal };
+    enum class Place : std::uint8_t { file, journal, nowhere };
 
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -21,7 +22,9 @@ struct Page {
     std::uint64_t raw_bytes = 0; // decoded size: of the whole page, `skip` and padding included
     std::uint64_t checksum = 0;  // base::xxh3 of the stored bytes; 0 where none was kept
     bool encoded = false;        // by the column's codec; otherwise the stored bytes are the raw ones
-    Place place = Place::file;   // journal: bytes that wait there for a page of their own
+    // journal: bytes that wait there for a page of their own; nowhere: zeros, stored by nobody
+    Place place = Place::file;
+    std::uint8_t codec = 0; // 0: the layout's; else one of ColumnMap::other_codecs, from 1 on
     // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
     bool sums = false;
     bool checksum_follows = false; // 8 bytes of XXH3 lie behind the stored bytes
@@ -87,6 +90,7 @@ std::vector<Page> slice(std::span<Page const> pages, std::uint64_t first, std::u
 struct TableMap {
     struct ColumnMap {
         std::vector<Page> pages;
+        std::vector<std::string> other_codecs;
         bool by_value = false; // pages count single values, not items: one may end within an item
     };
     std::uint64_t rows = 0;

@@ -24,45 +24,87 @@ class TableLoader {
             }
             map.rows += cluster.entries;
         }
-        for (std::size_t i = 0; i < columns_.size(); ++i) map.columns.push_back(load_column(i, sources[i], map.rows));
+        for (std::size_t i = 0; i < columns_.size(); ++i) map.columns.push_back(load_column(i, sources[i]));
         return map;
     }
 
   private:
-    model::TableMap::ColumnMap load_column(std::size_t index, ForeignTable::Source const& source, std::uint64_t rows) {
+    model::TableMap::ColumnMap load_column(std::size_t index, ForeignTable::Source const& source) {
         auto const& column = columns_[index];
         model::TableMap::ColumnMap map;
+        for (std::size_t i = 1; i < source.representations.size(); ++i) {
+            map.other_codecs.push_back(source.representations[i].codec);
+        }
         // Writers end their pages where they like, also within an array.
         map.by_value = column.values_per_item > 1;
-        std::uint64_t elements = 0;
-        for (auto const& cluster : ntuple_.clusters) {
-            for (auto const& stored : range_of(cluster, source.physical, column).pages) {
-                model::Page page;
-                page.first = elements;
-                page.count = stored.elements;
-                page.offset = stored.locator.offset;
-                page.stored_bytes = stored.locator.stored_bytes;
-                page.raw_bytes = stored.elements * model::size_bytes(column.scalar);
-                page.encoded = true;
-                page.sums = source.sums;
-                page.checksum_follows = stored.checksum;
-                page.cluster = cluster.first_entry;
-                elements += stored.elements;
-                map.pages.push_back(page);
-            }
-        }
-        if (!column.parent && elements != rows * column.values_per_item) {
-            base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
-                             fmt::format("its pages have {} elements for {} rows", elements, rows)});
-        }
+        Filler filler{map, source.sums, model::size_bytes(column.scalar), 0};
+        for (auto const& cluster : ntuple_.clusters) add_cluster(filler, cluster, source, column);
         return map;
     }
 
-    ColumnRange const& range_of(ClusterDescription const& cluster, std::size_t physical, model::Column const& column) {
-        if (physical < cluster.columns.size()) return cluster.columns[physical];
-        base::fail_data(
-            {fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
-             fmt::format("the cluster at row {} has only {} columns", cluster.first_entry, cluster.columns.size())});
+    struct Filler {
+        model::TableMap::ColumnMap& map;
+        bool sums;
+        std::size_t value_bytes;
+        std::uint64_t elements;
+
+        model::Page& add(std::uint64_t count, std::uint64_t cluster) {
+            auto& page = map.pages.emplace_back();
+            page.first = elements;
+            page.count = count;
+            page.raw_bytes = count * value_bytes;
+            page.sums = sums;
+            page.cluster = cluster;
+            elements += count;
+            return page;
+        }
+    };
+
+    void add_cluster(Filler& filler, ClusterDescription const& cluster, ForeignTable::Source const& source,
+                     model::Column const& column) {
+        auto const [representation, range] = stored_in(cluster, source, column);
+        std::uint64_t stored = 0;
+        for (auto const& page : range.pages) stored += page.elements;
+        auto const wanted = cluster.entries * column.values_per_item;
+        if (!column.parent && stored != wanted) {
+            // A column that was added while the file was written: what came before it reads as zeros.
+            if (stored > wanted || !source.representations[representation].first_element) {
+                base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
+                                 fmt::format("the cluster at row {} has {} elements instead of {}", cluster.first_entry,
+                                             stored, wanted)});
+            }
+            filler.add(wanted - stored, cluster.first_entry).place = model::Page::Place::nowhere;
+        }
+        for (auto const& each : range.pages) {
+            if (each.elements == 0) continue;
+            auto& page = filler.add(each.elements, cluster.first_entry);
+            page.offset = each.locator.offset;
+            page.stored_bytes = each.locator.stored_bytes;
+            page.encoded = true;
+            page.checksum_follows = each.checksum;
+            page.codec = static_cast<std::uint8_t>(representation);
+        }
+    }
+
+    struct Stored {
+        std::size_t representation;
+        ColumnRange const& range;
+    };
+
+    Stored stored_in(ClusterDescription const& cluster, ForeignTable::Source const& source,
+                     model::Column const& column) {
+        static ColumnRange const nothing;
+        for (std::size_t i = 0; i < source.representations.size(); ++i) {
+            auto const& representation = source.representations[i];
+            // Clusters that are older than a column do not list it.
+            if (representation.physical >= cluster.columns.size()) {
+                if (representation.first_element) return {i, nothing};
+            } else if (!cluster.columns[representation.physical].suppressed) {
+                return {i, cluster.columns[representation.physical]};
+            }
+        }
+        base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
+                         fmt::format("the cluster at row {} does not have it", cluster.first_entry)});
     }
 
     std::string const& name_;
@@ -94,7 +136,7 @@ model::RunMap load_own(NTupleFile& file) {
             base::fail_data({fmt::format("table '{}' cannot be read", name), "it is not there"});
         std::vector<ForeignTable::Source> sources;
         for (auto const& column : map.head.columns[t]) {
-            sources.push_back({sources.size(), column.role == model::Column::Role::lengths});
+            sources.push_back({{{sources.size(), "", std::nullopt}}, column.role == model::Column::Role::lengths});
         }
         map.tables.push_back(TableLoader(name, map.head.columns[t], *found).load(sources));
     }

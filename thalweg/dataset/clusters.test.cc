@@ -1,0 +1,250 @@
+// Containers with clusters: RNTuple.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <map>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/testing.h"
+#include "thalweg/dataset/verify.h"
+#include "thalweg/format/rntuple/format.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+// producer, row, and lists of lists whose lengths and values follow from the two.
+model::Schema events() {
+    model::Field const value = scalar("value", model::Scalar::float32);
+    model::Field const hit{
+        "hit", model::Kind::record, {}, {}, {scalar("channel", model::Scalar::int32), list("samples", value)}, "", ""};
+    return {{{"events",
+              {scalar("producer", model::Scalar::uint8), scalar("id", model::Scalar::uint64), list("hits", hit)},
+              ""}}};
+}
+
+std::uint64_t hits_of(std::uint64_t producer, std::uint64_t row) { return (row * 7 + producer) % 5; }
+std::uint64_t samples_of(std::uint64_t row, std::uint64_t hit) { return (row + hit * 3) % 4; }
+
+struct EventRows {
+    EventRows(std::uint8_t producer, std::uint64_t first, std::uint64_t rows) : count(rows) {
+        for (auto row = first; row < first + rows; ++row) {
+            producers.push_back(producer);
+            ids.push_back(row);
+            hits.push_back(hits_of(producer, row));
+            for (std::uint64_t hit = 0; hit < hits.back(); ++hit) {
+                channels.push_back(static_cast<std::int32_t>(hit) - 2);
+                samples.push_back(samples_of(row, hit));
+                for (std::uint64_t i = 0; i < samples.back(); ++i) values.push_back(static_cast<float>(row * 10 + i));
+            }
+        }
+    }
+    std::vector<std::span<std::byte const>> columns() const {
+        return {std::as_bytes(std::span(producers)), std::as_bytes(std::span(ids)),
+                std::as_bytes(std::span(hits)),      std::as_bytes(std::span(channels)),
+                std::as_bytes(std::span(samples)),   std::as_bytes(std::span(values))};
+    }
+
+    std::uint64_t count;
+    std::vector<std::uint8_t> producers;
+    std::vector<std::uint64_t> ids, hits, samples;
+    std::vector<std::int32_t> channels;
+    std::vector<float> values;
+};
+
+template <class Value> std::vector<Value> items(Reader const& reader, std::size_t column, ItemRange range) {
+    std::vector<Value> values(range.count);
+    reader.read(0, column, range, std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
+using RowCounts = std::map<std::uint8_t, std::uint64_t>;
+
+// Rows [first, first + count) are what their producers wrote; of a whole table also in their order.
+RowCounts expect_right(Reader const& reader, std::uint64_t first, std::uint64_t count) {
+    RowCounts rows;
+    auto const producers = items<std::uint8_t>(reader, 0, {first, count});
+    auto const ids = items<std::uint64_t>(reader, 1, {first, count});
+    auto const hits = items<std::uint64_t>(reader, 2, {first, count});
+    auto const elements = reader.elements(0, 2, {first, count});
+    auto const channels = items<std::int32_t>(reader, 3, elements);
+    auto const samples = items<std::uint64_t>(reader, 4, elements);
+    auto const value_range = reader.elements(0, 4, elements);
+    auto const values = items<float>(reader, 5, value_range);
+    std::size_t hit_at = 0, value_at = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        if (first == 0) {
+            EXPECT_EQ(ids[i], rows[producers[i]]) << "row " << i;
+        }
+        ++rows[producers[i]];
+        if (hits[i] != hits_of(producers[i], ids[i])) ADD_FAILURE() << "row " << i << ": " << hits[i] << " hits";
+        for (std::uint64_t hit = 0; hit < hits[i]; ++hit, ++hit_at) {
+            if (hit_at >= channels.size() || samples[hit_at] != samples_of(ids[i], hit)) {
+                ADD_FAILURE() << "row " << i << ", hit " << hit;
+                return rows;
+            }
+            EXPECT_EQ(channels[hit_at], static_cast<std::int32_t>(hit) - 2);
+            for (std::uint64_t s = 0; s < samples[hit_at]; ++s, ++value_at) {
+                EXPECT_EQ(values.at(value_at), static_cast<float>(ids[i] * 10 + s));
+            }
+        }
+    }
+    EXPECT_EQ(hit_at, channels.size());
+    EXPECT_EQ(value_at, values.size());
+    return rows;
+}
+
+RowCounts expect_right(Reader const& reader) { return expect_right(reader, 0, reader.rows(0)); }
+
+void write_rows(Writer& writer, std::uint8_t who, std::uint64_t rows, std::uint64_t batch = 97) {
+    auto producer = writer.producer("events");
+    for (std::uint64_t row = 0; row < rows; row += batch) {
+        EventRows const some(who, row, std::min(batch, rows - row));
+        producer.append(some.count, some.columns());
+    }
+    producer.finish();
+}
+
+CreateOptions small_clusters(std::string const& codec = "zstd-1") {
+    CreateOptions options;
+    options.layout.wide_codec = options.layout.narrow_codec = codec;
+    options.layout.narrow_page_bytes = 2048;
+    options.layout.cluster_bytes = 64 << 10;
+    return options;
+}
+
+// The least that a cluster of these columns has is 64 KiB each.
+constexpr std::uint64_t kRows = 40'000;
+
+TEST(Clusters, ReadBackWithAnyCodecAndRowRange) {
+    for (auto const* codec : {"zstd-1", "none", "lz4", "deflate-1", "plain+zstd-3"}) {
+        SCOPED_TRACE(codec);
+        Directory const directory;
+        auto const path = directory.file("run.root");
+        auto const writer = Writer::create(path, events(), small_clusters(codec), {{"detector", "prototype"}});
+        {
+            std::jthread const first([&] { write_rows(*writer, 0, kRows); });
+            std::jthread const second([&] { write_rows(*writer, 1, kRows / 2, 1031); });
+        }
+        write_rows(*writer, 2, 5);
+        auto const result = writer->close(kTimeoutNs);
+        EXPECT_EQ(result.file_bytes, std::filesystem::file_size(path));
+        auto const reader = Reader::open(path);
+        EXPECT_FALSE(reader->is_open_run());
+        EXPECT_EQ(reader->metadata().at("detector"), "prototype");
+        EXPECT_EQ(expect_right(*reader), (RowCounts{{0, kRows}, {1, kRows / 2}, {2, 5}}));
+        std::mt19937 random(4);
+        for (int i = 0; i < 50; ++i) {
+            auto const from = random() % reader->rows(0);
+            expect_right(*reader, from, 1 + random() % std::min<std::uint64_t>(3000, reader->rows(0) - from));
+        }
+        auto const verification = verify(path);
+        EXPECT_EQ(verification.faults, 0u) << verification.messages[0];
+        EXPECT_EQ(verification.pages_without_checksum, 0u);
+        EXPECT_EQ(verification.adler32, result.adler32);
+    }
+}
+
+TEST(Clusters, RunWithoutRowsIsComplete) {
+    Directory const directory;
+    auto const writer = Writer::create(directory.file("run.root"), events(), {});
+    writer->close(kTimeoutNs);
+    auto const reader = Reader::open(directory.file("run.root"));
+    EXPECT_FALSE(reader->is_open_run());
+    EXPECT_EQ(reader->rows(0), 0u);
+}
+
+TEST(Clusters, SealThreadsShareTheClustersOfOneProducer) {
+    Directory const directory;
+    auto options = small_clusters();
+    options.write.seal_threads = 3;
+    auto const writer = Writer::create(directory.file("run.root"), events(), options);
+    write_rows(*writer, 0, 3 * kRows);
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(expect_right(*Reader::open(directory.file("run.root"))), (RowCounts{{0, 3 * kRows}}));
+}
+
+TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsCheckpoints) {
+    Directory const directory;
+    auto const path = directory.file("run.root");
+    auto options = small_clusters("none");
+    options.commit.flush_interval_ns = 20'000'000;
+    options.commit.checkpoint_share = 0.5;
+    auto const writer = Writer::create(path, events(), options);
+    std::uint64_t shown = 0;
+    for (std::uint8_t round = 0; round < 5; ++round) {
+        write_rows(*writer, round, kRows);
+        std::this_thread::sleep_for(std::chrono::milliseconds(120));
+        EXPECT_EQ(expect_right(*Reader::open(path)).at(round), kRows);
+        // What those see who know nothing of the journal.
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        auto const map = format::rntuple::rntuple_format().load(*file);
+        EXPECT_FALSE(map.closed);
+        EXPECT_GE(map.tables[0].rows, shown);
+        shown = map.tables[0].rows;
+        auto const copy = directory.file("copy.root");
+        std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+        auto const reader = Reader::open(copy);
+        EXPECT_TRUE(reader->is_open_run());
+        expect_right(*reader);
+    }
+    EXPECT_GT(shown, 2 * kRows);
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(expect_right(*Reader::open(path)).size(), 5u);
+}
+
+TEST(Clusters, AnAbandonedRunLosesNothingThatWasAppended) {
+    for (std::uint64_t const rows : {1ull, 5000ull, 30'001ull, 99'999ull}) {
+        SCOPED_TRACE(rows);
+        Directory const directory;
+        auto const path = directory.file("run.root");
+        {
+            auto const writer = Writer::create(path, events(), small_clusters());
+            auto producer = writer->producer("events");
+            for (std::uint64_t row = 0; row < rows; row += 500) {
+                EventRows const some(0, row, std::min<std::uint64_t>(500, rows - row));
+                producer.append(some.count, some.columns());
+            }
+            write_rows(*writer, 1, 7);
+        } // neither finished nor closed
+        EXPECT_EQ(expect_right(*Reader::open(path)), (RowCounts{{0, rows}, {1, 7}}));
+        auto const result = recover(path);
+        EXPECT_EQ(result.report.tables[0].rows, rows + 7);
+        EXPECT_EQ(result.report.tables[0].lost_rows, 0u);
+        auto const reader = Reader::open(path);
+        EXPECT_FALSE(reader->is_open_run());
+        EXPECT_EQ(expect_right(*reader), (RowCounts{{0, rows}, {1, 7}}));
+        EXPECT_EQ(verify(path).faults, 0u);
+    }
+}
+
+TEST(Clusters, RowsLargerThanTheStagingAreClustersOfManyExtents) {
+    Directory const directory;
+    auto const path = directory.file("run.root");
+    model::Schema const schema{{{"t", {list("values", scalar("value", model::Scalar::uint64))}, ""}}};
+    auto options = small_clusters("none");
+    options.write.staging.page_ring_bytes = 1 << 20;
+    auto const writer = Writer::create(path, schema, options);
+    std::vector<std::uint64_t> values(3'000'000);
+    std::iota(values.begin(), values.end(), 0);
+    std::vector<std::uint64_t> const lengths{values.size() - 10, 0, 10};
+    {
+        auto producer = writer->producer("t");
+        producer.append(3, std::vector<std::span<std::byte const>>{std::as_bytes(std::span(lengths)),
+                                                                   std::as_bytes(std::span(values))});
+        producer.finish();
+    }
+    writer->close(kTimeoutNs);
+    auto const reader = Reader::open(path);
+    EXPECT_EQ(items<std::uint64_t>(*reader, 0, {0, 3}), lengths);
+    EXPECT_EQ(reader->elements(0, 0, {2, 1}).first, values.size() - 10);
+    EXPECT_EQ(items<std::uint64_t>(*reader, 1, {0, values.size()}), values);
+}
+
+} // namespace
+} // namespace thalweg::dataset
