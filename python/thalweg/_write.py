@@ -7,11 +7,11 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 from thalweg import _core
-from thalweg._append import columns_of
+from thalweg._append import Array, columns_of, stored_columns
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import Report, Status, report_of, status_of
 from thalweg._schema import Schema
@@ -53,8 +53,18 @@ class Producer:
         Raises UsageError naming table, column and row where a value does not fit the schema (no row is taken then),
         or where the producer is finished or was inherited through fork; SystemError where the run cannot go on.
         """
+        self._append(*columns_of(self._schema, rows, fields))
+
+    def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
+        """Appends rows as flat columns, of which nothing is checked but their sizes.
+
+        There is one contiguous array for each scalar or list, in the order of the fields, depth first: a list's lengths
+        (uint64) come before what all its elements hold; the characters of strings are uint8.
+        """
+        self._append(rows, stored_columns(self._schema, columns))
+
+    def _append(self, count: int, columns: Sequence[Array]) -> None:
         self._check_process()
-        count, columns = columns_of(self._schema, rows, fields)
         with self._lock:
             if self._core is None:
                 raise UsageError(f"table '{self.table}' takes no more rows from this producer (it is finished)")
