@@ -12,6 +12,7 @@ from thalweg._studies.layouts import paper
 from thalweg._studies.layouts.figures import Found, Spread, crew_name, mean_ratio
 
 AOS, SOA, PAPER, LIGHT = "#1f6f8b", "#d9792b", "#b0b7bd", "#9cc3d0"
+BASE = "aos_event_all"
 
 
 def draw(folder: Path, found: Found) -> list[Path]:
@@ -28,6 +29,7 @@ def _draw(path: Path, found: Found, data: str) -> Path:
     _reading(right, found, data, rows)
     _sizes(last, found, data, rows)
     left.set_yticks(list(rows.values()), list(rows))
+    picture.legend(loc="outside upper left", ncols=len(found.crews), fontsize=9, frameon=False)
     picture.savefig(path)
     return path
 
@@ -39,12 +41,11 @@ def _colour(layout: str) -> str:
     return SOA if layout.startswith("soa_") else AOS
 
 
-def _bars(axes: Axes, rows: Rows, value: Callable[[str], Spread | None], scale: float = 1.0) -> None:
+def _bars(axes: Axes, rows: Rows, value: Callable[[str], Spread | None]) -> None:
     for name, row in rows.items():
         if spread := value(name):
-            values = [each * scale for each in spread.values]
-            axes.barh(row, spread.median * scale, color=_colour(name))
-            axes.plot(values, [row] * len(values), ".", color="black", markersize=4)
+            axes.barh(row, spread.median, color=_colour(name))
+            axes.plot(spread.values, [row] * len(spread.values), ".", color="black", markersize=4)
 
 
 def _writing(axes: Axes, found: Found, data: str, rows: Rows) -> None:
@@ -61,8 +62,6 @@ def _writing(axes: Axes, found: Found, data: str, rows: Rows) -> None:
         axes.plot(*zip(*points, strict=True), marker, color="#444444", markersize=6, label=crew_name(other, count))
     axes.set_xlabel("raw data, GB/s, durable")
     axes.set_title(f"writing {data}: {crew_name(mode, producers)}", fontsize=10)
-    if len(found.crews) > 1:
-        axes.legend(fontsize=8, frameon=False)
 
 
 def _slowdown(axes: Axes, found: Found, data: str, rows: Rows) -> None:
@@ -89,6 +88,11 @@ def _reading(axes: Axes, found: Found, data: str, rows: Rows) -> None:
 
 
 def _sizes(axes: Axes, found: Found, data: str, rows: Rows) -> None:
-    _bars(axes, rows, lambda name: found.spread("file_bytes", measured="read", data=data, layout=name), 1e-6)
-    axes.set_xlabel("MB")
-    axes.set_title("file", fontsize=10)
+    size = found.of_layout("file_bytes", measured="read", data=data, columns="everything", cache="cold")
+    for name, row in rows.items():
+        axes.barh(row + 0.2, 100 * (paper.LOG[name].file_size / paper.LOG[BASE].file_size - 1), 0.4, color=PAPER)
+        if spread := mean_ratio([(size(name), size(BASE))]):
+            axes.barh(row - 0.2, 100 * (spread.median - 1), 0.4, color=_colour(name))
+    axes.axvline(0, color="black", linewidth=1)
+    axes.set_xlabel(f"% above {BASE} (grey: the paper)")
+    axes.set_title("size of the file", fontsize=10)

@@ -24,7 +24,9 @@ def markdown(found: Found, figures: Sequence[Figure], settings: Settings, machin
     ]
     for data in found.known("data"):
         parts += [f"### {data}: writing, GB/s", _writing(found, data)]
-        parts += [f"### {data}: seconds to read, and the size of the file", _reading(found, data)]
+        parts += [f"### {data}: seconds to read, cold", _reading(found, data, "cold")]
+        parts += [f"### {data}: seconds to read, warm", _reading(found, data, "warm")]
+    parts += ["### Size of the file, and what a projection reads of it, MB", _sizes(found)]
     parts += ["### Beside the paper", _beside(found), "### Memory of a producer", _memory(found)]
     return "\n\n".join(parts) + "\n"
 
@@ -42,18 +44,28 @@ def _writing(found: Found, data: str) -> str:
     return _table(head, lines)
 
 
-def _reading(found: Found, data: str) -> str:
-    head = ["layout", "MB", *(f"{selection}, {cache}" for selection in SELECTIONS for cache in ("cold", "warm"))]
+def _reading(found: Found, data: str, cache: str) -> str:
     lines = []
     for layout in found.known("layout", measured="read", data=data):
-        wanted = {"data": data, "layout": layout, "measured": "read"}
-        size = found.spread("file_bytes", **wanted)
-        cells = [
-            found.spread("seconds", **wanted, columns=selection, cache=cache)
-            for selection in SELECTIONS
-            for cache in ("cold", "warm")
-        ]
-        lines.append([layout, f"{size.median / 1e6:.2f}" if size else "", *map(_cell, cells)])
+        wanted = {"measured": "read", "data": data, "layout": layout, "cache": cache}
+        spreads = [found.spread("seconds", **wanted, columns=selection) for selection in SELECTIONS]
+        lines.append([layout, *map(_cell, spreads)])
+    return _table(["layout", *SELECTIONS], lines)
+
+
+def _sizes(found: Found) -> str:
+    """Of the files, and how much of each a projection reads."""
+    kinds, parts = found.known("data"), list(SELECTIONS)[1:]
+    head = ["layout", *(f"{data}: {what}" for data in kinds for what in ("MB", *(f"{each} alone" for each in parts)))]
+    lines = []
+    for layout in found.known("layout", measured="read"):
+        cells = [layout]
+        for data in kinds:
+            wanted = {"measured": "read", "data": data, "layout": layout, "cache": "cold"}
+            size = found.spread("file_bytes", **wanted, columns="everything")
+            read = [found.spread("read_bytes", **wanted, columns=each) for each in parts]
+            cells += [f"{each.median / 1e6:.2f}" if each else "" for each in (size, *read)]
+        lines.append(cells)
     return _table(head, lines)
 
 
