@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
 from thalweg._errors import DataError
-from thalweg._layouts_model import EventModel, Level
+from thalweg._layouts_model import EventModel
 from thalweg._layouts_plan import TablePlan
 from thalweg._layouts_scatter import Array, Items, Placement, ids
 
@@ -197,6 +196,6 @@ def _check_sizes(
         items = events if parent is None else int(found[parent].sum())
         if len(values) != items:
             raise DataError(
-                f"table '{table.name}' has {len(values)} items for '{model.columns[column].path}', but there are {items}: "
-                "rows of the run were lost"
+                f"table '{table.name}' has {len(values)} items for '{model.columns[column].path}', "
+                f"but there are {items}: rows of the run were lost"
             )

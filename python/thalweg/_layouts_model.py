@@ -57,8 +57,8 @@ class EventModel:
             for path in paths:
                 if split_path(path) not in known:
                     raise UsageError(f"group '{name}' names '{path}', which no event has")
-        paths = [path for _, paths in self.groups for path in map(split_path, paths)]
-        if twice := next((path for path in paths if paths.count(path) > 1), None):
+        named = [split_path(path) for _, paths in self.groups for path in paths]
+        if twice := next((path for path in named if named.count(path) > 1), None):
             raise UsageError(f"'{'.'.join(twice)}' is in two groups")
 
     @cached_property

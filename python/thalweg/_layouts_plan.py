@@ -33,7 +33,9 @@ class Source:
         return self.kind == "column" and self.column in lists
 
     def to_json(self) -> int | str | dict[str, int]:
-        return {"column": self.column, "index": {"index": self.column}}.get(self.kind, self.kind)
+        if self.kind == "column":
+            return self.column
+        return {"index": self.column} if self.kind == "index" else self.kind
 
     @staticmethod
     def from_json(json: Any) -> Source:

@@ -13,7 +13,7 @@ from round_trip_test import TYPES, as_read, shaped, values_of
 import thalweg as tw
 from thalweg._layouts_rows import rows_of, selected
 from thalweg._read import _selected
-from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, load_model, plan, read
+from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, plan, read
 
 LAYOUTS = pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.name)
 ROI = {"offset": tw.uint64, "data": tw.list_(tw.float32)}
@@ -70,7 +70,7 @@ class MemoryTable:
     def __init__(self, table: Any, rows: int, flat: list[Any]) -> None:
         self.table, self.rows, self.flat = table, rows, flat
 
-    def read(self, paths: Any, threads: int = 0) -> tw.Rows:
+    def read(self, paths: Any, **_: int) -> tw.Rows:
         chosen: Iterator[Any] = (self.flat[i] for i in selected(self.table.columns, paths))
         return rows_of(_selected(self.table.schema, paths), self.rows, chosen)
 
@@ -119,7 +119,7 @@ def batches_of(model: EventModel, events: list[dict[str, Any]], cuts: list[int])
     return batches
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(run=runs(), data=st.data())
 def test_any_events_in_any_layout(run, data: st.DataObject) -> None:
     model, events, cuts = run
@@ -133,7 +133,7 @@ def test_any_events_in_any_layout(run, data: st.DataObject) -> None:
         assert repr(found.to_awkward().to_list()) == expected, made.layout
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(run=runs(), data=st.data())
 def test_any_projection_of_any_events(run, data: st.DataObject) -> None:
     model, events, cuts = run
@@ -146,7 +146,7 @@ def test_any_projection_of_any_events(run, data: st.DataObject) -> None:
         assert repr(found.to_awkward().to_list()) == repr(expected), layout
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(run=runs())
 def test_any_events_in_files(tmp_path_factory, run) -> None:
     model, events, cuts = run
@@ -253,7 +253,7 @@ def test_a_struct_of_lists_has_lengths_for_each_member() -> None:
 
 
 def test_values_that_are_not_repeated_are_not_copied() -> None:
-    batch = DUNE_BATCH()
+    batch = dune_batch()
     for layout in ALL:
         for _, flat in plan(DUNE, layout).scatter(batch).values():
             assert sum(column is batch.columns[-1] for column in flat) <= 1
@@ -262,7 +262,7 @@ def test_values_that_are_not_repeated_are_not_copied() -> None:
         assert any(column is batch.columns[2] for column in flat), layout
 
 
-def DUNE_BATCH() -> Batch:
+def dune_batch() -> Batch:
     return plan(DUNE, ALL[0]).flatten(columns(EVENTS))
 
 
@@ -325,76 +325,9 @@ def test_a_projection_reads_little(tmp_path: Path) -> None:
         assert one._core.bytes_read() < 0.1 * everything._core.bytes_read(), layout
 
 
-TOML = """
-[products]
-trigger_time = { type = "uint64", unit = "ns" }
-comment = "string"
-
-[[products.hits]]
-channel = "uint32"
-position = { type = "float32", shape = [3], unit = "mm" }
-type = "uint8"
-
-[[products.wires]]
-rois = [{ offset = "uint64", data = ["float32"] }]
-box = { struct = { low = "int8", high = "int8" }, description = "its corners" }
-times = { list = "float64", unit = "s" }
-
-[groups]
-rois = ["wires.rois"]
-"""
-
-
-def test_a_model_may_be_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "events.toml"
-    path.write_text(TOML)
-    position = tw.array(tw.float32, 3, unit="mm")
-    box = tw.struct({"low": tw.int8, "high": tw.int8}, description="its corners")
-    assert load_model(path) == event_model(
-        {
-            "trigger_time": tw.uint64(unit="ns"),
-            "comment": tw.string,
-            "hits": tw.list_({"channel": tw.uint32, "position": position, "type": tw.uint8}),
-            "wires": tw.list_({"rois": tw.list_(ROI), "box": box, "times": tw.list_(tw.float64, unit="s")}),
-        },
-        {"rois": ["wires.rois"]},
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x = [", "is not TOML"),
-        ("[product]\nx = 'uint8'", "'product' is not known"),
-        ("[products]\nx = 'uint9'", "x: 'uint9' is not a type"),
-        ("[products.x]\ny = ['uint8', 'uint8']", r"x.y: \['uint8', 'uint8'\] is not a type"),
-        ("[products]", "has no fields"),
-    ],
-)
-def test_what_a_file_gets_wrong_is_said(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "events.toml").write_text(text)
-    with pytest.raises(tw.UsageError, match=message):
-        load_model(tmp_path / "events.toml")
-
-
-def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(tw.UsageError, match="cannot share a table"):
-        Layout("element", "all")
-    with pytest.raises(tw.UsageError, match="'row' is no choice"):
-        Layout("row", "all")  # type: ignore[arg-type]
-    with pytest.raises(tw.UsageError, match="there is no layout 'aos_all'"):
-        Layout.parse("aos_all")
-    with pytest.raises(tw.UsageError, match="group 'a' names 'hits.b'"):
-        event_model(dict(DUNE.products), {"a": ["hits.b"]})
-    with pytest.raises(tw.UsageError, match="'hits' is in two groups"):
-        event_model(dict(DUNE.products), {"a": ["hits"], "b": ["hits"]})
-    with pytest.raises(tw.UsageError, match="not written with a layout"):
-        Plan.from_metadata({})
-
-
 def test_flat_columns_that_do_not_fit_are_refused() -> None:
     made = plan(DUNE, ALL[0])
-    batch = DUNE_BATCH()
+    batch = dune_batch()
     with pytest.raises(tw.UsageError, match="1 columns, but events have 10"):
         made.flatten(Batch(4, batch.columns[:1]))
     with pytest.raises(
