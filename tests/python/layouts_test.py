@@ -1,5 +1,6 @@
 """Layouts: every one of the 20 gives back the events that went in, whatever they consist of."""
 
+import multiprocessing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from round_trip_test import TYPES, as_read, shaped, values_of
+from round_trip_test import TYPES, as_read, values_of
 
 import thalweg as tw
 from thalweg._layouts_rows import rows_of, selected
@@ -78,14 +79,17 @@ class MemoryTable:
 # Random events: products of any type, among them lists of structs that hold lists of structs, and any grouping.
 
 MEMBERS = st.sampled_from(["a", "b", "c d"])
+VALUES = st.sampled_from([tw.uint8, tw.string, tw.list_(tw.int16), tw.array(tw.list_(tw.int8), 2)]) | TYPES
 
 
-def objects(inner: st.SearchStrategy[tw.Type]) -> st.SearchStrategy[tw.Type]:
-    structs = st.builds(tw.struct, st.dictionaries(MEMBERS, inner, min_size=1, max_size=3))
-    return st.builds(tw.list_, structs) | structs | shaped(st.builds(tw.list_, inner))
+def objects(depth: int) -> st.SearchStrategy[tw.Type]:
+    """Lists of structs, in which there may be lists of structs."""
+    members = VALUES if depth == 0 else st.one_of(objects(depth - 1), VALUES)
+    structs = st.builds(tw.struct, st.dictionaries(MEMBERS, members, min_size=1, max_size=3))
+    return st.builds(tw.list_, structs) | st.builds(tw.list_, structs) | structs
 
 
-PRODUCTS = st.recursive(TYPES, objects, max_leaves=6)
+PRODUCTS = objects(2) | TYPES
 
 
 @st.composite
@@ -119,7 +123,7 @@ def batches_of(model: EventModel, events: list[dict[str, Any]], cuts: list[int])
     return batches
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(run=runs(), data=st.data())
 def test_any_events_in_any_layout(run, data: st.DataObject) -> None:
     model, events, cuts = run
@@ -173,6 +177,46 @@ def test_the_events_of_the_study(layout: Layout, tmp_path: Path) -> None:
     assert amplitudes == [[0.5, 1.5], [], [2.5], []]
     (table, (column,)) = made.where(["wires.rois.data"]).popitem()
     assert np.sum(run[table].read([column]).to_awkward()[tuple(column.split("/"))], axis=None) == 6.0
+
+
+NUMBERS = event_model({"a": tw.list_({"x": tw.uint64, "b": tw.list_({"y": tw.uint64})})})
+NUMBERS_PER_WRITER = 500
+
+
+def numbers(first: int, count: int) -> dict[str, Any]:
+    """Values that say where they belong: event, and position in it."""
+    events = range(first, first + count)
+    a = [
+        [{"x": 100 * e + i, "b": [{"y": 1000 * e + 10 * i + j} for j in range((e + i) % 4)]} for i in range(e % 5)]
+        for e in events
+    ]
+    return {"a": a}
+
+
+def write_numbers(handle: str, layout: Layout, first: int) -> None:
+    with tw.attach(handle) as run, plan(NUMBERS, layout).writer(run) as writer:
+        for start in range(first, first + NUMBERS_PER_WRITER, 37):
+            writer.append(numbers(start, min(37, first + NUMBERS_PER_WRITER - start)), first_event=start)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("name", ["aos_event_per_group", "aos_element_per_product", "soa_element_per_group"])
+def test_processes_write_events_together(name: str, tmp_path: Path) -> None:
+    """In pages so small that the rows of a producer are far apart."""
+    layout, context = Layout.parse(name), multiprocessing.get_context("fork")
+    made = plan(NUMBERS, layout)
+    pages = {"wide_page_bytes": 4096, "narrow_page_bytes": 256, "block_bytes": 4096}
+    with tw.create(tmp_path / "run.h5", made.schema, metadata=made.metadata(), **pages) as out:
+        firsts = [NUMBERS_PER_WRITER * i for i in (1, 0, 2)]
+        children = [context.Process(target=write_numbers, args=(out.handle, layout, first)) for first in firsts]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join(60)
+    assert [child.exitcode for child in children] == [0, 0, 0]
+    assert read(tw.open(tmp_path / "run.h5")).to_awkward().to_list() == [
+        {"a": event} for event in numbers(0, 3 * NUMBERS_PER_WRITER)["a"]
+    ]
 
 
 def rows_by_table(granularity: Any, split: Any) -> dict[str, int]:
