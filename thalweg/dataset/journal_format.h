@@ -7,7 +7,7 @@
 
 namespace thalweg::dataset {
 
-inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '1'};
+inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '2'};
 
 enum class RecordType : std::uint32_t {
     head = 1,     // JSON of the model::RunHead; always the first

@@ -104,9 +104,15 @@ void Reader::read_page(Task const& task, bool check_checksum) const {
 std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t column, ItemRange range,
                                                   ReadOptions const& options) const {
     auto const& facts = map_.head.columns[table][column];
-    auto const size = model::size_bytes(facts.scalar);
     std::vector<std::uint64_t> values(range.count * facts.values_per_item);
-    auto const bytes = std::as_writable_bytes(std::span(values)).first(values.size() * size);
+    read_stored(table, column, range, values, options);
+    return values;
+}
+
+void Reader::read_stored(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values,
+                         ReadOptions const& options) const {
+    auto const size = model::size_bytes(map_.head.columns[table][column].scalar);
+    auto const bytes = std::as_writable_bytes(values).first(values.size() * size);
     std::vector<Task> tasks;
     plan(table, column, range, bytes, tasks);
     run(tasks, options);
@@ -117,7 +123,6 @@ std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t
             values[i] = value;
         }
     }
-    return values;
 }
 
 // The sum at the end of the item in front of `item`, which is in a page of sums: 0 where its cluster begins there.
@@ -208,9 +213,9 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
     if (range.count == 0) return;
     auto const& pages = map_.tables[table].columns[column].pages;
     if (std::any_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; })) {
-        auto lengths = stored_lengths(table, column, range, options);
+        std::span const lengths(reinterpret_cast<std::uint64_t*>(out.data()), out.size() / sizeof(std::uint64_t));
+        read_stored(table, column, range, lengths, options);
         to_lengths(table, column, range, lengths);
-        std::memcpy(out.data(), lengths.data(), out.size());
         return;
     }
     std::vector<Task> tasks;

@@ -47,7 +47,7 @@ class Reader {
     ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
 
     // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
-    // lengths, whatever the file stores. Throws base::DataError naming table, column, page and offset.
+    // lengths as uint64 (`out` is aligned for them), whatever the file stores. Throws base::DataError naming table, column, page and offset.
     void read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               ReadOptions const& options = {}) const;
 
@@ -66,6 +66,8 @@ class Reader {
     void run(std::vector<Task> const& tasks, ReadOptions const& options) const;
     std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range,
                                               ReadOptions const& options) const;
+    void read_stored(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values,
+                     ReadOptions const& options) const;
     std::uint64_t sum_before(std::size_t table, std::size_t column, std::uint64_t item) const;
     std::uint64_t elements_before(std::size_t table, std::size_t column, std::uint64_t item) const;
     std::uint64_t first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const;

@@ -32,7 +32,7 @@ struct LayoutOptions {
     // Of columns with items of 1 KiB and more, and of all others. Empty: the container's own.
     std::string wide_codec;
     std::string narrow_codec;
-    std::uint64_t cluster_bytes = 8 << 20; // raw, in containers that have clusters
+    std::uint64_t cluster_bytes = 6 << 20; // raw, in containers that have clusters: less than half of the staging
 };
 
 // Throws base::UsageError where one item is larger than a page can be (4 GiB).
