@@ -52,12 +52,11 @@ class EventModel:
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        known = {node.path for node in self.nodes()}
         for name, paths in self.groups:
             for path in paths:
-                if split_path(path) not in known:
+                if path not in self._paths:
                     raise UsageError(f"group '{name}' names '{path}', which no event has")
-        named = [split_path(path) for _, paths in self.groups for path in paths]
+        named = [self._paths[path] for _, paths in self.groups for path in paths]
         if twice := next((path for path in named if named.count(path) > 1), None):
             raise UsageError(f"'{'.'.join(twice)}' is in two groups")
 
@@ -90,11 +89,18 @@ class EventModel:
             found.append(() if column.parent is None else (*found[column.parent], column.parent))
         return found
 
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        return {separator.join(node.path): node.path for separator in "./" for node in self.nodes()}
+
+    def path_of(self, name: str) -> Path:
+        """ "wires.rois" and "wires/rois" are the same."""
+        return self._paths.get(name) or tuple(name.replace(".", "/").split("/"))
+
     def group_of(self, path: Path) -> str:
-        named = [
-            (len(split_path(each)), group) for group, paths in self.groups for each in paths if _covers(each, path)
-        ]
-        return max(named)[1] if named else path[0]
+        named = [(self._paths[name], group) for group, names in self.groups for name in names]
+        covering = [(len(outer), group) for outer, group in named if path[: len(outer)] == outer]
+        return max(covering)[1] if covering else path[0]
 
 
 def event_model(products: Mapping[str, TypeLike], groups: Mapping[str, Sequence[str]] | None = None) -> EventModel:
@@ -108,16 +114,6 @@ def event_model(products: Mapping[str, TypeLike], groups: Mapping[str, Sequence[
         lists = [node.path for node in EventModel(fields).nodes() if node.has_objects]
         return EventModel(fields, tuple(("_".join(path), (".".join(path),)) for path in lists))
     return EventModel(fields, tuple((name, tuple(paths)) for name, paths in groups.items()))
-
-
-def split_path(path: str) -> Path:
-    """ "wires.rois" and "wires/rois" are the same."""
-    return tuple(path.replace(".", "/").split("/"))
-
-
-def _covers(named: str, path: Path) -> bool:
-    outer = split_path(named)
-    return path[: len(outer)] == outer
 
 
 def _node(path: Path, type_: Type, level: Level, may_divide: bool, numbers: Iterator[int]) -> Node:

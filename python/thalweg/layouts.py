@@ -20,7 +20,7 @@ from typing import Any, Literal, Self, get_args
 from thalweg._append import columns_of
 from thalweg._errors import UsageError
 from thalweg._layouts_gather import gather, parts_for
-from thalweg._layouts_model import EventModel, event_model, split_path
+from thalweg._layouts_model import EventModel, event_model
 from thalweg._layouts_plan import TablePlan, plan_tables
 from thalweg._layouts_rows import flat_arrays, name_of, rows_of, selected
 from thalweg._layouts_scatter import Array, Batch, scatter
@@ -185,7 +185,7 @@ class Plan:
     def _paths(self, fields: Sequence[str] | None) -> list[str]:
         if isinstance(fields, str):
             raise UsageError(f"fields are a list: ['{fields}']")
-        paths = list(self.model.table) if fields is None else ["/".join(split_path(field)) for field in fields]
+        paths = list(self.model.table) if fields is None else ["/".join(self.model.path_of(field)) for field in fields]
         _selected(self.model.table, paths)  # which raises where there is no such field
         return paths
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import thalweg as tw
-from thalweg.layouts import Layout, Plan, event_model, load_model
+from thalweg.layouts import Layout, Plan, event_model, load_model, plan
 
 PRODUCTS = {"hits": tw.list_({"channel": tw.uint32})}
 
@@ -80,3 +80,9 @@ def test_what_cannot_be_is_refused() -> None:
         event_model(PRODUCTS, {"a": ["hits"], "b": ["hits"]})
     with pytest.raises(tw.UsageError, match="not written with a layout"):
         Plan.from_metadata({})
+
+
+def test_names_may_hold_dots() -> None:
+    model = event_model({"a.b": tw.list_({"c.d": tw.list_({"e": tw.uint8})})}, {"g": ["a.b.c.d"]})
+    assert [table.name for table in plan(model, Layout("element", "per_group")).tables] == ["events", "a.b", "g"]
+    assert [name for name, _ in event_model(dict(model.products)).groups] == ["a.b", "a.b_c.d"]
