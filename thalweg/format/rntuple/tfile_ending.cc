@@ -19,16 +19,14 @@ Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, s
                    std::uint64_t seconds) {
     auto from = taker_at(skeleton, 0);
     auto head = take_file_head(from);
-    std::ranges::copy(from.take_bytes(2 + sizeof head.uuid).subspan(2), head.uuid.begin());
     from = taker_at(skeleton, head.begin);
     auto const root = take_key(from);
     auto const record_offset = std::uint64_t{head.begin} + head.name_bytes;
-    if (record_offset + kDirectoryBytes > kSectorBytes)
+    if (head.begin != kBegin || record_offset + kDirectoryBytes > kSectorBytes || skeleton.size() < kSectorBytes) {
         from.fail("head and root directory are not in the first sector");
+    }
     from = taker_at(skeleton, record_offset);
     auto record = take_directory(from);
-    from.skip(2);
-    std::ranges::copy(from.take_bytes(sizeof record.uuid), record.uuid.begin());
     from = taker_at(skeleton, record.keys_offset);
     take_key(from);
     auto keys = take_key_list(from);
@@ -55,24 +53,6 @@ Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, s
     sector.put_bytes(skeleton.subspan(sector.size(), kSectorBytes - sector.size()));
     ending.first_sector = sector.release();
     return ending;
-}
-
-void write_blob_head(std::span<std::byte> blob, std::uint64_t offset, std::uint64_t seconds) {
-    if (blob.size() < kBlobHeadBytes || blob.size() > kMaxRecordBytes) {
-        base::fail_usage(
-            {"an extent of " + std::to_string(blob.size()) + " bytes",
-             "an RBlob of ROOT has " + std::to_string(kBlobHeadBytes) + " to " + std::to_string(kMaxRecordBytes)});
-    }
-    BigPutter head;
-    put(head, {.class_name = "RBlob",
-               .name = "",
-               .title = "",
-               .date = packed_date(seconds),
-               .offset = offset,
-               .key_bytes = kBlobHeadBytes,
-               .record_bytes = static_cast<std::uint32_t>(blob.size()),
-               .object_bytes = static_cast<std::uint32_t>(blob.size() - kBlobHeadBytes)});
-    std::ranges::copy(head.bytes(), blob.begin());
 }
 
 } // namespace thalweg::format::rntuple

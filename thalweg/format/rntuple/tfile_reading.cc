@@ -123,8 +123,12 @@ std::vector<std::byte> decompress(BigTaker from, std::uint64_t object_bytes) {
         }
         object.resize(object.size() + raw_bytes);
         auto block = rest;
-        codec::decompress_root_blocks(block.take_bytes(kBlockHeadBytes + stored_bytes),
-                                      std::span(object).last(raw_bytes));
+        try {
+            codec::decompress_root_blocks(block.take_bytes(kBlockHeadBytes + stored_bytes),
+                                          std::span(object).last(raw_bytes));
+        } catch (base::DataError const& error) {
+            rest.fail(error.what());
+        }
     }
     return object;
 }

@@ -30,6 +30,13 @@ void put_uuid(BigPutter& to, Uuid const& uuid) {
     to.put_bytes(uuid);
 }
 
+Uuid take_uuid(BigTaker& from) {
+    from.skip(2);
+    Uuid uuid{};
+    std::ranges::copy(from.take_bytes(sizeof uuid), uuid.begin());
+    return uuid;
+}
+
 } // namespace
 
 void put_string(BigPutter& to, std::string_view text) {
@@ -86,6 +93,7 @@ FileHead take_file_head(BigTaker& from) {
     from.skip(1 + 4);
     head.streamers_offset = take_offset(from, wide);
     head.streamers_bytes = from.take<std::uint32_t>();
+    head.uuid = take_uuid(from);
     return head;
 }
 
@@ -148,7 +156,8 @@ void put(BigPutter& to, Directory const& directory) {
 
 Directory take_directory(BigTaker& from) {
     Directory directory;
-    bool const wide = from.take<std::uint16_t>() > kWide;
+    auto const version = from.take<std::uint16_t>();
+    bool const wide = version > kWide;
     directory.created = from.take<std::uint32_t>();
     directory.modified = from.take<std::uint32_t>();
     directory.keys_bytes = from.take<std::uint32_t>();
@@ -156,6 +165,7 @@ Directory take_directory(BigTaker& from) {
     directory.offset = take_offset(from, wide);
     directory.parent = take_offset(from, wide);
     directory.keys_offset = take_offset(from, wide);
+    if (version % kWide > 2) directory.uuid = take_uuid(from); // older ones have none, or another form of it
     return directory;
 }
 

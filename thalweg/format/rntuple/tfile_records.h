@@ -41,7 +41,7 @@ struct FileHead {
     Uuid uuid = {};
 };
 void put(BigPutter& to, FileHead const& head); // kBegin bytes
-FileHead take_file_head(BigTaker& from);       // only what is in front of the UUID
+FileHead take_file_head(BigTaker& from);
 
 struct KeyHead {
     std::string class_name;

@@ -39,7 +39,7 @@ Uuid make_uuid(std::string const& seed, std::string const& path) {
         auto const text = seed + half + path;
         bits.put<std::uint64_t>(base::xxh3(std::as_bytes(std::span(text))));
     }
-    Uuid uuid;
+    Uuid uuid{};
     std::ranges::copy(bits.bytes(), uuid.begin());
     uuid[6] = (uuid[6] & std::byte{0x0f}) | std::byte{0x80};
     uuid[8] = (uuid[8] & std::byte{0x3f}) | std::byte{0x80};
