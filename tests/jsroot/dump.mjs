@@ -1,5 +1,5 @@
-// node dump.mjs FILE [TABLE]: an RNTuple as JSROOT reads it, as JSON with the literals of Python: NaN, Infinity.
-// One object: "rows", and of each field its values by row.
+// node dump.mjs FILE: the RNTuples of a file as JSROOT reads them, as JSON with the literals of Python: NaN, Infinity.
+// By table: "rows", and of each field its values by row; or "error".
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -19,14 +19,13 @@ const { openFile } = await load("jsroot/io");
 const { TSelector } = await load("jsroot/tree");
 const { readHeaderFooter, rntupleProcess } = await load("jsroot/rntuple");
 
-// JSROOT knows std::vector and classes, but not (up to 7.11.2) what has the same columns and no type name.
+// JSROOT knows std::vector and classes with a checksum, but not (up to 7.11.2) what has the same columns without that.
 function name_untyped(builder) {
   for (const field of builder.fieldDescriptors) {
-    const columns = builder.findColumns(field).length;
-    const children = builder.findChildFields(field).length;
-    if (field.typeName || !children) continue;
-    field.typeName = columns ? "std::vector<>" : "record";
-    field.checksum = columns ? undefined : 1;
+    if (!builder.findChildFields(field).length || field.typeName.startsWith("std::")) continue;
+    const is_list = builder.findColumns(field).length > 0;
+    field.typeName = is_list ? "std::vector<>" : "record";
+    field.checksum ??= is_list ? undefined : 1;
   }
 }
 
@@ -43,13 +42,9 @@ function json(value) {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${json(member)}`).join(",")}}`;
 }
 
-async function dump(path, table) {
-  const file = await openFile(path);
-  table ??= file.fKeys.find((key) => key.fClassName === "ROOT::RNTuple")?.fName;
-  const tuple = await file.readObject(table);
-  if (!tuple) throw new Error(`${path} has no RNTuple '${table}'`);
+async function dump(tuple) {
   const builder = await readHeaderFooter(tuple);
-  if (!builder) throw new Error(`${path}: header and footer of '${table}' cannot be read`);
+  if (!builder) throw new Error("header and footer cannot be read");
   name_untyped(builder);
   const rows = builder.clusterSummaries.reduce((sum, cluster) => sum + cluster.numEntries, 0);
   const names = builder.fieldDescriptors.filter((field, id) => field.parentFieldId === id).map((field) => field.fieldName);
@@ -57,9 +52,26 @@ async function dump(path, table) {
   const selector = new TSelector();
   names.forEach((name, index) => selector.addBranch(name, `f${index}`));
   selector.Process = () => names.forEach((_, index) => values[index].push(json(selector.tgtobj[`f${index}`])));
-  if (rows) await rntupleProcess(tuple, selector);
+  // Cluster by cluster, because JSROOT (up to 7.11.2) goes on counting from the one before where a list is in another.
+  let firstentry = 0;
+  for (const { numEntries: numentries } of builder.clusterSummaries) {
+    if (numentries) await rntupleProcess(tuple, selector, { firstentry, numentries });
+    firstentry += numentries;
+  }
   const fields = names.map((name, index) => `${JSON.stringify(name)}:[${values[index].join(",")}]`);
-  return `{"rows":${rows},"fields":{${fields.join(",")}}}\n`;
+  return `{"rows":${rows},"fields":{${fields.join(",")}}}`;
 }
 
-process.stdout.write(await dump(...process.argv.slice(2)));
+async function dump_all(folder, path, tables) {
+  for (const { fName, fClassName } of folder.fKeys) {
+    const name = path + fName;
+    if (fClassName.startsWith("TDirectory")) await dump_all(await file.readDirectory(name), `${name}/`, tables);
+    if (fClassName !== "ROOT::RNTuple") continue;
+    const failed = (error) => `{"error":${JSON.stringify(String(error))}}`;
+    tables.push(`${JSON.stringify(name)}:${await file.readObject(name).then(dump).catch(failed)}`);
+  }
+  return tables;
+}
+
+const file = await openFile(process.argv[2]);
+process.stdout.write(`{${(await dump_all(file, "", [])).join(",")}}\n`);

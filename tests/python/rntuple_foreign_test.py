@@ -95,7 +95,7 @@ def by_row(value: Callable[[int], Any]) -> ak.Array:
 # All that uproot's writer can write.
 WRITTEN: dict[str, ak.Array] = {
     name: ak.Array((np.arange(ROWS) * 37 % 251).astype(name))
-    for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+    for name in ["bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float32", "float64"]
 }
 WRITTEN |= {
     "string": by_row(lambda i: "é" * (i % 4)),

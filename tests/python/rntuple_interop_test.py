@@ -1,0 +1,234 @@
+"""RNTuples that we write, in other people's hands: uproot and JSROOT have the values that we gave."""
+
+import multiprocessing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import awkward as ak
+import numpy as np
+import pytest
+import uproot
+from jsroot import is_same, tables_of
+from rntuple_cases import CASES, VALIDATION
+
+import thalweg as tw
+
+ROWS = 203
+NAMES = {case: f"case{index}" for index, case in enumerate(CASES)}
+SCHEMA = tw.schema({"t": {"id": tw.uint32, **{NAMES[case]: CASES[case].type for case in CASES}}})
+SMALL = {"narrow_page_bytes": 64, "wide_page_bytes": 4096, "block_bytes": 4096, "cluster_bytes": 16 << 10}
+
+
+class Way(NamedTuple):
+    """How a file is written."""
+
+    codec: str | None = None
+    processes: int = 1
+    options: dict[str, Any] = {}  # noqa: RUF012
+
+
+WAYS = {
+    "default": Way(),
+    "default-4": Way(processes=4),
+    "none": Way("none"),
+    "none-4": Way("none", 4),
+    "lz4": Way("lz4"),
+    "deflate": Way("deflate-6"),
+    "plain": Way("plain+zstd-3"),
+    "small-pages": Way(options=SMALL),
+    "small-pages-4": Way("zstd-5", 4, SMALL),
+}
+
+
+def value(case: str, row: int) -> Any:
+    return CASES[case].value(row)
+
+
+def append(out: tw.Writer | tw.Attached, rows: range) -> None:
+    with out.producer("t") as producer:
+        for part in (rows[: len(rows) // 3], rows[len(rows) // 3 :]):
+            fields = {NAMES[case]: [value(case, row) for row in part] for case in CASES}
+            producer.append({"id": np.array(part, np.uint32), **fields})
+
+
+def append_in_process(handle: str, rows: range) -> None:
+    with tw.attach(handle) as out:
+        append(out, rows)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    way = WAYS[request.param]
+    path = tmp_path_factory.mktemp(request.param) / "run.root"
+    with tw.create(path, SCHEMA, codec=way.codec, **way.options) as out:
+        if way.processes == 1:
+            append(out, range(ROWS))
+        else:
+            parts = [range(ROWS * i // way.processes, ROWS * (i + 1) // way.processes) for i in range(way.processes)]
+            context = multiprocessing.get_context("spawn")
+            children = [context.Process(target=append_in_process, args=(out.handle, part)) for part in parts]
+            for child in children:
+                child.start()
+            for child in children:
+                child.join(60)
+            assert [child.exitcode for child in children] == [0] * way.processes
+    return path
+
+
+def in_parts(given: Any) -> Any:
+    """As other readers have it: complex numbers in two parts."""
+    if isinstance(given, complex):
+        return {"real": given.real, "imag": given.imag}
+    if isinstance(given, list):
+        return [in_parts(each) for each in given]
+    return {name: in_parts(each) for name, each in given.items()} if isinstance(given, dict) else given
+
+
+def wrong_cases(ids: list[int], found: dict[str, list[Any]], *, are_in_parts: bool = True) -> dict[str, Any]:
+    """By case, the first value that is wrong and what it should be."""
+    assert sorted(ids) == list(range(ROWS))
+    wrong = {}
+    for case, name in NAMES.items():
+        for row, each in zip(ids, found[name], strict=True):
+            expected = in_parts(value(case, row)) if are_in_parts else value(case, row)
+            if not is_same(each, _at_precision(case, expected)):
+                wrong[case] = (row, each, expected)
+                break
+    return wrong
+
+
+def _at_precision(case: str, expected: Any) -> Any:
+    if case == "complex64" and isinstance(expected, complex):
+        return complex(np.complex64(expected))
+    return expected
+
+
+def without_names_of_tuples(given: Any) -> Any:
+    """Awkward gives tuples for what has members _0, _1; JSROOT calls those of pairs first and second."""
+    if isinstance(given, tuple):
+        return {f"_{index}": without_names_of_tuples(each) for index, each in enumerate(given)}
+    if isinstance(given, list):
+        return [without_names_of_tuples(each) for each in given]
+    if isinstance(given, dict):
+        names = {"first": "_0", "second": "_1"}
+        return {names.get(name, name): without_names_of_tuples(each) for name, each in given.items()}
+    return given
+
+
+def test_uproot_reads_it(written: Path) -> None:
+    with uproot.open(written) as file:
+        array = file["t"].arrays()
+    found = {name: without_names_of_tuples(array[name].to_list()) for name in NAMES.values()}
+    assert wrong_cases(array["id"].to_list(), found) == {}
+    for case in ("int8", "uint64", "float32", "bool", "array of 3 ranks", "list"):
+        ours = tw.open(written)["t"].read(NAMES[case]).to_awkward()[NAMES[case]]
+        assert str(array[NAMES[case]].type) == str(ours.type)
+
+
+def test_jsroot_reads_it(written: Path) -> None:
+    table = tables_of(written)["t"]
+    assert "error" not in table, table["error"]
+    assert table["rows"] == ROWS
+    fields = {name: without_names_of_tuples(values) for name, values in table["fields"].items()}
+    assert wrong_cases(fields["id"], fields) == {}
+
+
+def test_we_read_it(written: Path) -> None:
+    table = tw.open(written)["t"]
+    array = table.read().to_awkward()
+    found = {name: without_names_of_tuples(array[name].to_list()) for name in NAMES.values()}
+    assert wrong_cases(array["id"].to_list(), found, are_in_parts=False) == {}
+    assert table.schema == SCHEMA["t"]
+    part = table.read(rows=slice(100, 150)).to_awkward()
+    assert ak.array_equal(part, array[100:150], equal_nan=True)
+    assert tw.verify(written).is_sound
+
+
+@pytest.mark.parametrize("folder", VALIDATION)
+def test_the_types_of_the_validation_suite_are_among_the_cases(folder: str) -> None:
+    assert set(VALIDATION[folder]) <= set(CASES)
+
+
+def assert_all_agree(path: Path, expected: dict[str, dict[str, list[Any]]]) -> None:
+    """uproot, JSROOT and we have these tables, with these values by field."""
+    run, by_jsroot = tw.open(path), tables_of(path)
+    assert set(run) == set(expected) == set(by_jsroot)
+    with uproot.open(path) as file:
+        for name, fields in expected.items():
+            rows = len(next(iter(fields.values())))
+            assert by_jsroot[name]["rows"] == len(run[name]) == file[name].num_entries == rows
+            array = file[name].arrays()
+            for field, values in fields.items():
+                assert is_same(array[field].to_list(), values), f"uproot: {name}/{field}"
+                assert is_same(by_jsroot[name]["fields"][field], values), f"JSROOT: {name}/{field}"
+                assert is_same(run[name].read(field).to_awkward()[field].to_list(), values), f"{name}/{field}"
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    tw.create(tmp_path / "run.root", SCHEMA).close()
+    assert_all_agree(tmp_path / "run.root", {"t": {name: [] for name in ("id", *NAMES.values())}})
+
+
+def test_several_tables(tmp_path: Path) -> None:
+    fields = {"x": tw.float64, "xs": tw.list_(tw.int32)}
+    counts = {"a": 10, "empty": 0, "b": 7}
+    with tw.create(tmp_path / "run.root", dict.fromkeys(counts, fields)) as out:
+        for name, count in counts.items():
+            if count:
+                out.producer(name).append(x=np.arange(count) / 2, xs=[[j] * j for j in range(count)])
+    expected = {
+        name: {"x": [j / 2 for j in range(count)], "xs": [[j] * j for j in range(count)]}
+        for name, count in counts.items()
+    }
+    assert_all_agree(tmp_path / "run.root", expected)
+
+
+def test_short_and_long_names(tmp_path: Path) -> None:
+    names = ["x", "y" * 254, "z" * 255, "w" * 256, "é" * 200]
+    schema = {name: dict.fromkeys(names, tw.int32) for name in ("t", "u" * 255, "v" * 300)}
+    with tw.create(tmp_path / "run.root", schema) as out:
+        for table in schema:
+            out.producer(table).append({name: np.arange(5, dtype=np.int32) for name in names})
+    run = tw.open(tmp_path / "run.root")
+    assert list(run) == list(schema)
+    with uproot.open(tmp_path / "run.root") as file:
+        for table in schema:
+            assert file[table].arrays().fields == list(run[table].schema) == names
+            assert file[table].arrays()[names[-1]].to_list() == list(range(5))
+    by_jsroot = tables_of(tmp_path / "run.root")
+    assert set(by_jsroot) == set(schema)
+    assert all(table["fields"]["w" * 256] == list(range(5)) for table in by_jsroot.values())
+
+
+def test_a_thousand_columns(tmp_path: Path) -> None:
+    names = [f"column{index}" for index in range(1000)]
+    with tw.create(tmp_path / "run.root", {"t": dict.fromkeys(names, tw.float32)}) as out:
+        producer = out.producer("t")
+        for first in range(0, 50, 10):
+            producer.append({name: np.arange(first, first + 10, dtype=np.float32) + i for i, name in enumerate(names)})
+    assert_all_agree(tmp_path / "run.root", {"t": {name: [j + i for j in range(50)] for i, name in enumerate(names)}})
+
+
+def test_slashes_in_the_names_of_tables(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.root", {"ch0/raw": {"x": tw.int32}, "ch0/pulses": {"x": tw.int32}}) as out:
+        for index, name in enumerate(out.schema):
+            out.producer(name).append(x=np.arange(10 + index, dtype=np.int32))
+    run = tw.open(tmp_path / "run.root")
+    assert {name: len(run[name]) for name in run} == {"ch0/raw": 10, "ch0/pulses": 11}
+    with uproot.open(tmp_path / "run.root") as file:
+        names = [name for name, kind in file.classnames(cycle=False).items() if kind == "ROOT::RNTuple"]
+        assert sorted(file[name].num_entries for name in names) == [10, 11]
+    assert sorted(table["rows"] for table in tables_of(tmp_path / "run.root").values()) == [10, 11]
+
+
+def test_pages_of_several_compression_blocks(tmp_path: Path) -> None:
+    """A block of ROOT holds less than 16 MiB."""
+    random = np.random.default_rng(1)
+    values = random.integers(0, 1000, 5 << 20).astype(np.int32).reshape(1, -1)
+    with tw.create(tmp_path / "run.root", {"t": {"x": tw.array(tw.int32, values.size)}}) as out:
+        out.producer("t").append(x=values)
+    np.testing.assert_array_equal(tw.open(tmp_path / "run.root")["t"].read()["x"], values)
+    with uproot.open(tmp_path / "run.root") as file:
+        np.testing.assert_array_equal(file["t"]["x"].array().to_numpy(), values)
+    (row,) = tables_of(tmp_path / "run.root")["t"]["fields"]["x"]
+    np.testing.assert_array_equal(row, values[0])
