@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg._errors import DataError
 from thalweg._layouts_model import EventModel
-from thalweg._layouts_plan import TablePlan
+from thalweg._layouts_plan import Source, TablePlan
 from thalweg._layouts_scatter import Array, Items, Placement, ids
 
 Read = Callable[[TablePlan, list[int]], dict[int, Array]]
@@ -102,17 +102,15 @@ def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[Items]:
     rows: list[Items] = [None] * table.home
     for depth in range(table.home, len(table.lists) + 1):
         if depth > table.home:
-            count = next(
-                i for i, source in enumerate(table.sources) if source.is_column_of(table.lists[depth - 1 : depth])
-            )
+            count = table.sources.index(Source("column", table.lists[depth - 1]))
             is_filled = is_filled & (_taken(arrays[count], order) > 0)
         is_first = is_filled.copy()
         if depth < len(table.lists):
             is_first[1:] &= np.any([key[1:] != key[:-1] for key in keys[: depth + 1]], axis=0)
-        items = (
-            order if is_first.all() else _taken(np.flatnonzero(is_first), None) if order is None else order[is_first]
-        )
-        rows.append(items)
+        if is_first.all():
+            rows.append(order)
+        else:
+            rows.append(np.flatnonzero(is_first) if order is None else order[is_first])
     return rows
 
 

@@ -151,12 +151,12 @@ def test_any_projection_of_any_events(run, data: st.DataObject) -> None:
 
 
 @settings(max_examples=3)
-@given(run=runs())
-def test_any_events_in_files(tmp_path_factory, run) -> None:
+@given(run=runs(), suffix=st.sampled_from([".h5", ".root"]))
+def test_any_events_in_files(tmp_path_factory, run, suffix: str) -> None:
     model, events, cuts = run
     expected = repr(as_read(dict(model.products), events))
     for layout in ALL:
-        path = tmp_path_factory.mktemp("run") / "run.h5"
+        path = tmp_path_factory.mktemp("run") / f"run{suffix}"
         made = plan(model, layout)
         with tw.create(path, made.schema, metadata=made.metadata(), engine="posix") as out:
             writers = [made.writer(out) for _ in range(len(cuts) + 1)]
@@ -200,13 +200,14 @@ def write_numbers(handle: str, layout: Layout, first: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("suffix", [".h5", ".root"])
 @pytest.mark.parametrize("name", ["aos_event_per_group", "aos_element_per_product", "soa_element_per_group"])
-def test_processes_write_events_together(name: str, tmp_path: Path) -> None:
+def test_processes_write_events_together(name: str, suffix: str, tmp_path: Path) -> None:
     """In pages so small that the rows of a producer are far apart."""
     layout, context = Layout.parse(name), multiprocessing.get_context("fork")
     made = plan(NUMBERS, layout)
     pages = {"wide_page_bytes": 4096, "narrow_page_bytes": 256, "block_bytes": 4096}
-    with tw.create(tmp_path / "run.h5", made.schema, metadata=made.metadata(), **pages) as out:
+    with tw.create(tmp_path / f"run{suffix}", made.schema, metadata=made.metadata(), **pages) as out:
         firsts = [NUMBERS_PER_WRITER * i for i in (1, 0, 2)]
         children = [context.Process(target=write_numbers, args=(out.handle, layout, first)) for first in firsts]
         for child in children:
@@ -214,7 +215,7 @@ def test_processes_write_events_together(name: str, tmp_path: Path) -> None:
         for child in children:
             child.join(60)
     assert [child.exitcode for child in children] == [0, 0, 0]
-    assert read(tw.open(tmp_path / "run.h5")).to_awkward().to_list() == [
+    assert read(tw.open(tmp_path / f"run{suffix}")).to_awkward().to_list() == [
         {"a": event} for event in numbers(0, 3 * NUMBERS_PER_WRITER)["a"]
     ]
 
