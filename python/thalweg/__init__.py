@@ -1,6 +1,6 @@
 """Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
-from thalweg import _core
+from thalweg import _core, layouts
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
@@ -66,6 +66,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "layouts",
     "list_",
     "open",
     "recover",
