@@ -29,7 +29,8 @@ def _draw(path: Path, found: Found, data: str) -> Path:
     _reading(right, found, data, rows)
     _sizes(last, found, data, rows)
     left.set_yticks(list(rows.values()), list(rows))
-    picture.legend(loc="outside upper left", ncols=len(found.crews), fontsize=9, frameon=False)
+    if len(found.crews) > 1:
+        picture.legend(loc="outside upper left", ncols=len(found.crews), fontsize=9, frameon=False)
     picture.savefig(path)
     return path
 

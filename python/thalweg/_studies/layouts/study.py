@@ -13,6 +13,7 @@ from thalweg._errors import UsageError
 from thalweg._studies import machine
 from thalweg._studies.layouts import generate, occupy
 from thalweg._studies.layouts.children import in_child
+from thalweg._studies.layouts.products import SELECTIONS
 from thalweg._studies.layouts.read import read
 from thalweg._studies.layouts.settings import Case, Settings, cases, is_read
 from thalweg._studies.layouts.write import plan_of, write
@@ -49,7 +50,7 @@ class Study:
     @cached_property
     def tasks(self) -> list[Task]:
         """That are not yet done, in their order."""
-        done = {_task_of(row) for row in self.table.rows}
+        done = {_task_of(row) for row in self.table.rows if self._is_last(row)}
         return [
             task for number in range(1, self.settings.rounds + 1) for task in self._round(number) if task not in done
         ]
@@ -74,6 +75,13 @@ class Study:
         everything: list[Case | str] = [*cases(self.settings), *self.settings.layouts]
         random.Random(f"{self.settings.seed} {number}").shuffle(everything)
         return [(number, each) for each in everything]
+
+    def _is_last(self, row: Measurement) -> bool:
+        """Of those of its task: an interruption may have cut off the others."""
+        task = _task_of(row)[1]
+        if isinstance(task, Case) and is_read(task, self.settings):
+            return (row.get("columns"), row.get("cache")) == (list(SELECTIONS)[-1], "warm")
+        return True
 
     def _case(self, case: Case) -> Iterator[Measurement]:
         data = self._data(case.data)
