@@ -78,6 +78,13 @@ def test_wrong_requests(words: tuple[str, ...], said: str, tmp_path: Path, thalw
     assert said in done.stderr
 
 
+def test_a_folder_that_cannot_be(tmp_path: Path, thalweg_command) -> None:
+    (tmp_path / "file").touch()
+    done = thalweg_command("study", "layouts", "--out", tmp_path / "file" / "inside")
+    assert done.returncode == 1
+    assert "inside cannot be written" in done.stderr
+
+
 def test_the_help_shows_the_examples(thalweg_command) -> None:
     shown = " ".join(thalweg_command("study", "layouts", "--help").stdout.split())
     assert [example for example in study.EXAMPLES if example not in shown] == []

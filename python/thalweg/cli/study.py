@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from thalweg._errors import UsageError
+from thalweg._errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg.cli._output import JsonOption, as_epilog, people, print_json, say
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = [
     "thalweg study layouts --quick",
-    "thalweg study layouts --format root --out layouts --rounds 7",
+    "thalweg study layouts --format h5 --out layouts --rounds 7",
     "thalweg study layouts --layout event_all --layout element --data uniform --producers 4",
 ]
 
@@ -56,7 +56,7 @@ def layouts(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small and few: does everything work? (400 events, 2 rounds)")
     ] = False,
-    format: Annotated[Format, typer.Option(help="Of the files.")] = Format.h5,  # noqa: A002
+    format: Annotated[Format, typer.Option(help="Of the files.")] = Format.root,  # noqa: A002
     codec: Annotated[str, typer.Option(metavar="NAME", help="Nothing: the format's own.")] = "",
     data: Annotated[list[Data], typer.Option(help="Can be repeated; nothing: both.")] = [],  # noqa: B006
     layout: Annotated[
@@ -66,10 +66,8 @@ def layouts(
     producers: Annotated[
         list[int], typer.Option(min=1, metavar="N", help="How many; can be repeated; nothing: 1 and 2.")
     ] = [],  # noqa: B006
-    rounds: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Everything once in each. [default: 5]")
-    ] = None,
-    events: Annotated[int | None, typer.Option(min=1, metavar="N", help="[default: 4000]")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Everything once in each; nothing: 5.")] = None,
+    events: Annotated[int | None, typer.Option(min=1, metavar="N", help="Nothing: 4000.")] = None,
     hits: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
     wires: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
     rois: Annotated[int, typer.Option(min=1, metavar="N", help="Regions of interest of a wire.")] = 10,
@@ -112,14 +110,25 @@ def layouts(
         modes=tuple(map(str, mode)) or MODES,
         producers=tuple(sorted(set(producers))) or Settings.producers,
     )
-    study = Study(settings, out, files or out / "files", fresh)
-    _run(study)
-    summary = results.write(out, study)
+    try:
+        study = Study(settings, out, files or out / "files", fresh)
+        _run(study)
+        summary = results.write(out, study)
+    except OSError as error:
+        raise _as_ours(error) from None
+    except KeyboardInterrupt:
+        raise Error("interrupted; the same command goes on where it was") from None
     if json:
         print_json(summary)
     else:
         say(*results.sentences(summary, out))
     return 0
+
+
+def _as_ours(error: OSError) -> Error:
+    if isinstance(error, Error):
+        return error
+    return SystemError(error.errno, f"{error.filename or 'the study'} cannot be written ({error.strerror})")
 
 
 def _chosen(words: list[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import warnings
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -43,6 +44,7 @@ def in_child(work: Callable[[], Any]) -> Any:
 
 
 def _run(work: Callable[[Connection], Any], connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the study, which waits until we have ended
     try:
         connection.send(("done", work(connection)))
     except Exception as error:

@@ -32,7 +32,7 @@ class Settings:
     batch_events: int = 100
     """So many go into one append, whatever the layout."""
     seed: int = 1
-    format: str = "h5"
+    format: str = "root"
     codec: str = ""
     """Empty: the container's own."""
     read_threads: int = 0
