@@ -141,17 +141,18 @@ ItemRange Reader::elements(std::size_t table, std::size_t column, ItemRange list
 
 std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std::uint64_t item) const {
     if (item == 0) return 0;
-    auto const& map = map_.tables.at(table);
-    auto const& pages = map.columns.at(column).pages;
-    bool const only_sums = std::all_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; });
-    if (!only_sums) {
-        auto const facts = map_.head.columns[table][column];
-        std::vector<std::uint64_t> lengths(item * facts.values_per_item);
-        read(table, column, {0, item}, std::as_writable_bytes(std::span(lengths)));
-        return std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
+    auto const last = slice(table, column, {item - 1, 1}).back();
+    if (last.sums) {
+        return first_element(table, column, last.cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
     }
-    auto const cluster = slice(table, column, {item - 1, 1}).back().cluster;
-    return first_element(table, column, cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
+    // Lengths, as an open run has them: from the last sums on.
+    auto const& pages = map_.tables.at(table).columns.at(column).pages;
+    auto first = std::upper_bound(pages.begin(), pages.end(), last.first,
+                                  [](std::uint64_t at, auto const& page) { return at < page.first; });
+    while (first != pages.begin() && !(first - 1)->sums) --first;
+    std::vector<std::uint64_t> lengths((item - first->first) * map_.head.columns[table][column].values_per_item);
+    read(table, column, {first->first, item - first->first}, std::as_writable_bytes(std::span(lengths)));
+    return std::accumulate(lengths.begin(), lengths.end(), elements_before(table, column, first->first));
 }
 
 // Where the elements of a cluster begin: those of its lists, which lie in the first column inside them.

@@ -39,6 +39,8 @@ class Reader {
     std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
     std::vector<model::TableMap> const& tables() const { return map_.tables; }
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
+    // What of somebody else's file is left out, and why.
+    std::vector<std::string> const& notes() const { return map_.notes; }
     // Of an open run: what is known of its producers and losses.
     Report const& report() const { return report_; }
 
@@ -47,7 +49,8 @@ class Reader {
     ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
 
     // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
-    // lengths as uint64 (`out` is aligned for them), whatever the file stores. Throws base::DataError naming table, column, page and offset.
+    // lengths as uint64 (`out` is aligned for them), whatever the file stores. Throws base::DataError naming table,
+    // column, page and offset.
     void read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               ReadOptions const& options = {}) const;
 

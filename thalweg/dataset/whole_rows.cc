@@ -29,14 +29,14 @@ Ranges WholeRows::of_column(std::size_t index) const {
     auto const& column = columns[index];
     auto const there = ranges_of(part.columns[index]);
     if (column.role == model::Column::Role::values) return there;
-    if (there.empty() || there.front().first != 0) return {};
+    if (there.empty() || there.front().first != starts[index]) return {};
     auto const elements = inside(index);
     format::ItemReader reader(file, journal, column, layout.columns[index].codec,
                               fmt::format("table '{}', column '{}'", table, column.path));
     std::vector<std::uint64_t> lengths;
     Ranges whole;
-    std::uint64_t element = 0;
-    std::uint64_t item = 0;
+    std::uint64_t element = first_element(index);
+    std::uint64_t item = starts[index];
     for (auto const& page : part.columns[index]) {
         if (page.first != item) break;
         lengths.resize(page.count * column.values_per_item);
@@ -61,6 +61,14 @@ Ranges WholeRows::of_column(std::size_t index) const {
         }
     }
     return whole;
+}
+
+// Where the elements of the first list lie in the columns inside.
+std::uint64_t WholeRows::first_element(std::size_t lengths) const {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].parent == lengths) return starts[i];
+    }
+    return 0;
 }
 
 } // namespace thalweg::dataset

@@ -21,13 +21,15 @@ struct WholeRows {
     storage::Storage const& file;
     storage::Storage const& journal;
     std::string const& table;
-    std::vector<std::string>& notes; // what could not be read
+    std::vector<std::string>& notes;   // what could not be read
+    std::vector<std::uint64_t> starts; // by column, the item that `part` begins with
 
     Ranges find() const;
 
   private:
     Ranges inside(std::optional<std::size_t> parent) const;
     Ranges of_column(std::size_t index) const;
+    std::uint64_t first_element(std::size_t lengths) const;
 };
 
 } // namespace thalweg::dataset

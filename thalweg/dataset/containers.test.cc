@@ -1,4 +1,4 @@
-// Containers with clusters: RNTuple.
+// What every container must do, and what only containers with clusters can.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -110,7 +110,7 @@ void write_rows(Writer& writer, std::uint8_t who, std::uint64_t rows, std::uint6
     producer.finish();
 }
 
-CreateOptions small_clusters(std::string const& codec = "zstd-1") {
+CreateOptions small_pages(std::string const& codec = "zstd-1") {
     CreateOptions options;
     options.layout.wide_codec = options.layout.narrow_codec = codec;
     options.layout.narrow_page_bytes = 2048;
@@ -121,12 +121,19 @@ CreateOptions small_clusters(std::string const& codec = "zstd-1") {
 // The least that a cluster of these columns has is 64 KiB each.
 constexpr std::uint64_t kRows = 40'000;
 
-TEST(Clusters, ReadBackWithAnyCodecAndRowRange) {
-    for (auto const* codec : {"zstd-1", "none", "lz4", "deflate-1", "plain+zstd-3"}) {
+class Containers : public ::testing::TestWithParam<char const*> {
+  protected:
+    std::string path() const { return directory.file(std::string("run") + GetParam()); }
+
+    Directory directory;
+};
+
+TEST_P(Containers, ReadBackWithAnyCodecAndRowRange) {
+    for (auto const* codec : {"zstd-1", "none", "lz4", "deflate-1"}) {
         SCOPED_TRACE(codec);
-        Directory const directory;
-        auto const path = directory.file("run.root");
-        auto const writer = Writer::create(path, events(), small_clusters(codec), {{"detector", "prototype"}});
+        Directory const other;
+        auto const path = other.file(std::string("run") + GetParam());
+        auto const writer = Writer::create(path, events(), small_pages(codec), {{"detector", "prototype"}});
         {
             std::jthread const first([&] { write_rows(*writer, 0, kRows); });
             std::jthread const second([&] { write_rows(*writer, 1, kRows / 2, 1031); });
@@ -150,29 +157,30 @@ TEST(Clusters, ReadBackWithAnyCodecAndRowRange) {
     }
 }
 
-TEST(Clusters, RunWithoutRowsIsComplete) {
-    Directory const directory;
-    auto const writer = Writer::create(directory.file("run.root"), events(), {});
+TEST_P(Containers, RunWithoutRowsIsComplete) {
+    auto const writer = Writer::create(path(), events(), {});
     writer->close(kTimeoutNs);
-    auto const reader = Reader::open(directory.file("run.root"));
+    auto const reader = Reader::open(path());
     EXPECT_FALSE(reader->is_open_run());
     EXPECT_EQ(reader->rows(0), 0u);
 }
 
-TEST(Clusters, SealThreadsShareTheClustersOfOneProducer) {
-    Directory const directory;
-    auto options = small_clusters();
+TEST_P(Containers, SealThreadsShareThePagesOfOneProducer) {
+    auto options = small_pages();
     options.write.seal_threads = 3;
-    auto const writer = Writer::create(directory.file("run.root"), events(), options);
+    auto const writer = Writer::create(path(), events(), options);
     write_rows(*writer, 0, 3 * kRows);
     writer->close(kTimeoutNs);
-    EXPECT_EQ(expect_right(*Reader::open(directory.file("run.root"))), (RowCounts{{0, 3 * kRows}}));
+    EXPECT_EQ(expect_right(*Reader::open(path())), (RowCounts{{0, 3 * kRows}}));
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Containers, ::testing::Values(".h5", ".root"),
+                         [](auto const& each) { return std::string(each.param).substr(1); });
 
 TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsCheckpoints) {
     Directory const directory;
     auto const path = directory.file("run.root");
-    auto options = small_clusters("none");
+    auto options = small_pages("none");
     options.commit.flush_interval_ns = 20'000'000;
     options.commit.checkpoint_share = 0.5;
     auto const writer = Writer::create(path, events(), options);
@@ -198,13 +206,13 @@ TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsCheckpoints) {
     EXPECT_EQ(expect_right(*Reader::open(path)).size(), 5u);
 }
 
-TEST(Clusters, AnAbandonedRunLosesNothingThatWasAppended) {
+TEST_P(Containers, AnAbandonedRunLosesNothingThatWasAppended) {
     for (std::uint64_t const rows : {1ull, 5000ull, 30'001ull, 99'999ull}) {
         SCOPED_TRACE(rows);
-        Directory const directory;
-        auto const path = directory.file("run.root");
+        Directory const other;
+        auto const path = other.file(std::string("run") + GetParam());
         {
-            auto const writer = Writer::create(path, events(), small_clusters());
+            auto const writer = Writer::create(path, events(), small_pages());
             auto producer = writer->producer("events");
             for (std::uint64_t row = 0; row < rows; row += 500) {
                 EventRows const some(0, row, std::min<std::uint64_t>(500, rows - row));
@@ -223,11 +231,10 @@ TEST(Clusters, AnAbandonedRunLosesNothingThatWasAppended) {
     }
 }
 
-TEST(Clusters, RowsLargerThanTheStagingAreClustersOfManyExtents) {
-    Directory const directory;
-    auto const path = directory.file("run.root");
+TEST_P(Containers, RowsMayBeLargerThanTheStaging) {
+    auto const path = this->path();
     model::Schema const schema{{{"t", {list("values", scalar("value", model::Scalar::uint64))}, ""}}};
-    auto options = small_clusters("none");
+    auto options = small_pages("none");
     options.write.staging.page_ring_bytes = 1 << 20;
     auto const writer = Writer::create(path, schema, options);
     std::vector<std::uint64_t> values(3'000'000);

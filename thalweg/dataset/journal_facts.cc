@@ -1,0 +1,165 @@
+#include "thalweg/dataset/journal_facts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/page_of.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
+
+} // namespace
+
+void JournalFacts::fail(RecordView const& record, std::string const& why) const {
+    base::fail_data({fmt::format("{}: the record at offset {} is left out", path_, record.payload_offset), why});
+}
+
+template <typename Record> Record JournalFacts::take(RecordView const& record, std::size_t at) const {
+    Record value;
+    if (record.payload.size() < at + sizeof value) fail(record, "it is too short");
+    std::memcpy(&value, record.payload.data() + at, sizeof value);
+    return value;
+}
+
+// What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
+bool JournalFacts::read(RecordView const& record) {
+    if (!head) {
+        read_head(record);
+        return true;
+    }
+    try {
+        read_behind_head(record);
+    } catch (base::DataError const& error) {
+        notes.push_back(error.what());
+    }
+    return true;
+}
+
+void JournalFacts::read_behind_head(RecordView const& record) {
+    switch (record.type) {
+    case RecordType::head:
+        break; // there is one already
+    case RecordType::producer:
+        read_producer(record);
+        break;
+    case RecordType::pages:
+        read_pages(record);
+        break;
+    case RecordType::rows:
+        read_rows(record);
+        break;
+    case RecordType::finish:
+        read_finish(record);
+        break;
+    case RecordType::barrier:
+        read_barrier(record);
+        break;
+    case RecordType::metadata:
+        read_metadata(record);
+        break;
+    case RecordType::closed:
+        closed = true;
+        break;
+    default:
+        break; // of a later version: more than we know, not less
+    }
+}
+
+void JournalFacts::read_head(RecordView const& record) {
+    if (record.type != RecordType::head) {
+        base::fail_data({path_ + " cannot be read", "its first record is not the head of a run"});
+    }
+    auto const* text = reinterpret_cast<char const*>(record.payload.data());
+    head = model::run_head_from_json({text, record.payload.size()});
+    metadata = head->metadata;
+}
+
+void JournalFacts::read_producer(RecordView const& record) {
+    auto const value = take<ProducerRecord>(record);
+    if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
+    if (producers.contains(value.producer)) return; // admitted again by `recover`
+    auto const columns = head->columns[value.table].size();
+    producers[value.producer] = {
+        value.table, {},          std::vector<std::vector<Page>>(columns), std::vector<std::vector<Page>>(columns),
+        0,           std::nullopt};
+}
+
+ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
+    auto const found = producers.find(index);
+    if (found == producers.end() || column >= found->second.pages.size()) {
+        fail(record, "it is of no known producer and column");
+    }
+    return found->second;
+}
+
+void JournalFacts::check(Page const& page, std::size_t table, std::uint32_t column, RecordView const& record) const {
+    auto const item_bytes = head->columns[table][column].item_bytes();
+    bool const sound =
+        page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+        page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
+        (page.encoded || page.stored_bytes == page.raw_bytes) &&
+        (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
+    if (!sound) fail(record, "its sizes are impossible");
+}
+
+void JournalFacts::see(ProducerFacts& producer, std::uint32_t column, Page const& page) const {
+    if (head->columns[producer.table][column].parent) return;
+    producer.rows_seen = std::max(producer.rows_seen, page.first + page.count);
+}
+
+void JournalFacts::read_pages(RecordView const& record) {
+    for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
+        auto const value = take<PageRecord>(record, at);
+        if (value.column == kClusterEnd) {
+            if (value.count == 0 || value.first >= kLimit) fail(record, "its cluster is impossible");
+            auto& ended = producer_of(value.producer, 0, record).ended;
+            ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++});
+            continue;
+        }
+        auto& producer = producer_of(value.producer, value.column, record);
+        auto const page = page_of(value, head->columns[producer.table][value.column], head->layouts[producer.table]);
+        check(page, producer.table, value.column, record);
+        see(producer, value.column, page);
+        auto& pages = producer.pages[value.column];
+        pages.push_back(page);
+        known.push_back({page.offset, page.stored_bytes, value.adler32});
+        announced.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
+    }
+}
+
+void JournalFacts::read_rows(RecordView const& record) {
+    auto const value = take<RowsRecord>(record);
+    auto& producer = producer_of(value.producer, value.column, record);
+    auto const bytes = record.payload.size() - sizeof value;
+    Page const page{value.first, value.count,         0, record.payload_offset + sizeof value, bytes, bytes, 0,
+                    false,       Page::Place::journal};
+    check(page, producer.table, value.column, record);
+    see(producer, value.column, page);
+    producer.waiting[value.column].push_back(page);
+}
+
+void JournalFacts::read_finish(RecordView const& record) {
+    auto const value = take<FinishRecord>(record);
+    producer_of(value.producer, 0, record).finish = value;
+}
+
+void JournalFacts::read_barrier(RecordView const& record) {
+    covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
+}
+
+void JournalFacts::read_metadata(RecordView const& record) {
+    auto const* text = reinterpret_cast<char const*>(record.payload.data());
+    auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
+    if (!json.is_object()) fail(record, "it is no JSON object");
+    for (auto const& [key, value] : json.items()) {
+        if (value.is_string()) metadata[key] = value.get<std::string>();
+    }
+}
+
+} // namespace thalweg::dataset
