@@ -24,8 +24,9 @@ test: test-packages .venv/test build/jsroot/installed ## Build and run all tests
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
 
-bench: bench-packages .venv/bench ## Measure, as studies/record describes it
-	@$(venv)/python studies/record/run.py
+bench: bench-packages .venv/bench ## Measure, as studies/record and studies/rntuple describe it
+	@$(venv)/python studies/run.py record
+	@$(venv)/python studies/run.py rntuple
 
 asan: test-packages ## Run the C++ tests under AddressSanitizer
 	@cmake --workflow --preset asan
@@ -71,8 +72,8 @@ build/jsroot/installed: tests/jsroot/package.json | test-packages
 	@touch $@
 
 # The studies build what they measure themselves, without the package.
-.venv/bench: .venv/tools studies/record/requirements.txt
-	@$(venv)/pip install -q -r studies/record/requirements.txt
+.venv/bench: .venv/tools studies/record/requirements.txt studies/rntuple/requirements.txt
+	@$(venv)/pip install -q $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 
 build-packages test-packages bench-packages lint-packages: %-packages:

@@ -2,46 +2,16 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-from programs import Programs, call
+from harness.programs import Measurement, call, fio
+from record.programs import Programs
 
-Measurement = dict[str, Any]
 Variant = Callable[[Programs], Measurement]
 
 PAGE_BYTES = 48 * 10_496 * 2  # what Thalweg writes at once when it does not compress: 246 blocks of 4 KiB
 EXTENT_BYTES = 2 << 20  # when it does
-DEPTH = 4
 PAPER_ITEMS = 100_000_000  # k = 10^8 of uint16, for each writer
 WRITERS = 2
-
-
-def fio(jobs: int, block_bytes: int) -> Variant:
-    def run(programs: Programs) -> Measurement:
-        programs.require("fio")
-        size = programs.total_bytes // jobs // block_bytes * block_bytes
-        options = {
-            "name": "write",
-            "filename": programs.target,
-            "rw": "write",
-            "ioengine": "io_uring",
-            "direct": 1,
-            "bs": block_bytes,
-            "iodepth": DEPTH,
-            "numjobs": jobs,
-            "size": size,
-            "offset_increment": size,
-            "fallocate": "native",
-            "end_fsync": 1,
-            "group_reporting": 1,
-            "output-format": "json",
-        }
-        text = call(["fio", *(f"--{name}={value}" for name, value in options.items())])
-        job = json.loads(text[text.index("{") :])["jobs"][0]
-        written, seconds = job["write"]["io_bytes"], job["write"]["runtime"] / 1e3
-        return {"seconds": seconds, "raw_bytes": written, "GB_per_s": written / seconds / 1e9}
-
-    return run
 
 
 def thalweg(**options: object) -> Variant:
@@ -63,15 +33,13 @@ def split_ranks(datasets: Callable[[Programs], int]) -> Variant:
 def h5py_write(filter_name: str, small: bool = False, native: bool = False) -> Variant:
     def run(programs: Programs) -> Measurement:
         size = programs.small_bytes if small else programs.total_bytes
-        return programs.opponent("h5py_write.py", programs.target, programs.pulses, size, filter_name, native=native)
+        return programs.h5py("h5py_write.py", programs.target, programs.pulses, size, filter_name, native=native)
 
     return run
 
 
 def h5py_read(native: bool) -> Variant:
-    return lambda programs: programs.opponent(
-        "h5py_read.py", programs.recorded, "ch0/waveform/values", 3, native=native
-    )
+    return lambda programs: programs.h5py("h5py_read.py", programs.recorded, "ch0/waveform/values", 3, native=native)
 
 
 def in_memory(programs: Programs) -> int:
@@ -80,7 +48,7 @@ def in_memory(programs: Programs) -> int:
 
 
 def stock_bitshuffle(native: bool) -> Variant:
-    return lambda programs: programs.opponent(
+    return lambda programs: programs.h5py(
         "stock_bitshuffle.py", programs.pulses, in_memory(programs), WRITERS, native=native
     )
 

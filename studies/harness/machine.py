@@ -45,10 +45,11 @@ def describe(files: Path, repository: Path) -> dict[str, Any]:
         "compiler": first_line("c++", "--version"),
         "commit": first_line("git", "-C", str(repository), "describe", "--always", "--dirty"),
         "fio": first_line("fio", "--version"),
-        "parallel HDF5": first_line("pkg-config", "--modversion", "hdf5-mpich"),
-        "MPICH": first_line("mpichversion"),
-        **{name: importlib.metadata.version(name) for name in ("h5py", "hdf5plugin", "numpy")},
     }
+
+
+def packages(*names: str) -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in names}
 
 
 @dataclass

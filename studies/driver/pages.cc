@@ -1,8 +1,8 @@
 #include <numeric>
 #include <thread>
 
-#include "studies/record/driver/clocks.h"
-#include "studies/record/driver/measurements.h"
+#include "studies/driver/clocks.h"
+#include "studies/driver/measurements.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/writer.h"
 

@@ -1,8 +1,8 @@
 #include <filesystem>
 
-#include "studies/record/driver/clocks.h"
-#include "studies/record/driver/crew.h"
-#include "studies/record/driver/measurements.h"
+#include "studies/driver/clocks.h"
+#include "studies/driver/crew.h"
+#include "studies/driver/measurements.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -16,8 +16,9 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     dataset::CreateOptions options;
     options.force = true;
     options.write.engine = storage::parse_engine(arguments.text("engine", "auto"));
-    options.layout.wide_codec = arguments.text("codec", options.layout.wide_codec);
-    if (options.layout.wide_codec == "none") options.layout.narrow_codec = "none";
+    options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", ""); // the container's own
+    options.layout.cluster_bytes = arguments.number("cluster-bytes", options.layout.cluster_bytes);
+    if (auto const bytes = arguments.number("page-bytes", 0)) options.layout.narrow_page_bytes = bytes;
     options.write.seal_threads = static_cast<unsigned>(arguments.number("seal-threads", options.write.seal_threads));
     options.write.extent_bytes = arguments.number("extent-bytes", options.write.extent_bytes);
     auto& staging = options.write.staging;
@@ -29,19 +30,19 @@ dataset::CreateOptions options_from(Arguments& arguments) {
 }
 
 // Nothing but what producers and committer do: memory touched long before, used round and round.
-std::unique_ptr<dataset::Writer> create_in_memory(model::Schema const& schema, dataset::CreateOptions const& options) {
-    auto file = storage::make_memory_storage("memory.h5", {.ring_bytes = kMemoryRingBytes});
-    auto journal = storage::make_memory_storage("memory.h5.journal");
-    auto head = model::make_run_head(schema, options.layout, {});
-    return dataset::Writer::create_on(std::move(file), std::move(journal), dataset::format_for("memory.h5"),
-                                      std::move(head), options);
+std::unique_ptr<dataset::Writer> create_in_memory(Material const& material, dataset::CreateOptions const& options) {
+    auto const name = "memory" + material.suffix;
+    auto const& format = dataset::format_for(name);
+    auto file = storage::make_memory_storage(name, {.ring_bytes = kMemoryRingBytes});
+    auto journal = storage::make_memory_storage(name + ".journal");
+    return dataset::Writer::create_on(std::move(file), std::move(journal), format,
+                                      format.make_head(material.schema, options.layout, {}), options);
 }
 
-std::unique_ptr<Crew> crew_from(Arguments& arguments, source::DigitizerOptions const& pulses,
-                                dataset::WriteOptions const& write) {
+std::unique_ptr<Crew> crew_from(Arguments& arguments, Material const& material, dataset::WriteOptions const& write) {
     auto const as = arguments.text("as", "threads");
-    if (as == "threads") return make_thread_crew(pulses);
-    if (as == "processes") return make_process_crew(pulses, write);
+    if (as == "threads") return make_thread_crew(material);
+    if (as == "processes") return make_process_crew(material, write);
     base::fail_usage({"--as " + as + " means nothing", "", "take threads or processes"});
 }
 
@@ -49,18 +50,16 @@ std::unique_ptr<Crew> crew_from(Arguments& arguments, source::DigitizerOptions c
 
 Json measure_write(Arguments& arguments) {
     auto const options = options_from(arguments);
-    auto const producers = arguments.number("producers", 2);
-    auto const rows = arguments.number("bytes", base::kGiB) / kWaveformBytes / producers;
-    auto const pulses = pulse_options(static_cast<std::uint32_t>(producers), rows);
+    auto const material = material_from(arguments, arguments.number("producers", 2), "pulses", base::kGiB);
     auto const path = arguments.text("path");
     bool const in_memory = path == "memory";
-    auto const crew = crew_from(arguments, pulses, options.write);
+    auto const crew = crew_from(arguments, material, options.write);
     arguments.check_all_used();
-    auto const schema = schema_of(*source::make_digitizer(pulses));
 
     auto begin_cpu_s = process_cpu_s();
     auto begin_ns = base::monotonic_ns();
-    auto const writer = in_memory ? create_in_memory(schema, options) : dataset::Writer::create(path, schema, options);
+    auto const writer =
+        in_memory ? create_in_memory(material, options) : dataset::Writer::create(path, material.schema, options);
     if (in_memory) { // its ring has been touched by now
         begin_cpu_s = process_cpu_s();
         begin_ns = base::monotonic_ns();
@@ -90,6 +89,8 @@ Json measure_write(Arguments& arguments) {
             {"close_s", total_s - produced_s},
             {"cpu_s", cpu_s},
             {"cpu_s_per_GB", cpu_s / gigabytes},
+            {"encode_cpu_s", produced.encode_s},
+            {"append_wait_s", produced.wait_s},
             {"committer_cpu_s", static_cast<double>(status.cpu_ns) * 1e-9},
             {"gather_cpu_s", gather_cpu_s},
             {"complete_cpu_s", complete_cpu_s},

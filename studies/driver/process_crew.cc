@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "studies/record/driver/clocks.h"
-#include "studies/record/driver/crew.h"
+#include "studies/driver/clocks.h"
+#include "studies/driver/crew.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/attach.h"
@@ -30,25 +30,21 @@ Message hear(int socket) {
     return message;
 }
 
-void produce(int socket, source::DigitizerOptions const& options, dataset::WriteOptions const& write,
-             std::size_t channel) {
-    auto const source = source::make_digitizer(options);
-    auto const reader = source->open(channel);
+void attach_and_produce(int socket, Material const& material, std::size_t index, unsigned seal_threads) {
+    auto const rows = material.prepare(index);
     tell(socket, {});
-    auto const run = dataset::attach(hear(socket).handle, write.seal_threads);
+    auto const run = dataset::attach(hear(socket).handle, seal_threads);
     auto const begin_cpu_s = process_cpu_s();
-    dataset::Producer producer(run, run->head.schema.table_index(source->streams()[channel].name));
     Message message;
-    message.produced.raw_bytes = record(*reader, producer);
-    producer.finish();
+    message.produced = produce({run, run->head.schema.table_index(material.tables[index])}, rows);
     message.produced.cpu_s = process_cpu_s() - begin_cpu_s;
     tell(socket, message);
 }
 
 class ProcessCrew final : public Crew {
   public:
-    ProcessCrew(source::DigitizerOptions const& options, dataset::WriteOptions const& write) {
-        for (std::size_t channel = 0; channel < options.channels; ++channel) add(options, write, channel);
+    ProcessCrew(Material const& material, unsigned seal_threads) {
+        for (std::size_t i = 0; i < material.tables.size(); ++i) add(material, i, seal_threads);
         for (auto const& member : members_) hear(member.socket.get());
     }
     ~ProcessCrew() override {
@@ -66,11 +62,7 @@ class ProcessCrew final : public Crew {
 
     Produced wait() override {
         Produced all;
-        for (auto const& member : members_) {
-            auto const one = hear(member.socket.get()).produced;
-            all.raw_bytes += one.raw_bytes;
-            all.cpu_s += one.cpu_s;
-        }
+        for (auto const& member : members_) all += hear(member.socket.get()).produced;
         return all;
     }
 
@@ -80,7 +72,7 @@ class ProcessCrew final : public Crew {
         base::FileDescriptor socket;
     };
 
-    void add(source::DigitizerOptions const& options, dataset::WriteOptions const& write, std::size_t channel) {
+    void add(Material const& material, std::size_t index, unsigned seal_threads) {
         int sockets[2];
         if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
             base::fail_system({"cannot make a socket"}, errno);
@@ -92,10 +84,10 @@ class ProcessCrew final : public Crew {
         ours = {};
         members_.clear(); // closes what leads to the others: their end must be seen by the parent alone
         try {
-            produce(theirs.get(), options, write, channel);
+            attach_and_produce(theirs.get(), material, index, seal_threads);
             ::_exit(0);
         } catch (std::exception const& error) {
-            fmt::print(stderr, "producer {}: {}\n", channel, error.what());
+            fmt::print(stderr, "producer {}: {}\n", index, error.what());
             ::_exit(1);
         }
     }
@@ -105,8 +97,8 @@ class ProcessCrew final : public Crew {
 
 } // namespace
 
-std::unique_ptr<Crew> make_process_crew(source::DigitizerOptions const& options, dataset::WriteOptions const& write) {
-    return std::make_unique<ProcessCrew>(options, write);
+std::unique_ptr<Crew> make_process_crew(Material const& material, dataset::WriteOptions const& write) {
+    return std::make_unique<ProcessCrew>(material, write.seal_threads);
 }
 
 } // namespace thalweg::study

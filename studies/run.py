@@ -1,9 +1,10 @@
-"""run.py: measures what README.md asks, everything in turn in every round, and writes the answers beside it.
+"""run.py STUDY: measures what its README.md asks, all in turn in every round, and writes the answers into it.
 
 A measurement is kept as soon as it is made: run it again with --resume after an interruption.
 """
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -12,31 +13,36 @@ import time
 from pathlib import Path
 from typing import Any
 
-import figures
-import machine
-import plot
-import report
-from programs import HERE, WORK, MissingError, Programs
-from variants import VARIANTS
+from harness import figures, machine, plot, report
+from harness.programs import REPOSITORY, WORK, MissingError, Programs
+from harness.study import Study
 
+STUDIES = ("record", "rntuple")
 BUSY_CORES = 0.2
 GIB = 2**30
 
 
+def load(name: str) -> Study[Any]:
+    study: Study[Any] = importlib.import_module(f"{name}.study").STUDY
+    return study
+
+
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--rounds", type=int, help="default: 7; --quick: 2")
-    parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: 16; --quick: 0.5)")
+    parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: the study's; --quick: 0.5)")
     parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
-    parser.add_argument("--out", type=Path, help="where results go (default: beside this script; --quick: build/bench)")
+    parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
     options = parser.parse_args()
+    options.study = load(options.study)
     options.rounds = options.rounds or (2 if options.quick else 7)
-    options.total = options.total or (0.5 if options.quick else 16)
+    options.total = options.total or (0.5 if options.quick else options.study.total_gib)
     if options.out is None:
-        options.out = WORK / "results" if options.quick or options.only else HERE / "results"
+        options.out = (WORK if options.quick or options.only else options.study.folder) / "results"
     return options
 
 
@@ -61,8 +67,9 @@ def affordable(total: int, files: Path) -> int:
 
 def settle(programs: Programs) -> None:
     """Nobody pays for what the one before left behind: its file, blocks to be discarded, pages to be written back."""
-    for path in programs.files.glob("target.h5*"):
-        path.unlink()
+    for folder in programs.folders():
+        for path in folder.glob("target*"):
+            path.unlink()
     os.sync()
     time.sleep(0.5)
 
@@ -73,11 +80,11 @@ def in_turn(names: list[str], index: int) -> list[str]:
     return names[first:] + names[:first]
 
 
-def measure(programs: Programs, name: str) -> dict[str, Any] | None:
+def measure(study: Study[Any], programs: Programs, name: str) -> dict[str, Any] | None:
     settle(programs)
     before = machine.Moment.now()
     try:
-        measured = VARIANTS[name](programs)
+        measured = study.variants[name](programs)
     except MissingError as why:
         programs.missing[name] = str(why)
         return None
@@ -95,7 +102,7 @@ def told(measured: dict[str, Any]) -> str:
 
 def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> list[figures.Round]:
     words = [word for word in options.only.split(",") if word]
-    names = [name for name in VARIANTS if not words or any(word in name for word in words)]
+    names = [name for name in options.study.variants if not words or any(word in name for word in words)]
     rounds: list[figures.Round] = [{} for _ in range(options.rounds)]
     if options.resume and log.exists():
         for line in log.read_text().splitlines():
@@ -108,57 +115,70 @@ def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> li
     for index, done in enumerate(rounds):
         say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
         for name in in_turn(names, index):
-            measured = None if name in done else measure(programs, name)
+            measured = None if name in done else measure(options.study, programs, name)
             if measured is None:
                 continue
             done[name] = measured
             with log.open("a") as file:
                 file.write(json.dumps({"round": index, "variant": name, "measured": measured}) + "\n")
             say(f"  {name:<34} {told(measured)}")
-    return [{name: each[name] for name in VARIANTS if name in each} for each in rounds]
+    return [{name: each[name] for name in options.study.variants if name in each} for each in rounds]
 
 
-def summarise(programs: Programs, rounds: list[figures.Round], description: dict[str, Any]) -> dict[str, Any]:
+def summarise(
+    study: Study[Any], programs: Programs, rounds: list[figures.Round], description: dict[str, Any]
+) -> dict[str, Any]:
     everything = [measured for each in rounds for measured in each.values()]
     middle = {
         key: sorted(measured[key] for measured in everything)[len(everything) // 2] if everything else 0.0
         for key in ("load", "other_cores", "stolen_cores")
     }
     return {
+        "study": study.name,
         "machine": description,
         "total_bytes": programs.total_bytes,
-        "fio": figures.best_fio(rounds),
+        "opponents": [figures.best_of(rounds, beginning) for beginning in study.opponents],
         "missing": programs.missing,
         "noise": middle,
     }
 
 
-def main() -> int:
-    options = arguments()
+def make_programs(options: argparse.Namespace) -> Programs:
     options.files.mkdir(parents=True, exist_ok=True)
     total = affordable(int(options.total * GIB), options.files)
-    programs = Programs(
+    programs: Programs = options.study.programs(
         total_bytes=total,
         small_bytes=min(total, GIB),
         page_count=100_000 if options.quick else 1_000_000,
         files=options.files,
+        opponents=options.study.folder / "opponents",
     )
-    say("building")
+    for folder in programs.folders():
+        folder.mkdir(parents=True, exist_ok=True)
+    return programs
+
+
+def main() -> int:
+    options = arguments()
+    study: Study[Any] = options.study
+    programs = make_programs(options)
+    say(f"building for the study '{study.name}'")
     programs.build()
     for name, why in programs.missing.items():
         say(f"WARNING: {name} is left out: {why}")
     warn_if_busy()
     try:
         programs.prepare_files()
-        description = machine.describe(programs.files, HERE.parent.parent)
-        rounds = run_rounds(programs, options, WORK / f"measurements-{total}.jsonl")
+        description = {**machine.describe(programs.files, REPOSITORY), **programs.versions()}
+        rounds = run_rounds(programs, options, WORK / f"{study.name}-{programs.total_bytes}.jsonl")
     finally:
-        shutil.rmtree(programs.files, ignore_errors=True)
-    answers = figures.answers(rounds)
-    report.write_files(options.out, answers, rounds, summarise(programs, rounds, description))
-    plot.draw(options.out / "record.png", answers, rounds)
-    if options.out == HERE / "results":
-        report.put_into_readme(HERE / "README.md", options.out / "results.md")
+        for folder in programs.folders():
+            shutil.rmtree(folder, ignore_errors=True)
+    answers = figures.answers(rounds, study.figures)
+    report.write_files(options.out, answers, rounds, summarise(study, programs, rounds, description))
+    plot.draw(options.out / f"{study.name}.png", answers, rounds)
+    if options.out == study.folder / "results":
+        report.put_into_readme(study.folder / "README.md", options.out / "results.md")
     print(report.as_table(answers, len(rounds)))
     say(f"results are in {options.out}")
     return 0

@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from figures import Answer, Round
+from harness.figures import Answer, Round
 
 NOISE = ["load", "other_cores", "stolen_cores"]
 COLUMNS = ["round", "variant", "seconds", "raw_bytes", "GB_per_s", "cpu_s_per_GB", *NOISE]
@@ -48,12 +48,14 @@ def as_markdown(answers: list[Answer], rounds: list[Round], summary: dict[str, A
     machine = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in summary["machine"].items())
     left_out = "\n".join(f"- {name}: {why}" for name, why in summary["missing"].items()) or "- nothing"
     noise = summary["noise"]
+    others, stolen = noise["other_cores"], noise["stolen_cores"]
+    best = ", ".join(f'"{name}"' for name in summary["opponents"])
     return f"""{as_table(answers, len(rounds))}
 
-fio is its best variant, "{summary["fio"]}". Other work kept {noise["other_cores"]:.2f} cores busy and the host took
-{noise["stolen_cores"]:.2f} cores away, in the median of all measurements.
+Of an opponent in several variants the best counts: {best}.
+Other work kept {others:.2f} cores busy and the host took {stolen:.2f} cores away, in the median of all measurements.
 
-![rates and ratios](results/record.png)
+![rates and ratios](results/{summary["study"]}.png)
 
 {rate_table(rounds)}
 

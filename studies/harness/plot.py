@@ -7,19 +7,20 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from figures import Answer, Round
+from harness.figures import Answer, Round
+from harness.report import rates
 from matplotlib.axes import Axes
-from report import rates
 
+OUR_NAMES = ("thalweg", "ours", "memory")
 OURS, THEIRS = "#1f6f8b", "#b0b7bd"
 
 
 def plot_rates(axes: Axes, rounds: list[Round]) -> None:
-    found = {name: values for name, values in rates(rounds).items() if name != "source alone"}
+    found = rates(rounds)
     names = list(reversed(found))
     for row, name in enumerate(names):
         values = found[name]
-        ours = any(word in name for word in ("thalweg", "ours", "producer"))
+        ours = any(word in name for word in OUR_NAMES)
         axes.barh(row, statistics.median(values), color=OURS if ours else THEIRS)
         axes.plot(values, [row] * len(values), ".", color="black", markersize=4)
     axes.set_yticks(range(len(names)), names)
@@ -43,7 +44,9 @@ def plot_targets(axes: Axes, answers: list[Answer]) -> None:
 
 
 def draw(path: Path, answers: list[Answer], rounds: list[Round]) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(17, 8), layout="constrained")
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(17, 1 + 0.26 * max(len(rates(rounds)), len(answers))), layout="constrained"
+    )
     plot_rates(left, rounds)
     plot_targets(right, answers)
     figure.savefig(path, dpi=110)

@@ -1,17 +1,16 @@
 #include <exception>
 #include <thread>
 
-#include "studies/record/driver/crew.h"
+#include "studies/driver/crew.h"
 
 namespace thalweg::study {
 namespace {
 
 class ThreadCrew final : public Crew {
   public:
-    explicit ThreadCrew(source::DigitizerOptions const& options) {
-        auto const source = source::make_digitizer(options);
-        for (std::size_t i = 0; i < source->streams().size(); ++i) {
-            members_.push_back({source->streams()[i].name, source->open(i), 0, nullptr, {}});
+    explicit ThreadCrew(Material const& material) {
+        for (std::size_t i = 0; i < material.tables.size(); ++i) {
+            members_.push_back({material.tables[i], material.prepare(i), {}, nullptr, {}});
         }
     }
 
@@ -19,9 +18,7 @@ class ThreadCrew final : public Crew {
         for (auto& member : members_) {
             member.thread = std::jthread([&member, &writer] {
                 try {
-                    auto producer = writer.producer(member.table);
-                    member.raw_bytes = record(*member.reader, producer);
-                    producer.finish();
+                    member.produced = produce(writer.producer(member.table), member.rows);
                 } catch (...) {
                     member.error = std::current_exception();
                 }
@@ -30,20 +27,20 @@ class ThreadCrew final : public Crew {
     }
 
     Produced wait() override {
-        Produced produced;
+        Produced all;
         for (auto& member : members_) {
             member.thread.join();
             if (member.error) std::rethrow_exception(member.error);
-            produced.raw_bytes += member.raw_bytes;
+            all += member.produced;
         }
-        return produced;
+        return all;
     }
 
   private:
     struct Member {
         std::string table;
-        std::unique_ptr<source::StreamReader> reader;
-        std::uint64_t raw_bytes;
+        Rows rows;
+        Produced produced;
         std::exception_ptr error;
         std::jthread thread;
     };
@@ -53,8 +50,6 @@ class ThreadCrew final : public Crew {
 
 } // namespace
 
-std::unique_ptr<Crew> make_thread_crew(source::DigitizerOptions const& options) {
-    return std::make_unique<ThreadCrew>(options);
-}
+std::unique_ptr<Crew> make_thread_crew(Material const& material) { return std::make_unique<ThreadCrew>(material); }
 
 } // namespace thalweg::study

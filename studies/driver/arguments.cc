@@ -1,4 +1,4 @@
-#include "studies/record/driver/arguments.h"
+#include "studies/driver/arguments.h"
 
 #include <charconv>
 

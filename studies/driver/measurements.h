@@ -3,19 +3,20 @@
 
 #include <nlohmann/json.hpp>
 
-#include "studies/record/driver/arguments.h"
+#include "studies/driver/arguments.h"
 
 namespace thalweg::study {
 
 using Json = nlohmann::ordered_json;
 
-Json measure_write(Arguments& arguments);      // pulses into one durable file, or into memory
+Json measure_write(Arguments& arguments);      // rows into one durable file, or into memory
 Json measure_pages(Arguments& arguments);      // very many very small pages: what committer and close cost for each
 Json measure_memory(Arguments& arguments);     // of one producer in a process of its own
 Json produce_for_memory(Arguments& arguments); // that process
 Json measure_source(Arguments& arguments);     // the emulated card alone
 Json measure_encode(Arguments& arguments);     // the codec alone
-Json measure_read(Arguments& arguments);       // one column of a closed file
+Json measure_read(Arguments& arguments);       // columns of a closed file
+Json measure_projection(Arguments& arguments); // what it takes to read one column of many
 Json dump_pulses(Arguments& arguments);        // for those who do not speak C++
 
 } // namespace thalweg::study

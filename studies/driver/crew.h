@@ -1,0 +1,35 @@
+// Those who produce: as threads of this process, or as processes that attach.
+#pragma once
+
+#include <memory>
+
+#include "studies/driver/material.h"
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::study {
+
+struct Produced {
+    std::uint64_t raw_bytes = 0;
+    double cpu_s = 0;    // of processes other than this one
+    double encode_s = 0; // CPU in codecs
+    double wait_s = 0;   // in `append`, for room
+
+    Produced& operator+=(Produced const& other);
+};
+
+// What one producer does, from its first row to its last.
+Produced produce(dataset::Producer producer, Rows const& rows);
+
+// Rows are ready when it is made, so that a clock can start.
+class Crew {
+  public:
+    virtual ~Crew() = default;
+    virtual void start(dataset::Writer& writer) = 0;
+    virtual Produced wait() = 0;
+};
+
+std::unique_ptr<Crew> make_thread_crew(Material const& material);
+// Forks, so there must be no other thread yet.
+std::unique_ptr<Crew> make_process_crew(Material const& material, dataset::WriteOptions const& write);
+
+} // namespace thalweg::study

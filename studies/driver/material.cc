@@ -1,0 +1,18 @@
+#include "studies/driver/material.h"
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::study {
+
+Material material_from(Arguments& arguments, std::size_t producers, std::string const& usually,
+                       std::uint64_t usual_bytes) {
+    auto const data = arguments.text("data", usually);
+    auto const bytes = arguments.number("bytes", usual_bytes);
+    auto const columns = arguments.number("columns", 1); // of noise
+    if (data == "pulses") return pulses(producers, bytes);
+    if (data == "events") return events(producers, bytes);
+    if (data == "noise") return noise(producers, bytes, columns);
+    base::fail_usage({"--data " + data + " means nothing", "", "take pulses, events or noise"});
+}
+
+} // namespace thalweg::study

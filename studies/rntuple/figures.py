@@ -1,0 +1,47 @@
+"""The figures of the table, and what they should be."""
+
+from harness.figures import Best, Figure, cpu_ratio, of_one, rate_ratio
+
+
+def writing(level: int, best: Best, target: str) -> list[Figure]:
+    name = f"zstd-{level}"
+    processes, threads, uproot = f"thalweg: {name}, processes", f"thalweg: {name}, threads", best(f"uproot: {name}")
+    one, two, codec = f"memory: {name}, one producer", f"memory: {name}, two producers", f"codec: {name}"
+    one_process = f"thalweg: {name}, one process"
+    return [
+        rate_ratio(f"writing, {name}, two processes / uproot", target, processes, uproot),
+        rate_ratio(f"writing, {name}, two threads / uproot", target, threads, uproot),
+        rate_ratio(f"writing, {name}, in memory / its codec alone", "≥ 0.85", two, codec),
+        cpu_ratio(f"writing, {name}, in memory / its codec alone, by CPU time", "", two, codec),
+        rate_ratio(f"two producers / one, {name}, threads in memory", "≥ 1.85", two, one),
+        cpu_ratio(f"two producers / one, {name}, threads in memory, by CPU time", "≥ 1.85", two, one, cores=2),
+        rate_ratio(f"two producers / one, {name}, processes on tmpfs", "≥ 1.85", processes, one_process),
+        cpu_ratio(
+            f"two producers / one, {name}, processes on tmpfs, by CPU time", "≥ 1.85", processes, one_process, cores=2
+        ),
+    ]
+
+
+def reading(level: int) -> list[Figure]:
+    name = f"zstd-{level}"
+    return [
+        rate_ratio(f"reading, {name}, two threads / uproot", "≥ 4", f"read: ours, {name}", f"read: uproot, {name}"),
+        rate_ratio(
+            f"reading, {name}, in Python / uproot", "≥ 4", f"read: ours, Python, {name}", f"read: uproot, {name}"
+        ),
+    ]
+
+
+def all_figures(best: Best) -> list[Figure]:
+    fio = best("fio:")
+    return [
+        *writing(1, best, "≥ 5"),
+        *writing(5, best, "≥ 2.5"),
+        rate_ratio("codec none / fio", "≥ 0.85", "thalweg: none, processes", fio),
+        rate_ratio("codec none, threads / fio", "≥ 0.85", "thalweg: none, threads", fio),
+        *reading(1),
+        *reading(5),
+        of_one("bytes read for one column of 50 / its share", "≤ 1.1", "one column of 50", "bytes_per_share"),
+        of_one("PSS of a producer, these events", "≤ 128 MiB", "producer: events", "producer_pss_MiB"),
+        of_one("PSS of a producer, 1000 columns", "≤ 128 MiB", "producer: 1000 columns", "producer_pss_MiB"),
+    ]

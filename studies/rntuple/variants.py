@@ -1,0 +1,77 @@
+"""All that is measured, one function each. Every one that writes a file ends when the file is durable."""
+
+from collections.abc import Callable
+
+from harness.programs import Measurement, fio
+from rntuple.programs import LEVELS, Programs
+
+Variant = Callable[[Programs], Measurement]
+
+EXTENT_BYTES = 8 << 20  # a cluster without compression is written at once
+WORKERS = 2
+BATCHES = {"100k": 100_000, "1M": 1_000_000}  # events of one `extend`
+
+
+def thalweg(**options: object) -> Variant:
+    return lambda programs: programs.write(**{"path": programs.memory_target, **options})
+
+
+def on_disk(**options: object) -> Variant:
+    return lambda programs: programs.write(path=programs.target, codec="none", **options)
+
+
+def codec(level: int) -> Variant:
+    return lambda programs: programs.study(
+        "encode", data="events", codec=f"zstd-{level}", threads=WORKERS, bytes=programs.total_bytes
+    )
+
+
+def uproot_write(level: int, batch: int) -> Variant:
+    return lambda programs: programs.opponent(
+        "uproot_write.py", programs.memory_target, programs.small_bytes // 2, level, batch
+    )
+
+
+def read(level: int) -> Variant:
+    return lambda programs: programs.study("read", path=programs.recorded(level), columns="all", threads=WORKERS)
+
+
+def python_read(level: int) -> Variant:
+    return lambda programs: programs.opponent("thalweg_read.py", programs.recorded(level), 3)
+
+
+def uproot_read(level: int) -> Variant:
+    return lambda programs: programs.opponent("uproot_read.py", programs.recorded(level), 3)
+
+
+def memory(**options: object) -> Variant:
+    return lambda programs: programs.study("memory", path=programs.target, **options)
+
+
+def of_level(level: int) -> dict[str, Variant]:
+    name = f"zstd-{level}"
+    return {
+        f"thalweg: {name}, processes": thalweg(codec=name, **{"as": "processes"}),
+        **{f"uproot: {name}, {events} events at once": uproot_write(level, BATCHES[events]) for events in BATCHES},
+        f"thalweg: {name}, threads": thalweg(codec=name),
+        f"codec: {name}": codec(level),
+        f"memory: {name}, two producers": thalweg(codec=name, path="memory"),
+        f"memory: {name}, one producer": thalweg(codec=name, path="memory", producers=1),
+        f"thalweg: {name}, one process": thalweg(codec=name, producers=1, **{"as": "processes"}),
+        f"read: ours, {name}": read(level),
+        f"read: uproot, {name}": uproot_read(level),
+        f"read: ours, Python, {name}": python_read(level),
+    }
+
+
+VARIANTS: dict[str, Variant] = {
+    "fio: two jobs, 8 MiB": fio(WORKERS, EXTENT_BYTES),
+    "thalweg: none, processes": on_disk(**{"as": "processes"}),
+    "fio: one job, 8 MiB": fio(1, EXTENT_BYTES),
+    "thalweg: none, threads": on_disk(),
+    "fio: two jobs, 2 MiB": fio(WORKERS, 2 << 20),
+    **{name: variant for level in LEVELS for name, variant in of_level(level).items()},
+    "one column of 50": lambda programs: programs.study("projection", path=programs.wide, columns="value7"),
+    "producer: events": memory(data="events"),
+    "producer: 1000 columns": memory(columns=1000),
+}
