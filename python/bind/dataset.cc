@@ -1,4 +1,5 @@
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -81,6 +82,7 @@ void bind_options(nb::module_& module) {
         .def_rw("wide_page_bytes", &model::LayoutOptions::wide_page_bytes)
         .def_rw("narrow_page_bytes", &model::LayoutOptions::narrow_page_bytes)
         .def_rw("block_bytes", &model::LayoutOptions::block_bytes)
+        .def_rw("cluster_bytes", &model::LayoutOptions::cluster_bytes)
         .def_rw("wide_codec", &model::LayoutOptions::wide_codec)
         .def_rw("narrow_codec", &model::LayoutOptions::narrow_codec);
     nb::class_<StagingOptions>(module, "StagingOptions").def_rw("page_ring_bytes", &StagingOptions::page_ring_bytes);
@@ -187,6 +189,7 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("is_open_run", &Reader::is_open_run)
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
         .def_prop_ro("metadata", &Reader::metadata)
+        .def_prop_ro("notes", &Reader::notes)
         .def_prop_ro("report", &Reader::report)
         .def("rows", &Reader::rows, nb::arg("table"))
         .def(

@@ -29,11 +29,12 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
     std::vector<ColumnStorage> columns;
     auto const& layout = reader.head().layouts.at(table);
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        auto const& pages = reader.tables().at(table).columns.at(i).pages;
+        auto const& stored = reader.tables().at(table).columns.at(i);
         auto const& facts = reader.head().columns[table][i];
-        ColumnStorage column{facts.path, layout.columns[i].codec, layout.columns[i].page_items, pages.size()};
-        for (auto const& page : pages) {
-            column.raw_bytes += page.count * facts.item_bytes(); // without padding
+        auto const unit_bytes = stored.by_value ? size_bytes(facts.scalar) : facts.item_bytes();
+        ColumnStorage column{facts.path, layout.columns[i].codec, layout.columns[i].page_items, stored.pages.size()};
+        for (auto const& page : stored.pages) {
+            column.raw_bytes += page.count * unit_bytes; // without padding
             column.stored_bytes += page.stored_bytes;
         }
         columns.push_back(std::move(column));

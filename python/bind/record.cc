@@ -7,7 +7,6 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/units.h"
-#include "thalweg/codec/codec.h"
 #include "thalweg/dataset/writer.h"
 #include "thalweg/record/recorded.h"
 #include "thalweg/record/worker.h"
@@ -67,8 +66,6 @@ void bind_machine(nb::module_& module) {
 void bind_record(nb::module_& module) {
     bind_worker(module);
     bind_machine(module);
-    module.def(
-        "codec_name", [](std::string const& text) { return codec::Spec::parse(text).name(); }, nb::arg("text"));
     nb::enum_<dataset::Count>(module, "Count")
         .value("appended_bytes", dataset::Count::appended_bytes)
         .value("stored_bytes", dataset::Count::stored_bytes)

@@ -252,20 +252,24 @@ def create(
     wide_page_bytes: int | None = None,
     narrow_page_bytes: int | None = None,
     block_bytes: int | None = None,
+    cluster_bytes: int | None = None,
     staging_bytes: int | None = None,
 ) -> Writer:
-    """A new file (.h5, .hdf5 or .lh5), with its journal beside it until it is closed.
+    """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
 
     schema: of `tw.schema`, or the dictionary that it takes.
     force: replace a file, or an unfinished run, that is there already.
-    codec: "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
-        bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported.
+    codec: in HDF5 "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
+        bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported. In RNTuple
+        "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
+        values as they are; the default is zstd-1.
     metadata: kept with the run.
     engine: how bytes reach the file; "auto" chooses by what the file system and the kernel offer.
     threads: that compress for each producer of this process; 0: the thread that appends.
     flush_interval: seconds after which a power cut costs nothing any more.
     wide_page_bytes, narrow_page_bytes: of pages of columns with items of 1 KiB and more, and of all others.
     block_bytes: a damaged page costs such a block of rows.
+    cluster_bytes: in RNTuple, of the rows that a producer seals together, before they are compressed.
     staging_bytes: memory of a wide column of each producer.
 
     Raises UsageError where something is there already or an option is wrong, SystemError where the place cannot be
@@ -285,6 +289,8 @@ def create(
         options.layout.narrow_page_bytes = narrow_page_bytes
     if block_bytes is not None:
         options.layout.block_bytes = block_bytes
+    if cluster_bytes is not None:
+        options.layout.cluster_bytes = cluster_bytes
     if staging_bytes is not None:
         options.write.staging.page_ring_bytes = staging_bytes
     texts = dict(metadata or {})

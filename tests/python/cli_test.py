@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
 
-from thalweg.cli import inspect, plot, recover, verify
+from thalweg.cli import convert, inspect, plot, recover, verify
 from thalweg.cli import record as record_command
 
-COMMANDS = [record_command, recover, inspect, verify, plot]
+COMMANDS = [record_command, recover, inspect, verify, plot, convert]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,10 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("inspect missing.h5", "missing.h5"),
         ("verify missing.h5", "missing.h5"),
         ("recover {run}", "nothing to recover"),
+        ("convert missing.h5 copy.h5", "missing.h5"),
+        ("convert {run} {run}", "into itself"),
+        ("convert {run} copy.txt", "no known format"),
+        ("convert {run} copy.root --codec bitshuffle+lz4", "no codec for an RNTuple"),
         ("plot {run} --table ch9", "there are ch0, ch1, ch2"),
         ("plot {run} --out picture.jpg", "let its name end in .png"),
     ],

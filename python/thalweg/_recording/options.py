@@ -37,7 +37,9 @@ RUN, MACHINE, SEEN = "The run", "The machine", "What is seen of it"
 @dataclass(frozen=True)
 class RecordOptions:
     source: Annotated[SourceKind, typer.Option(help="Where records come from.")] = SourceKind.digitizer
-    out: Annotated[Path, typer.Option(help="The file to write.", metavar="FILE")] = Path("run.h5")
+    out: Annotated[
+        Path, typer.Option(help="The file to write: HDF5 (.h5) or ROOT RNTuple (.root).", metavar="FILE")
+    ] = Path("run.h5")
     duration: Annotated[str, typer.Option(help="As in 10s, 5min, 2h; nothing: until stopped.", metavar="TIME")] = ""
 
     channels: Annotated[int, _option(CARD, "How many, each a table.", min=1, metavar="N")] = 6
@@ -58,8 +60,14 @@ class RecordOptions:
 
     force: Annotated[bool, _option(OUTPUT, "Replace a file that is there.", show_default=False)] = False
     codec: Annotated[
-        str, _option(OUTPUT, "none, lz4, bitshuffle+lz4, shuffle+deflate-1, zstd-3 and the like.", metavar="CODEC")
-    ] = "bitshuffle+lz4"
+        str,
+        _option(
+            OUTPUT,
+            "HDF5: none, lz4, bitshuffle+lz4 (the default), shuffle+deflate-1, bitshuffle+zstd-3 and the like. "
+            "RNTuple: none, lz4, zstd-1 (the default), deflate-1, plain+zstd-5.",
+            metavar="CODEC",
+        ),
+    ] = ""
     max_file_size: Annotated[str, _option(OUTPUT, "Then go on in the next of run-00001.h5, ...", metavar="SIZE")] = ""
     max_file_time: Annotated[str, _option(OUTPUT, "The same by time.", metavar="TIME")] = ""
     run_number: Annotated[int | None, _option(OUTPUT, "Kept in the file.", metavar="N")] = None

@@ -211,7 +211,8 @@ def _create_options(options: RecordOptions) -> _core.CreateOptions:
     create = _core.CreateOptions()
     create.force = options.force
     create.set_engine(options.engine.value)
-    create.layout.wide_codec = create.layout.narrow_codec = _core.codec_name(options.codec)
+    if options.codec:
+        create.layout.wide_codec = create.layout.narrow_codec = options.codec
     create.write.seal_threads = options.threads
     create.commit.flush_interval_ns = units.duration_ns(options.flush_interval)
     return create

@@ -19,6 +19,7 @@ from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json,
 EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
 # Shown in a sentence of their own, or too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
+_MOST_NOTES = 8
 
 
 @dataclass
@@ -57,7 +58,7 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
         "producers": [
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
         ],
-        "notes": list(reader.report.notes) if reader.is_open_run else [],
+        "notes": [*reader.notes, *reader.report.notes],
     }
 
 
@@ -94,6 +95,9 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
         else:
             yield "Nobody writes to it now; if its processes are gone, `thalweg recover` completes it."
         yield from reader.report.notes
+    yield from reader.notes[:_MOST_NOTES]
+    if len(reader.notes) > _MOST_NOTES:
+        yield f"... and {len(reader.notes) - _MOST_NOTES:,} more fields that are left out"
 
 
 def groups(schema: Schema) -> list[list[int]]:
@@ -139,7 +143,8 @@ def cells(column: Storage | None) -> list[str]:
     if column is None:
         return [""] * 5
     ratio = f"{column.stored_bytes / column.raw_bytes:.1%}" if column.raw_bytes else ""
-    return [column.codec, f"{column.pages:,}", as_bytes(column.raw_bytes), as_bytes(column.stored_bytes), ratio]
+    codec = column.codec.removeprefix("root:")
+    return [codec, f"{column.pages:,}", as_bytes(column.raw_bytes), as_bytes(column.stored_bytes), ratio]
 
 
 def outline(table: TableSchema) -> Iterator[tuple[int, str, str, Type]]:

@@ -21,7 +21,7 @@ it then. `p`, the space bar, or SIGUSR1 pause the run; again, or SIGUSR2, and it
 
 EXAMPLES = [
     "thalweg record --source digitizer --channels 6 --duration 10s --out run.h5",
-    "thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.h5 --json",
+    "thalweg record --rate 5kHz --isotope 111In --records 10000 --out indium.root --json",
     "thalweg record --source replay --input run.BIN --out replayed.h5",
     "thalweg record --config run.toml --duration 1h --max-file-size 20GB --metrics 9100",
 ]

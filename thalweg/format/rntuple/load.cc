@@ -151,6 +151,7 @@ model::RunMap load_foreign(NTupleFile const& file) {
         map.head.schema.tables.push_back(std::move(table.table));
         map.head.columns.push_back(std::move(table.columns));
         map.head.layouts.push_back(std::move(table.layout));
+        map.notes.insert(map.notes.end(), table.notes.begin(), table.notes.end());
     }
     return map;
 }
