@@ -50,6 +50,7 @@ def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
     assert "(100, 1000) uint16" in everything
     assert "[0.0, 1.0, 2.0] event 3" in everything
     assert "[1. 2. 3.]" in everything
+    assert "the same pulses: True" in everything
     assert len(list(tmp_path.glob("long*.h5"))) >= 2
     assert not list(tmp_path.glob("*.journal"))
 
