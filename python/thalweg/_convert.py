@@ -105,8 +105,8 @@ class _Copy:
         """Of about so many bytes, and of whole pages where that is possible: a page is decoded whole."""
         rows = len(self._run[name])
         size = max(1, int(_BATCH_BYTES / max(1.0, self._raw_bytes[name] / max(1, rows))))
-        pages = (column.page_items for column in _core.storage_of(self._run._core, self._run.schema.index(name)))  # noqa: SLF001
-        size -= size % max((items for items in pages if items and items <= size), default=1)
+        pages = [column.page_items for column in _storage(self._run, name)]
+        size -= size % max((items for items in pages if 0 < items <= size), default=1)
         return ((start, min(start + size, rows)) for start in range(0, rows, size))
 
     def _is_done(self, size_bytes: float) -> None:
@@ -118,4 +118,8 @@ class _Copy:
 
 
 def _raw_bytes(run: Run, table: str) -> int:
-    return sum(column.raw_bytes for column in _core.storage_of(run._core, run.schema.index(table)))  # noqa: SLF001
+    return sum(column.raw_bytes for column in _storage(run, table))
+
+
+def _storage(run: Run, table: str) -> list[_core.ColumnStorage]:
+    return _core.storage_of(run._core, run.schema.index(table))  # noqa: SLF001
