@@ -9,6 +9,7 @@
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_parts.h"
 #include "thalweg/format/rntuple/format.h"
+#include "thalweg/format/rntuple/tfile_records.h"
 
 namespace thalweg::format::rntuple {
 namespace {
@@ -87,9 +88,13 @@ class TableCompleter {
     std::vector<std::byte> stored_;
 };
 
-// Behind everything that some anchor may name: a checkpoint, or an earlier attempt to complete the file.
+// Behind everything that is referred to by some anchor (a checkpoint, or an earlier attempt to complete the file) or by
+// the first sector (an attempt that failed after its last write but one).
 std::uint64_t end_of_live(storage::Storage const& file, FileParts const& parts) {
-    std::uint64_t end = 0;
+    std::array<std::byte, kSectorBytes> sector;
+    file.read(0, sector);
+    BigTaker from(sector, file.path());
+    auto end = take_file_head(from).end;
     for (auto const& place : parts.skeleton.tables) {
         std::array<std::byte, kAnchorBytes> bytes;
         file.read(place.anchor_offset, bytes);
@@ -126,6 +131,7 @@ std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage c
     for (std::size_t i = 0; i < anchors.size(); ++i) {
         file.write(parts.skeleton.tables[i].anchor_offset, to_bytes(anchors[i]));
     }
+    file.sync(); // before the file says that it is closed
     file.write(0, ending.first_sector);
     file.sync();
     return ending.file_bytes;

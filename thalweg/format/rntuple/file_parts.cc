@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/schema.h"
@@ -11,6 +12,13 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr char const* kWriter = "Thalweg";
+constexpr char const* kWhatText = "the text 'thalweg'";
+constexpr char const* kTextChecksum = "xxh3"; // nothing else in the file covers the text
+
+std::string checksum_of(nlohmann::ordered_json const& json) {
+    auto const text = json.dump();
+    return fmt::format("{:016x}", base::xxh3(std::as_bytes(std::span(text))));
+}
 
 // The last part of a name with directories: what the RNTuple itself is called.
 std::string own_name(std::string const& table) { return table.substr(table.rfind('/') + 1); }
@@ -33,13 +41,19 @@ FileParts file_parts(model::RunHead const& head) {
 }
 
 NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed) {
-    nlohmann::ordered_json const json{
+    nlohmann::ordered_json json{
         {"closed", closed}, {"metadata", metadata}, {"head", nlohmann::ordered_json::parse(model::to_json(head))}};
+    json[kTextChecksum] = checksum_of(json);
     return {kTextName, json.dump()};
 }
 
 RunText parse_run_text(std::string const& text) {
-    return model::from_json_text(text, "the text 'thalweg'", [](nlohmann::ordered_json const& json) {
+    return model::from_json_text(text, kWhatText, [](nlohmann::ordered_json json) {
+        auto const checksum = json.at(kTextChecksum).get<std::string>();
+        json.erase(kTextChecksum);
+        if (checksum != checksum_of(json)) {
+            base::fail_data({fmt::format("{} cannot be used", kWhatText), "its checksum does not fit"});
+        }
         return RunText{model::run_head_from_json(json.at("head").dump()),
                        json.at("metadata").get<std::map<std::string, std::string>>(), json.at("closed").get<bool>()};
     });
