@@ -26,7 +26,9 @@ def read(path: Path, plan: layouts.Plan, raw_bytes: Mapping[str, int], threads: 
     for selection, fields in SELECTIONS.items():
         columns: Columns = dict.fromkeys(plan.schema) if fields is None else dict(plan.where(fields))
         common = {"columns": selection, "raw_bytes": raw_bytes[selection], "file_bytes": os.path.getsize(path)}
+        first = _read(path, columns, threads)  # not measured: the process has its memory and threads from then on
         cold = {"cache": "cold", "resident_share": page_cache.drop(path), **_read(path, columns, threads)}
+        cold["memory_MiB"] = first["memory_MiB"]
         warm = [_read(path, columns, threads) for _ in range(WARM_READS)]
         middle = sorted(warm, key=lambda each: float(each["seconds"]))[WARM_READS // 2]
         for measured in (cold, {"cache": "warm", **middle}):
