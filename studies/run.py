@@ -89,8 +89,9 @@ def measure(study: Study[Any], programs: Programs, name: str) -> dict[str, Any] 
         programs.missing[name] = str(why)
         return None
     except RuntimeError as why:  # one that fails takes no other with it
-        say(f"  {name} FAILED: {why}")
-        programs.missing[name] = f"failed: {why}"
+        reason = str(why).splitlines()[-1]
+        say(f"  {name} FAILED: {reason}")
+        programs.missing[name] = f"failed: {reason}"
         return None
     return {**measured, **machine.noise_since(before)}
 

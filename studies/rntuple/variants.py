@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from harness.programs import Measurement, fio
-from rntuple.programs import LEVELS, Programs
+from rntuple.programs import Programs
 
 Variant = Callable[[Programs], Measurement]
 
 EXTENT_BYTES = 8 << 20  # a cluster without compression is written at once
 WORKERS = 2
+PASSES = 2  # of reading, after one that warms
 BATCHES = {"100k": 100_000, "1M": 1_000_000}  # events of one `extend`
 
 
@@ -33,15 +34,17 @@ def uproot_write(level: int, batch: int) -> Variant:
 
 
 def read(level: int) -> Variant:
-    return lambda programs: programs.study("read", path=programs.recorded(level), columns="all", threads=WORKERS)
+    return lambda programs: programs.study(
+        "read", path=programs.recorded(level), columns="all", threads=WORKERS, passes=PASSES
+    )
 
 
 def python_read(level: int) -> Variant:
-    return lambda programs: programs.opponent("thalweg_read.py", programs.recorded(level), 3)
+    return lambda programs: programs.opponent("thalweg_read.py", programs.recorded(level), PASSES)
 
 
 def uproot_read(level: int) -> Variant:
-    return lambda programs: programs.opponent("uproot_read.py", programs.recorded(level), 3)
+    return lambda programs: programs.opponent("uproot_read.py", programs.recorded(level), PASSES)
 
 
 def memory(**options: object) -> Variant:
@@ -56,8 +59,6 @@ def of_level(level: int) -> dict[str, Variant]:
         f"thalweg: {name}, threads": thalweg(codec=name),
         f"codec: {name}": codec(level),
         f"memory: {name}, two producers": thalweg(codec=name, path="memory"),
-        f"memory: {name}, one producer": thalweg(codec=name, path="memory", producers=1),
-        f"thalweg: {name}, one process": thalweg(codec=name, producers=1, **{"as": "processes"}),
         f"read: ours, {name}": read(level),
         f"read: uproot, {name}": uproot_read(level),
         f"read: ours, Python, {name}": python_read(level),
@@ -70,7 +71,10 @@ VARIANTS: dict[str, Variant] = {
     "fio: one job, 8 MiB": fio(1, EXTENT_BYTES),
     "thalweg: none, threads": on_disk(),
     "fio: two jobs, 2 MiB": fio(WORKERS, 2 << 20),
-    **{name: variant for level in LEVELS for name, variant in of_level(level).items()},
+    **of_level(1),
+    "memory: zstd-1, one producer": thalweg(codec="zstd-1", path="memory", producers=1),
+    "thalweg: zstd-1, one process": thalweg(codec="zstd-1", producers=1, **{"as": "processes"}),
+    **of_level(5),
     "one column of 50": lambda programs: programs.study("projection", path=programs.wide, columns="value7"),
     "producer: events": memory(data="events"),
     "producer: 1000 columns": memory(columns=1000),
