@@ -15,6 +15,7 @@ constexpr std::uint64_t kMemoryRingBytes = 256 * base::kMiB;
 dataset::CreateOptions options_from(Arguments& arguments) {
     dataset::CreateOptions options;
     options.force = true;
+    options.whole_file_checksum = arguments.number("whole-file-checksum", 1) != 0;
     options.write.engine = storage::parse_engine(arguments.text("engine", "auto"));
     options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", ""); // the container's own
     options.layout.cluster_bytes = arguments.number("cluster-bytes", options.layout.cluster_bytes);
