@@ -63,12 +63,12 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
     }
 }
 
-// Rows that are in no page belong behind the last cluster that ended.
-void adopt_rows(ProducerFacts& producer) {
-    if (producer.ended.empty()) return;
-    auto const& [first, cluster] = *producer.ended.rbegin();
-    for (auto& column : producer.waiting) {
-        for (auto& page : column) page.cluster = first + cluster.rows;
+// So that the pages of a column are in the order of their clusters, also where rows wait in between.
+void number_clusters(std::vector<Page>& pages) {
+    std::uint64_t cluster = 0;
+    for (auto& page : pages) {
+        if (page.place == Page::Place::journal) page.cluster = cluster;
+        cluster = page.cluster;
     }
 }
 
@@ -80,7 +80,6 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalFacts const& 
     auto& table = report.tables[producer.table];
     model::Part part;
     part.producer = index;
-    if (layout.cluster_bytes > 0) adopt_rows(producer);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         for (auto const& page : producer.pages[i]) {
             facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
@@ -91,18 +90,15 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalFacts const& 
         part.columns.push_back(merged(std::move(producer.pages[i]), std::move(producer.waiting[i])));
     }
     auto const& name = head.schema.tables[producer.table].name;
+    auto const find_whole = [&](model::Part const& some, std::vector<std::uint64_t> const& starts) {
+        return WholeRows{columns, layout, some, file, journal_file, name, report.notes, starts}.find();
+    };
     if (layout.cluster_bytes > 0) {
-        ClusterKeeper keeper(producer, part, name);
-        part.clusters = keeper.ended(report.notes);
-        if (keeper.has_rest()) {
-            auto const [rest, starts] = keeper.rest(columns);
-            WholeRows const finder{columns, layout, rest, file, journal_file, name, report.notes, starts};
-            if (auto const last = keeper.last(finder.find())) part.clusters.push_back(*last);
-        }
+        for (auto& column : part.columns) number_clusters(column);
+        part.clusters = ClusterKeeper(producer, columns, part, name).keep(find_whole, report.notes);
         for (auto const& cluster : part.clusters) append_range(part.rows, cluster.first_row, cluster.rows);
     } else {
-        std::vector<std::uint64_t> const starts(columns.size());
-        auto valid = WholeRows{columns, layout, part, file, journal_file, name, report.notes, starts}.find();
+        auto valid = find_whole(part, std::vector<std::uint64_t>(columns.size()));
         if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
         part.rows = keep_blocks(valid, layout.block_rows);
     }

@@ -54,7 +54,7 @@ std::vector<std::byte> small_journal() {
     auto const head = model::make_run_head(pulses(4), {}, {});
     auto journal = JournalWriter::begin(storage, model::to_json(head));
     journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
-    PageRecord pages[2] = {{0, 0, 0, 8, 0, 4096, 8, 8, 1, 2, 0}, {0, 0, 8, 8, 1, 8192, 5, 8, 3, 4, 0}};
+    PageRecord pages[2] = {{0, 0, 0, 8, 0, 4096, 8, 8, 1, 2, 0, 0}, {0, 0, 8, 8, 1, 8192, 5, 8, 3, 4, 0, 0}};
     journal.append(RecordType::pages, std::as_bytes(std::span(pages)));
     std::uint64_t const ids[3] = {7, 8, 9};
     journal.append(RecordType::rows, RowsRecord{0, 1, 0, 3}, std::as_bytes(std::span(ids)));

@@ -52,8 +52,9 @@ struct PageRecord {
     std::uint64_t checksum; // base::xxh3 of the stored bytes
     std::uint32_t adler32;  // of the same: so that the whole file's is known without reading it again
     std::uint32_t reserved;
+    std::uint64_t sum_before; // of a page of running sums: of the lengths in front of it in its cluster
 };
-static_assert(sizeof(PageRecord) == 64 && offsetof(PageRecord, offset) == 24 && offsetof(PageRecord, checksum) == 48);
+static_assert(sizeof(PageRecord) == 72 && offsetof(PageRecord, offset) == 24 && offsetof(PageRecord, checksum) == 48);
 static_assert(std::has_unique_object_representations_v<PageRecord>);
 
 struct RowsRecord {

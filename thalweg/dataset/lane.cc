@@ -47,8 +47,12 @@ void Announcer::announce_ends() {
     while (!ends_.empty()) {
         auto const& [cluster, pending] = *ends_.begin();
         if (pending.rows == 0 || pending.announced < pending.pages) return;
-        PageRecord const end{
-            producer_, kClusterEnd, cluster, static_cast<std::uint32_t>(pending.rows), 0, 0, 0, pending.pages, 0, 0, 0};
+        PageRecord end{};
+        end.producer = producer_;
+        end.column = kClusterEnd;
+        end.first = cluster;
+        end.count = static_cast<std::uint32_t>(pending.rows);
+        end.cluster = pending.pages;
         if (!staging_.announce(end)) return;
         ends_.erase(ends_.begin());
     }
@@ -112,12 +116,14 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
     check_writes();
     auto const& column = staging_.column(page.column);
     std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
-    PageRecord const record{producer_,  static_cast<std::uint32_t>(page.column),
-                            page.first, static_cast<std::uint32_t>(page.count),
-                            0,          0,
-                            raw.size(), page.cluster,
-                            0,          0,
-                            0};
+    PageRecord record{};
+    record.producer = producer_;
+    record.column = static_cast<std::uint32_t>(page.column);
+    record.first = page.first;
+    record.count = static_cast<std::uint32_t>(page.count);
+    record.stored_bytes = raw.size();
+    record.cluster = page.cluster;
+    record.sum_before = page.sum_before;
     auto const& layout = run_.head.layouts[table_];
     bool const sums =
         layout.cluster_bytes > 0 && run_.head.columns[table_][page.column].role == model::Column::Role::lengths;

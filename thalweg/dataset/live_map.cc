@@ -66,7 +66,7 @@ class TableMapper {
                 if (columns_[i].role == model::Column::Role::lengths) readers[i].emplace(reader_of(i));
             }
             auto const items = format::items_of_cluster(columns_, parts_[part], cluster, readers);
-            for (std::size_t i = 0; i < columns_.size(); ++i) add_pages(part, i, items[i], map_.rows);
+            for (std::size_t i = 0; i < columns_.size(); ++i) add_pages(part, i, items[i], cluster.whole);
             map_.rows += cluster.rows;
         }
     }
@@ -90,7 +90,7 @@ class TableMapper {
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             auto const& parent = columns_[i].parent;
             auto const items = parent ? inside[*parent] : model::RowRange{segment.first_row, segment.rows};
-            add_pages(segment.part, i, items, 0);
+            add_pages(segment.part, i, items, false);
             if (auto& counter = counters[i]) {
                 auto const first = counter->before(items.first);
                 inside[i] = {first, counter->before(items.first + items.count) - first};
@@ -99,13 +99,12 @@ class TableMapper {
         map_.rows += segment.rows;
     }
 
-    // `cluster`: its first row in the table. Pages of an unended one may come from two of the producer's: their sums
-    // tell them apart.
-    void add_pages(std::size_t part, std::size_t column, model::RowRange const& items, std::uint64_t cluster) {
-        auto const pieces = model::slice(parts_[part].columns[column], items.first, items.count);
-        for (auto page : pieces) {
+    // Only within a whole cluster do sums tell where elements lie; others may be of several of the producer's clusters.
+    void add_pages(std::size_t part, std::size_t column, model::RowRange const& items, bool whole_cluster) {
+        for (auto page : model::slice(parts_[part].columns[column], items.first, items.count)) {
             page.first = ends_[column];
-            page.cluster = cluster + (page.cluster - pieces.front().cluster);
+            page.cluster = map_.rows;
+            if (whole_cluster) page.sum_before.reset();
             ends_[column] += page.count;
             map_.columns[column].pages.push_back(page);
         }

@@ -17,6 +17,7 @@ inline model::Page page_of(PageRecord const& record, model::Column const& column
     page.checksum = record.checksum;
     page.encoded = record.encoded != 0;
     page.sums = layout.cluster_bytes > 0 && column.role == model::Column::Role::lengths;
+    if (page.sums) page.sum_before = record.sum_before;
     page.cluster = layout.cluster_bytes > 0 ? record.cluster : 0;
     return page;
 }

@@ -130,6 +130,7 @@ std::uint64_t Reader::sum_before(std::size_t table, std::size_t column, std::uin
     if (item == 0) return 0;
     auto const before = slice(table, column, {item - 1, 1}).back();
     auto const here = slice(table, column, {item, 1}).front();
+    if (here.skip == 0 && here.sum_before) return *here.sum_before;
     if (!before.sums || before.cluster != here.cluster) return 0;
     return stored_lengths(table, column, {item - 1, 1}, {}).back();
 }
@@ -142,14 +143,14 @@ ItemRange Reader::elements(std::size_t table, std::size_t column, ItemRange list
 std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std::uint64_t item) const {
     if (item == 0) return 0;
     auto const last = slice(table, column, {item - 1, 1}).back();
-    if (last.sums) {
+    if (last.sums && !last.sum_before) {
         return first_element(table, column, last.cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
     }
     // Lengths, as an open run has them: from the last sums on.
     auto const& pages = map_.tables.at(table).columns.at(column).pages;
     auto first = std::upper_bound(pages.begin(), pages.end(), last.first,
                                   [](std::uint64_t at, auto const& page) { return at < page.first; });
-    while (first != pages.begin() && !(first - 1)->sums) --first;
+    while (first != pages.begin() && (!(first - 1)->sums || (first - 1)->sum_before)) --first;
     std::vector<std::uint64_t> lengths((item - first->first) * map_.head.columns[table][column].values_per_item);
     read(table, column, {first->first, item - first->first}, std::as_writable_bytes(std::span(lengths)));
     return std::accumulate(lengths.begin(), lengths.end(), elements_before(table, column, first->first));
@@ -179,7 +180,10 @@ void Reader::to_lengths(std::size_t table, std::size_t column, ItemRange range, 
         if (!pieces[i].sums) continue;
         bool const goes_on = i > 0 && pieces[i - 1].sums && pieces[i - 1].cluster == pieces[i].cluster;
         if (i == 0) before[i] = sum_before(table, column, range.first);
-        if (goes_on) before[i] = values[(pieces[i].first - first) * per_unit - 1];
+        if (i > 0 && pieces[i].sum_before)
+            before[i] = *pieces[i].sum_before;
+        else if (goes_on)
+            before[i] = values[(pieces[i].first - first) * per_unit - 1];
     }
     base::parallel_for(pieces.size(), base::usable_cores(), [&](std::size_t i) {
         if (!pieces[i].sums) return;

@@ -41,7 +41,9 @@ std::span<model::Page const> pages_of_cluster(std::span<model::Page const> pages
                                             [&](auto const& page) { return page.cluster < cluster.first_row; });
     auto const end =
         std::partition_point(begin, pages.end(), [&](auto const& page) { return page.cluster <= cluster.first_row; });
-    return {begin, end};
+    std::span const pages_there(begin, end);
+    auto const rows = std::find_if(begin, end, [](auto const& page) { return page.place != model::Page::Place::file; });
+    return pages_there.first(static_cast<std::size_t>(rows - begin)); // what waits in the journal is of later rows
 }
 
 std::vector<model::RowRange> items_of_cluster(std::vector<model::Column> const& columns, model::Part const& part,

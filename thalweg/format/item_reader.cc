@@ -20,15 +20,14 @@ void ItemReader::read(std::span<Page const> pages, std::uint64_t first, std::uin
     try {
         for (auto const& piece : model::slice(pages, first, count)) {
             auto const at = (piece.first - first) * column_.item_bytes();
-            copy(pages, piece, items.subspan(at, piece.count * column_.item_bytes()));
+            copy(piece, items.subspan(at, piece.count * column_.item_bytes()));
         }
     } catch (base::DataError const& error) {
         base::fail_data({name_ + " cannot be read", error.what()});
     }
 }
 
-void ItemReader::copy(std::span<Page const> pages, Page const& piece, std::span<std::byte> items) {
-    auto sum = piece.sums ? sum_before(pages, piece) : 0;
+void ItemReader::copy(Page const& piece, std::span<std::byte> items) {
     auto const raw = decoded(piece);
     auto const from = piece.skip * column_.item_bytes();
     if (from + items.size() > raw.size()) {
@@ -37,6 +36,8 @@ void ItemReader::copy(std::span<Page const> pages, Page const& piece, std::span<
     }
     std::copy_n(raw.data() + from, items.size(), items.data());
     if (!piece.sums) return;
+    auto sum = piece.sum_before.value_or(0);
+    if (from > 0) std::memcpy(&sum, raw.data() + from - sizeof sum, sizeof sum);
     for (std::size_t at = 0; at < items.size(); at += sizeof sum) {
         std::uint64_t value;
         std::memcpy(&value, items.data() + at, sizeof value);
@@ -45,32 +46,6 @@ void ItemReader::copy(std::span<Page const> pages, Page const& piece, std::span<
         auto const length = value - std::exchange(sum, value);
         std::memcpy(items.data() + at, &length, sizeof length);
     }
-    next_item_ = piece.first + piece.count;
-    next_cluster_ = piece.cluster;
-    last_sum_ = sum;
-}
-
-// The sum at the end of the item in front of the piece: 0 where its cluster begins.
-std::uint64_t ItemReader::sum_before(std::span<Page const> pages, Page const& piece) {
-    if (piece.first == next_item_ && piece.cluster == next_cluster_) return last_sum_;
-    auto const value_at = [&](Page const& page, std::uint64_t item) {
-        std::uint64_t value;
-        auto const at = (page.skip + item - page.first + 1) * column_.item_bytes() - sizeof value;
-        std::memcpy(&value, decoded(page).subspan(at).first<sizeof value>().data(), sizeof value);
-        return value;
-    };
-    if (piece.skip > 0) {
-        auto page = piece;
-        page.first -= page.skip;
-        page.skip = 0;
-        return value_at(page, piece.first - 1);
-    }
-    auto const after = std::lower_bound(pages.begin(), pages.end(), piece.first,
-                                        [](Page const& page, std::uint64_t item) { return page.first < item; });
-    if (after == pages.begin()) return 0;
-    auto const& before = *(after - 1);
-    if (!before.sums || before.cluster != piece.cluster) return 0;
-    return value_at(before, before.first + before.count - 1);
 }
 
 std::span<std::byte const> ItemReader::decoded(Page const& page) {

@@ -17,14 +17,14 @@ class ItemReader {
     ItemReader(storage::Storage const& file, storage::Storage const& journal, model::Column const& column,
                std::string const& codec, std::string name);
 
-    // Lengths columns give lengths, whatever the pages hold. Throws base::DataError where an item is in no page, or a
+    // Lengths columns give lengths, also from pages of sums (those of a journal, which know what
+    // they begin with). Throws base::DataError where an item is in no page, or a
     // page is not what its checksum says.
     void read(std::span<model::Page const> pages, std::uint64_t first, std::uint64_t count, std::span<std::byte> items);
 
   private:
     std::span<std::byte const> decoded(model::Page const& page);
-    void copy(std::span<model::Page const> pages, model::Page const& piece, std::span<std::byte> items);
-    std::uint64_t sum_before(std::span<model::Page const> pages, model::Page const& piece);
+    void copy(model::Page const& piece, std::span<std::byte> items);
 
     storage::Storage const& file_;
     storage::Storage const& journal_;
@@ -35,10 +35,6 @@ class ItemReader {
     // The last page stays: the next items mostly follow.
     std::optional<model::Page> page_;
     std::span<std::byte const> raw_;
-    // Where the last lengths read from sums ended.
-    std::uint64_t next_item_ = 0;
-    std::uint64_t next_cluster_ = 0;
-    std::uint64_t last_sum_ = 0;
 };
 
 } // namespace thalweg::format

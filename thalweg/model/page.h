@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ struct Page {
     std::uint8_t codec = 0; // 0: the layout's; else one of ColumnMap::other_codecs, from 1 on
     // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
     bool sums = false;
-    bool checksum_follows = false; // 8 bytes of XXH3 lie behind the stored bytes
+    std::optional<std::uint64_t> sum_before; // where it is known: the sum at the end of the page in front of it
+    bool checksum_follows = false;           // 8 bytes of XXH3 lie behind the stored bytes
     // The first row of its cluster, numbered like the rows of its part or table; 0 where the container has no clusters.
     std::uint64_t cluster = 0;
 
