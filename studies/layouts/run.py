@@ -12,12 +12,17 @@ RESULTS = HERE / "results"
 FILES = HERE.parents[1] / "build" / "layouts-study"
 BEGIN, END = "<!-- results: written by run.py -->", "<!-- end of results -->"
 
+LINKS = """
+
+[measurements.csv](results/measurements.csv) has every measurement, [summary.json](results/summary.json) what was
+counted, [settings.json](results/settings.json) what was asked for."""
+
 
 def put_into_readme(readme: Path, report: Path) -> None:
     before, _, rest = readme.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     text = report.read_text().replace("](", "](results/")  # its pictures lie there
-    text = text.partition("\n")[2].strip()  # without its heading
+    text = text.partition("\n")[2].strip() + LINKS  # without its heading
     readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
     report.unlink()  # once is enough
 
