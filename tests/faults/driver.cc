@@ -1,6 +1,7 @@
 // What the tests of faults kill. It says on stdout, in one write a line, what has happened so far:
 //
-//   fault_driver write PATH PRODUCERS ROWS   each producer is a process and writes so many rows, the last one a tenth
+//   fault_driver write PATH PRODUCERS ROWS   each producer is a process and writes so many rows, the last one a tenth;
+//                                            PATH says into which container
 //     handle NAME            the run is open
 //     process WHO PID        producer WHO is about to attach
 //     rows WHO COUNT         append returned: so many rows of producer WHO are published
@@ -10,7 +11,8 @@
 //     error WHO MESSAGE      (the creator: -1)
 //   fault_driver recover PATH   recovered ROWS LOST, then a line `note ...` for each
 //   fault_driver check PATH     sound WHO COUNT ...: every row is what its producer wrote, from its first on
-//   fault_driver durable PATH   the same of what the journal says up to where its last BARRIER reaches
+//   fault_driver verify PATH    sound PAGES
+//   fault_driver durable PATH   the same as check of what the journal says up to where its last BARRIER reaches
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
@@ -25,14 +27,16 @@
 #include "thalweg/dataset/attach.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/reader.h"
-#include "thalweg/dataset/testing.h"
+#include "thalweg/dataset/test_bad_day.h"
+#include "thalweg/dataset/verify.h"
 
 namespace {
 
 using namespace thalweg;
 using namespace thalweg::dataset;
-using dataset::testing::PulseRows;
-using dataset::testing::pulses;
+using dataset::testing::append_events;
+using dataset::testing::events;
+using dataset::testing::hits_of;
 using dataset::testing::sample;
 
 constexpr std::uint64_t kSamples = 200;
@@ -42,12 +46,15 @@ void say(std::string line) {
     static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
 }
 
-// Small pages and extents, so that a short run has many of each.
+// Small pages, clusters and extents, and frequent checkpoints, so that a short run has many of each.
 CreateOptions create_options() {
     CreateOptions options;
-    options.layout.wide_page_bytes = options.layout.narrow_page_bytes = 4 << 10;
+    options.layout.wide_page_bytes = 4 << 10;
+    options.layout.narrow_page_bytes = 4 << 10;
     options.layout.block_bytes = 64 << 10;
+    options.layout.cluster_bytes = 1; // as small as the container has them
     options.commit.flush_interval_ns = 20'000'000;
+    options.commit.checkpoint_share = 1;
     options.commit.allocate_ahead_bytes = 16 << 20;
     options.write.extent_bytes = 32 << 10;
     options.write.staging = {64 << 10, 3, 64};
@@ -63,7 +70,7 @@ void produce(std::string const& handle, std::uint8_t who, unsigned producers, st
     std::mt19937 random(who);
     for (std::uint64_t row = 0; row < rows;) {
         auto const count = std::min<std::uint64_t>(rows - row, 1 + random() % (slow ? 3 : 60));
-        PulseRows(who, row, count, kSamples).append_to(producer);
+        append_events(producer, who, row, count, kSamples);
         row += count;
         say(fmt::format("rows {} {}", who, row));
         std::this_thread::sleep_for(std::chrono::microseconds(slow ? 1000 : 300));
@@ -97,7 +104,7 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
             guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));
     }
     return guarded(-1, [&] {
-        auto const writer = Writer::create(path, pulses(kSamples), create_options());
+        auto const writer = Writer::create(path, events(kSamples), create_options());
         auto const handle = writer->handle();
         say("handle " + handle);
         for (int const end : pipes) static_cast<void>(!::write(end, handle.data(), handle.size()));
@@ -108,30 +115,43 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
     });
 }
 
+template <class Value> std::vector<Value> items(Reader const& reader, std::size_t column, ItemRange const& range) {
+    std::vector<Value> values(range.count * reader.head().columns[0][column].values_per_item);
+    reader.read(0, column, range, std::as_writable_bytes(std::span(values)));
+    return values;
+}
+
 void check(std::string const& path) {
     auto const reader = Reader::open(path);
     auto const rows = reader->rows(0);
-    std::vector<std::uint8_t> producers(rows);
-    std::vector<std::uint64_t> ids(rows);
-    std::vector<std::uint16_t> waveforms(rows * kSamples);
-    reader->read(0, 0, {0, rows}, std::as_writable_bytes(std::span(producers)));
-    reader->read(0, 1, {0, rows}, std::as_writable_bytes(std::span(ids)));
-    reader->read(0, 2, {0, rows}, std::as_writable_bytes(std::span(waveforms)));
+    auto const producers = items<std::uint8_t>(*reader, 0, {0, rows});
+    auto const ids = items<std::uint64_t>(*reader, 1, {0, rows});
+    auto const waveforms = items<std::uint16_t>(*reader, 2, {0, rows});
+    auto const lengths = items<std::uint64_t>(*reader, 3, {0, rows});
+    auto const hits = items<std::uint16_t>(*reader, 4, reader->elements(0, 3, {0, rows}));
     std::map<unsigned, std::uint64_t> next;
+    std::uint64_t hit = 0;
     for (std::uint64_t row = 0; row < rows; ++row) {
         auto const who = producers[row];
         if (ids[row] != next[who]++) {
             base::fail_data(
                 {fmt::format("row {} is row {} of producer {}, not {}", row, ids[row], who, next[who] - 1)});
         }
-        for (std::uint64_t i = 0; i < kSamples; ++i) {
-            if (waveforms[row * kSamples + i] != sample(who, ids[row], i))
-                base::fail_data({fmt::format("row {} is wrong", row)});
-        }
+        bool right = lengths[row] == hits_of(who, ids[row]) && hit + lengths[row] <= hits.size();
+        for (std::uint64_t i = 0; right && i < kSamples; ++i)
+            right = waveforms[row * kSamples + i] == sample(who, ids[row], i);
+        for (std::uint64_t i = 0; right && i < lengths[row]; ++i) right = hits[hit++] == sample(who, ids[row], 100 + i);
+        if (!right) base::fail_data({fmt::format("row {} is wrong", row)});
     }
     std::string line = "sound";
     for (auto const& [who, count] : next) line += fmt::format(" {} {}", who, count);
     say(line);
+}
+
+void verify_file(std::string const& path) {
+    auto const result = verify(path);
+    if (result.faults > 0) base::fail_data({result.messages[0]});
+    say(fmt::format("sound {}", result.pages));
 }
 
 // Cuts a copy of the journal where its last BARRIER ends to reach, and checks the run that this describes.
@@ -143,7 +163,7 @@ void check_durable(std::string const& path) {
         if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
         return true;
     });
-    auto const copy = path + ".durable.h5";
+    auto const copy = path + ".durable" + std::filesystem::path(path).extension().string();
     std::filesystem::copy_file(journal_path(path), journal_path(copy));
     std::filesystem::resize_file(journal_path(copy), end);
     std::filesystem::create_hard_link(path, copy);
@@ -167,7 +187,7 @@ int main(int count, char** words) {
     }
     if (arguments.size() != 2) return 2;
     std::map<std::string, void (*)(std::string const&)> const verbs{
-        {"recover", recover_run}, {"check", check}, {"durable", check_durable}};
+        {"recover", recover_run}, {"check", check}, {"durable", check_durable}, {"verify", verify_file}};
     auto const verb = verbs.find(arguments[0]);
     return verb == verbs.end() ? 2 : guarded(-1, [&] { verb->second(arguments[1]); });
 }

@@ -10,8 +10,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-
 
 def is_running(pid: int) -> bool:
     """A zombie, whom nobody in this container may ever reap, is not."""
@@ -91,6 +89,10 @@ class Run:
             case "error":
                 self.errors.append(rest)
 
+    def wait_for_handle(self) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.handle or self.ended_at, timeout=30)
+
     def wait_for_rows(self, rows: int) -> None:
         with self.changed:
             self.changed.wait_for(lambda: sum(self.published.values()) >= rows or self.ended_at, timeout=30)
@@ -107,10 +109,6 @@ class Run:
         self.process.wait(timeout=60)
         assert self.process.stdout is not None
         self.process.stdout.close()
-
-    def is_hdf5(self) -> bool:
-        with self.path.open("rb") as file:
-            return file.read(8) == SIGNATURE
 
     def segments(self) -> list[str]:
         return [name.name for name in Path("/dev/shm").glob(self.handle + "*")] if self.handle else []

@@ -1,4 +1,8 @@
-"""kill -9 at random moments: what was published is in the recovered file, bit by bit, and nothing is left behind."""
+"""kill -9 at random moments: what was published is in the recovered file, bit by bit, and nothing is left behind.
+
+HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to a checkpoint: every
+one of these is right, and keeps its place.
+"""
 
 import contextlib
 import os
@@ -6,17 +10,17 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-import h5py
-import hdf5plugin  # noqa: F401  (its filters)
 import numpy as np
 import pytest
 from faults import Driver, Run
+from judges import CONTAINERS, Container, Numbers, RNTuple
 
 PRODUCERS = 3
 ROWS = 6000  # of the last producer, which is slow, a tenth
-TIMES = 22  # of each test on each of the two file systems: 5 x 2 x 22 runs, and more kills
+TIMES = 17  # of each test on each of the two file systems: 6 x 2 x 17 runs of each container, and more kills
 TIMES_LONG = 1000
 
 
@@ -25,41 +29,68 @@ def times(long_mode: bool) -> int:
     return TIMES_LONG if long_mode else TIMES
 
 
+@pytest.fixture(params=CONTAINERS, ids=lambda container: container.extension)
+def container(request: pytest.FixtureRequest) -> Container:
+    return request.param
+
+
 def rows_of(rows: int) -> list[int]:
     """Of each producer."""
     return [rows] * (PRODUCERS - 1) + [rows // 10]
 
 
-def runs(driver: Driver, folder: Path, times: int, producers: int = PRODUCERS, rows: int = ROWS):
-    """A run for every time, with random numbers of its own; what it leaves behind is looked at and removed."""
-    for number in range(times):
-        run = driver.start(folder / f"run{number}.h5", producers, rows)
-        yield run, random.Random(number)
-        run.expect_nothing_left()
-        run.path.unlink()
+class Suite:
+    """Runs to kill, each with random numbers of its own; what one leaves behind is looked at and removed."""
+
+    def __init__(self, driver: Driver, folder: Path, times: int, container: Container) -> None:
+        self.driver, self.folder, self.times, self.container = driver, folder, times, container
+        self.rows_shown_early = 0  # in all unfinished files together
+
+    def runs(self, rows: int = ROWS, *, last_until_checkpoint: bool = True) -> Iterator[tuple[Run, random.Random]]:
+        for number in range(self.times):
+            run = self.driver.start(self.folder / f"run{number}{self.container.extension}", PRODUCERS, rows)
+            yield run, random.Random(number)
+            run.expect_nothing_left()
+            run.path.unlink()
+        assert (self.rows_shown_early > 0) == self.container.opens_early or not last_until_checkpoint
+
+    def look(self, run: Run) -> Numbers:
+        """What anybody sees of the file as it was left."""
+        shown = self.container.rows_shown(run.path)
+        if self.container.is_complete(run.path):
+            self.expect_published(run)  # whatever says that it is complete is
+        else:
+            self.rows_shown_early += len(shown)
+        return shown
+
+    def recover(self, run: Run) -> list[str]:
+        """Returns the notes. What was seen before keeps its place."""
+        shown = self.look(run)
+        said = self.driver.ask("recover", run.path)
+        assert said[0].startswith("recovered ")
+        assert self.container.is_complete(run.path)
+        if len(shown):
+            np.testing.assert_array_equal(self.container.rows_shown(run.path)[: len(shown)], shown)
+        return said[1:]
+
+    def expect_published(self, run: Run) -> dict[int, int]:
+        there = self.driver.rows_in(run.path)
+        for who, rows in run.published.items():
+            assert there.get(who, 0) >= rows, f"producer {who} published {rows} rows, {there.get(who, 0)} are there"
+        return there
+
+    def show_to_others(self, run: Run, chance: random.Random) -> None:
+        """Some of the files, to readers that take their time."""
+        if chance.random() < 0.2:
+            assert len(self.container.rows_shown(run.path)) == sum(self.driver.rows_in(run.path).values())
+            self.driver.ask("verify", run.path)
+        if chance.random() < 0.05:
+            self.container.show_to_others(run.path)
 
 
-def recover(run: Run) -> list[str]:
-    """Returns the notes."""
-    said = run.driver.ask("recover", run.path)
-    assert said[0].startswith("recovered ")
-    return said[1:]
-
-
-def expect_published(run: Run) -> None:
-    there = run.driver.rows_in(run.path)
-    for who, rows in run.published.items():
-        assert there.get(who, 0) >= rows, f"producer {who} had published {rows} rows, {there.get(who, 0)} are there"
-    assert run.is_hdf5()
-
-
-def read_with_h5py(run: Run) -> None:
-    with h5py.File(run.path) as file:
-        table = file["pulses"]
-        who, row = table["producer"][:].astype(np.uint64)[:, None], table["id"][:][:, None]
-        index = np.arange(table["waveform"].shape[1], dtype=np.uint64)[None, :]
-        expected = (row * 31 + who * 7 + index * (1 + row % 3)) % 1021
-        np.testing.assert_array_equal(table["waveform"][:], expected.astype(np.uint16))
+@pytest.fixture
+def suite(driver: Driver, folder: Path, times: int, container: Container) -> Suite:
+    return Suite(driver, folder, times, container)
 
 
 def let_it_run(run: Run, chance: random.Random) -> None:
@@ -67,52 +98,70 @@ def let_it_run(run: Run, chance: random.Random) -> None:
     time.sleep(chance.uniform(0, 0.15))
 
 
+def test_nobody_is_killed_and_all_can_watch(driver: Driver, folder: Path) -> None:
+    container = RNTuple()
+    run = driver.start(folder / "run.root", PRODUCERS, ROWS)
+    run.wait_for_handle()
+    shown, looks_with_news = container.rows_shown(run.path), 0
+    while run.closed_rows is None and not run.ended_at:
+        now = container.rows_shown(run.path)
+        np.testing.assert_array_equal(now[: len(shown)], shown)
+        looks_with_news += len(now) > len(shown)
+        shown = now
+    run.wait()
+    assert looks_with_news > 1
+    assert len(container.rows_shown(run.path)) == sum(rows_of(ROWS))
+    container.show_to_others(run.path)
+
+
 @pytest.mark.timeout(7200)
-def test_everything(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times):
+def test_everything(suite: Suite) -> None:
+    for run, chance in suite.runs():
         let_it_run(run, chance)
         run.kill()
-        assert not run.is_hdf5()
-        assert driver.rows_in(run.path)  # readable through its journal, too
-        assert not [note for note in recover(run) if "lost" in note]
-        expect_published(run)
-        if chance.random() < 0.2:
-            read_with_h5py(run)
+        assert not suite.container.is_complete(run.path)
+        assert suite.driver.rows_in(run.path)  # readable through its journal, too
+        assert not [note for note in suite.recover(run) if "lost" in note]
+        suite.expect_published(run)
+        suite.show_to_others(run, chance)
 
 
 @pytest.mark.timeout(7200)
-def test_everything_and_the_memory_is_gone_too(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times):
+def test_everything_and_the_memory_is_gone_too(suite: Suite) -> None:
+    for run, chance in suite.runs():
         let_it_run(run, chance)
         run.kill()
         run.drop_shared_memory()
-        durable = driver.rows_in(run.path, "durable")
-        notes = recover(run)
-        there = driver.rows_in(run.path)
+        durable = suite.driver.rows_in(run.path, "durable")
+        notes = suite.recover(run)
+        there = suite.driver.rows_in(run.path)
         for who, rows in durable.items():
             assert there.get(who, 0) >= rows
         if any(there.get(who, 0) < rows for who, rows in run.published.items()):
             assert any("memory of its producers is gone" in note for note in notes)
+        suite.show_to_others(run, chance)
 
 
 @pytest.mark.timeout(7200)
-def test_a_producer(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times):
+def test_a_producer(suite: Suite) -> None:
+    for run, chance in suite.runs():
         let_it_run(run, chance)
         victim = chance.randrange(PRODUCERS)
         with contextlib.suppress(KeyError, ProcessLookupError):  # it has not begun, or has ended
             os.kill(run.producers[victim], signal.SIGKILL)
+        suite.rows_shown_early += len(suite.container.rows_shown(run.path))  # while the others go on
         run.wait()
         assert not run.errors
-        expect_published(run)
-        there = driver.rows_in(run.path)
+        there = suite.expect_published(run)
+        assert suite.container.is_complete(run.path)
         assert sum(there.values()) == run.closed_rows
         assert all(there[who] == rows for who, rows in enumerate(rows_of(ROWS)) if who != victim)
+        suite.show_to_others(run, chance)
 
 
 @pytest.mark.timeout(7200)
-def test_the_committer(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times, rows=10**6):
+def test_the_committer(suite: Suite) -> None:
+    for run, chance in suite.runs(rows=10**6):
         let_it_run(run, chance)
         os.kill(run.process.pid, signal.SIGKILL)
         killed_at = time.monotonic()
@@ -121,37 +170,37 @@ def test_the_committer(driver: Driver, folder: Path, times: int) -> None:
         assert run.ended_at - killed_at < 2
         assert len(run.errors) == len(run.producers)
         assert all(f"process {run.process.pid}, is dead" in error for error in run.errors)
-        assert not run.is_hdf5()
-        recover(run)
-        expect_published(run)
+        assert not suite.container.is_complete(run.path)
+        suite.recover(run)
+        suite.expect_published(run)
+        suite.show_to_others(run, chance)
 
 
 @pytest.mark.timeout(7200)
-def test_closing(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times, rows=600):
+def test_closing(suite: Suite) -> None:
+    for run, chance in suite.runs(rows=600, last_until_checkpoint=False):
         run.closing.wait(timeout=30)
         time.sleep(chance.uniform(0, 0.03))
         run.kill()
-        if run.is_hdf5():
-            expect_published(run)  # whatever opens is complete
+        suite.look(run)
         if Path(f"{run.path}.journal").exists():
-            recover(run)
-        expect_published(run)
-        assert sum(driver.rows_in(run.path).values()) == sum(rows_of(600))
+            suite.recover(run)
+        assert sum(suite.expect_published(run).values()) == sum(rows_of(600))
+        suite.show_to_others(run, chance)
 
 
 @pytest.mark.timeout(7200)
-def test_recovering(driver: Driver, folder: Path, times: int) -> None:
-    for run, chance in runs(driver, folder, times):
+def test_recovering(suite: Suite) -> None:
+    for run, chance in suite.runs():
         let_it_run(run, chance)
         run.kill()
         for _ in range(3):
-            recovering = subprocess.Popen([driver.program, "recover", run.path], stdout=subprocess.DEVNULL)
+            recovering = subprocess.Popen([suite.driver.program, "recover", run.path], stdout=subprocess.DEVNULL)
             time.sleep(chance.uniform(0, 0.04))
             recovering.kill()
             recovering.wait()
-            if run.is_hdf5():
-                expect_published(run)
+            suite.look(run)
         if Path(f"{run.path}.journal").exists():
-            assert not [note for note in recover(run) if "lost" in note]
-        expect_published(run)
+            assert not [note for note in suite.recover(run) if "lost" in note]
+        suite.expect_published(run)
+        suite.show_to_others(run, chance)
