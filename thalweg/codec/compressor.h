@@ -25,6 +25,7 @@ class Compressor {
 // One for each library, in the file of its name.
 std::unique_ptr<Compressor> make_deflate(int level);
 std::unique_ptr<Compressor> make_zstd(int level);
+std::unique_ptr<Compressor> make_zstd_literals(); // codes single bytes, and looks for hardly any match
 std::unique_ptr<Compressor> make_lz4_pages();
 std::unique_ptr<Compressor> make_lz4_block(); // one plain block
 std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes);

@@ -102,30 +102,48 @@ int default_root_level(Compression compression) {
 
 RootBlocks::RootBlocks(Compression compression, int level) : algorithm_(algorithm_of(compression)) {
     if (compression == Compression::none) return;
-    writer_ = make_algorithm(algorithm_, level == 0 ? default_root_level(compression) : level);
+    auto const used_level = level == 0 ? default_root_level(compression) : level;
+    writer_ = make_algorithm(algorithm_, used_level);
+    if (algorithm_ == zstd) plane_writer_.emplace(used_level);
 }
 
-std::size_t RootBlocks::bound_bytes(std::size_t raw_bytes) const {
+std::size_t RootBlocks::bound_bytes(std::size_t raw_bytes, std::size_t planes) const {
     if (!compresses()) return raw_bytes;
     auto const chunks = raw_bytes / kChunkBytes + 1;
-    return chunks * (kHeadBytes + writer_->bound_bytes(std::min(raw_bytes, kChunkBytes)));
+    auto const bound = chunks * (kHeadBytes + writer_->bound_bytes(std::min(raw_bytes, kChunkBytes)));
+    if (!plane_writer_ || !ZstdPlanes::fits(raw_bytes, planes)) return bound;
+    return std::max(bound, planes * kHeadBytes + plane_writer_->bound_bytes(raw_bytes, planes));
 }
 
-std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::span<std::byte> out) {
+std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out) {
     if (!compresses()) return 0;
+    if (plane_writer_ && ZstdPlanes::fits(raw.size(), planes)) return compress_planes(raw, planes, out);
     std::size_t at = 0;
     while (!raw.empty()) {
         auto const chunk = raw.first(std::min(raw.size(), kChunkBytes));
         auto* const head = out.data() + at;
         auto const size = writer_->compress(chunk, out.subspan(at + kHeadBytes));
         if (size == 0 || kHeadBytes + size >= chunk.size()) return 0;
-        std::memcpy(head, kTags[algorithm_].data(), 3);
-        put_size(head + 3, size);
-        put_size(head + 6, chunk.size());
+        put_head(head, size, chunk.size());
         at += kHeadBytes + size;
         raw = raw.subspan(chunk.size());
     }
     return at;
+}
+
+std::size_t RootBlocks::compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out) {
+    std::size_t at = 0;
+    for (auto const& frame : plane_writer_->compress(raw, planes, kHeadBytes, out)) {
+        put_head(out.data() + at, frame.stored_bytes, frame.raw_bytes);
+        at += kHeadBytes + frame.stored_bytes;
+    }
+    return at;
+}
+
+void RootBlocks::put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const {
+    std::memcpy(to, kTags[algorithm_].data(), 3);
+    put_size(to + 3, stored_bytes);
+    put_size(to + 6, raw_bytes);
 }
 
 void RootBlocks::decompress(std::span<std::byte const> stored, std::span<std::byte> raw) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "thalweg/codec/compressor.h"
+#include "thalweg/codec/zstd_planes.h"
 
 #include <array>
+#include <optional>
 
 namespace thalweg::codec {
 
@@ -15,11 +17,11 @@ class RootBlocks {
     explicit RootBlocks(Compression compression = Compression::none, int level = 0);
 
     bool compresses() const { return writer_ != nullptr; }
-    std::size_t bound_bytes(std::size_t raw_bytes) const;
+    std::size_t bound_bytes(std::size_t raw_bytes, std::size_t planes) const;
 
     // Returns 0 where one of the chunks does not shrink: as ROOT's readers insist on it, all is then stored as it is.
-    // `out` has bound_bytes.
-    std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out);
+    // `planes`: of a split page, the bytes of its elements; else 1. `out` has bound_bytes.
+    std::size_t compress(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);
 
     // By the heads of the blocks, whatever this object compresses with. Throws base::DataError.
     void decompress(std::span<std::byte const> stored, std::span<std::byte> raw);
@@ -28,10 +30,13 @@ class RootBlocks {
     enum Algorithm : std::uint8_t { zlib, lzma, lz4, zstd, kAlgorithms };
 
   private:
+    std::size_t compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);
+    void put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const;
     Compressor& decompressor(Algorithm algorithm);
 
     Algorithm algorithm_ = zstd;
     std::unique_ptr<Compressor> writer_; // none: nothing is compressed
+    std::optional<ZstdPlanes> plane_writer_;
     std::array<std::unique_ptr<Compressor>, kAlgorithms> readers_;
 };
 

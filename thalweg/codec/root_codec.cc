@@ -40,10 +40,11 @@ class RootCodec : public Codec {
   public:
     RootCodec(RootSpec const& spec, std::size_t element_bytes)
         : element_bytes_(element_bytes), packing_(make_packing(spec.encoding, element_bytes)),
+          planes_(spec.encoding.starts_with("split") ? packing_->packed_bytes(1) : 1),
           blocks_(spec.compression, spec.level) {}
 
     std::size_t bound_bytes(std::size_t raw_bytes) const override {
-        return blocks_.bound_bytes(packed_bytes(raw_bytes));
+        return blocks_.bound_bytes(packed_bytes(raw_bytes), planes_);
     }
 
     std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
@@ -53,7 +54,7 @@ class RootCodec : public Codec {
                  fmt::format("elements have {} bytes, and {} may be needed", element_bytes_, bound_bytes(raw.size()))});
         }
         auto const packed = pack(raw, out);
-        auto const size = blocks_.compress(packed, out);
+        auto const size = blocks_.compress(packed, planes_, out);
         if (size > 0) return size;
         if (packed.data() != out.data() && !packed.empty()) std::memcpy(out.data(), packed.data(), packed.size());
         return packed.size();
@@ -96,6 +97,7 @@ class RootCodec : public Codec {
 
     std::size_t element_bytes_;
     std::unique_ptr<Packing> packing_; // none: elements are stored as they are
+    std::size_t planes_;               // of a split page: bytes of an element; 1 where it is not split
     RootBlocks blocks_;
     Scratch scratch_;
 };

@@ -1,6 +1,7 @@
 #include "thalweg/codec/compressor.h"
 
 #include <new>
+#define ZSTD_STATIC_LINKING_ONLY // for ZSTD_c_literalCompressionMode
 #include <zstd.h>
 
 namespace thalweg::codec {
@@ -14,15 +15,18 @@ struct FreeContext {
 // One frame that records its content size, because the HDF5 filter allocates by it.
 class Zstd : public Compressor {
   public:
-    explicit Zstd(int level) : level_(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
+    explicit Zstd(int level) : compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
         if (!compressor_ || !decompressor_) throw std::bad_alloc();
+        set(ZSTD_c_compressionLevel, level);
     }
+
+    // Literals are coded at every level, also at the negative ones.
+    void code_literals() { set(ZSTD_c_literalCompressionMode, ZSTD_ps_enable); }
 
     std::size_t bound_bytes(std::size_t raw_bytes) const override { return ZSTD_compressBound(raw_bytes); }
 
     std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
-        std::size_t const size =
-            ZSTD_compressCCtx(compressor_.get(), out.data(), out.size(), raw.data(), raw.size(), level_);
+        std::size_t const size = ZSTD_compress2(compressor_.get(), out.data(), out.size(), raw.data(), raw.size());
         return ZSTD_isError(size) ? 0 : size;
     }
 
@@ -34,7 +38,9 @@ class Zstd : public Compressor {
     }
 
   private:
-    int level_;
+    // One that this zstd does not know is left out: it is about speed alone.
+    void set(ZSTD_cParameter parameter, int value) { ZSTD_CCtx_setParameter(compressor_.get(), parameter, value); }
+
     std::unique_ptr<ZSTD_CCtx, FreeContext> compressor_;
     std::unique_ptr<ZSTD_DCtx, FreeContext> decompressor_;
 };
@@ -42,5 +48,12 @@ class Zstd : public Compressor {
 } // namespace
 
 std::unique_ptr<Compressor> make_zstd(int level) { return std::make_unique<Zstd>(level); }
+
+std::unique_ptr<Compressor> make_zstd_literals() {
+    constexpr int kHardlyLooking = -1000; // for matches
+    auto zstd = std::make_unique<Zstd>(kHardlyLooking);
+    zstd->code_literals();
+    return zstd;
+}
 
 } // namespace thalweg::codec

@@ -21,6 +21,13 @@ std::uint32_t combine_adler32(std::uint32_t first, std::uint32_t second, std::ui
     return static_cast<std::uint32_t>(b << 16 | a);
 }
 
+KnownBytes known_page(model::Page const& page, std::uint32_t adler32, bool checksum_follows) {
+    if (!checksum_follows) return {page.offset, page.stored_bytes, adler32};
+    auto const tail = std::as_bytes(std::span(&page.checksum, 1));
+    return {page.offset, page.stored_bytes + tail.size(),
+            combine_adler32(adler32, base::adler32(1, tail), tail.size())};
+}
+
 std::uint32_t file_adler32(storage::Storage const& file, std::vector<KnownBytes> known) {
     std::sort(known.begin(), known.end(), [](auto const& a, auto const& b) { return a.offset < b.offset; });
     std::vector<std::byte> buffer(base::kMiB);

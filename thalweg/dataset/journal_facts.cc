@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/page_of.h"
 
 namespace thalweg::dataset {
@@ -128,7 +129,7 @@ void JournalFacts::read_pages(RecordView const& record) {
         see(producer, value.column, page);
         auto& pages = producer.pages[value.column];
         pages.push_back(page);
-        known.push_back({page.offset, page.stored_bytes, value.adler32});
+        known.push_back(known_page(page, value.adler32, head->layouts[producer.table].cluster_bytes > 0));
         announced.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
     }
 }
