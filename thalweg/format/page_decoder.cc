@@ -28,7 +28,12 @@ std::span<std::byte> PageDecoder::Scratch::of(std::size_t size_bytes) {
 
 codec::Codec& PageDecoder::codec_for(std::string const& name, std::size_t element_bytes) {
     auto& codec = codecs_[{name, element_bytes}];
-    if (!codec) codec = codec::make_codec(name, element_bytes);
+    if (codec) return *codec;
+    try {
+        codec = codec::make_codec(name, element_bytes);
+    } catch (base::UsageError const& error) { // the name came out of a file
+        base::fail_data({fmt::format("pages of codec \"{}\" cannot be read", name), error.what()});
+    }
     return *codec;
 }
 

@@ -9,6 +9,10 @@
 namespace thalweg::format::rntuple {
 namespace {
 
+// No page shrinks more than this, and elements of a bit grow eightfold: a damaged count must not make anybody ask for
+// all the memory there is.
+constexpr std::uint64_t kMostShrinking = 1 << 20;
+
 // Fills the page map of one table from the clusters of its RNTuple.
 class TableLoader {
   public:
@@ -83,6 +87,11 @@ class TableLoader {
             page.encoded = true;
             page.checksum_follows = each.checksum;
             page.codec = static_cast<std::uint8_t>(representation);
+            if (page.raw_bytes / kMostShrinking > page.stored_bytes) {
+                base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
+                                 fmt::format("the {} bytes at offset {} are said to hold {}", page.stored_bytes,
+                                             page.offset, page.raw_bytes)});
+            }
         }
     }
 
