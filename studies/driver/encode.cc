@@ -1,5 +1,7 @@
-#include <atomic>
+#include <charconv>
+#include <memory>
 #include <thread>
+#include <zstd.h>
 
 #include "studies/driver/clocks.h"
 #include "studies/driver/material.h"
@@ -17,17 +19,43 @@ std::vector<ColumnPages> pages_from(Arguments& arguments) {
     base::fail_usage({"--data " + data + " means nothing", "", "take pulses or events"});
 }
 
+// What one has without a codec of one's own: the page is split, and zstd compresses it as a whole.
+class StockCodec final : public codec::Codec {
+  public:
+    StockCodec(std::string const& name, std::size_t element_bytes)
+        : split_(codec::make_codec(name.substr(0, name.find('+')), element_bytes)),
+          zstd_(ZSTD_createCCtx(), &ZSTD_freeCCtx) {
+        auto const dash = name.rfind('-');
+        std::from_chars(name.data() + dash + 1, name.data() + name.size(), level_);
+    }
+
+    std::size_t bound_bytes(std::size_t raw_bytes) const override { return ZSTD_compressBound(raw_bytes); }
+    std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) override {
+        packed_.resize(split_->bound_bytes(raw.size()));
+        auto const packed_bytes = split_->encode(raw, packed_);
+        return ZSTD_compressCCtx(zstd_.get(), out.data(), out.size(), packed_.data(), packed_bytes, level_);
+    }
+    void decode(std::span<std::byte const>, std::span<std::byte>) override {}
+
+  private:
+    std::unique_ptr<codec::Codec> split_;
+    std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> zstd_;
+    std::vector<std::byte> packed_;
+    int level_ = 1;
+};
+
 struct Encoded {
     std::uint64_t raw_bytes = 0;
     std::uint64_t stored_bytes = 0;
 };
 
 // All pages of all columns, and again.
-Encoded encode(std::vector<ColumnPages> const& columns, std::uint64_t bytes) {
+Encoded encode(std::vector<ColumnPages> const& columns, std::uint64_t bytes, bool stock) {
     std::vector<std::unique_ptr<codec::Codec>> codecs;
     std::vector<std::byte> out;
     for (auto const& column : columns) {
-        codecs.push_back(codec::make_codec(column.codec, column.element_bytes));
+        codecs.push_back(stock ? std::make_unique<StockCodec>(column.codec, column.element_bytes)
+                               : codec::make_codec(column.codec, column.element_bytes));
         out.resize(std::max(out.size(), codecs.back()->bound_bytes(column.page_bytes)));
     }
     Encoded encoded;
@@ -51,12 +79,13 @@ Json measure_encode(Arguments& arguments) {
     auto const threads = arguments.number("threads", 2);
     auto const bytes = arguments.number("bytes", 2'000'000'000);
     auto const pages = pages_from(arguments);
+    bool const stock = arguments.number("stock", 0) != 0;
     std::vector<Encoded> encoded(threads);
     auto const begin_cpu_s = process_cpu_s();
     auto const begin_ns = base::monotonic_ns();
     {
         std::vector<std::jthread> workers;
-        for (auto& each : encoded) workers.emplace_back([&] { each = encode(pages, bytes / threads); });
+        for (auto& each : encoded) workers.emplace_back([&] { each = encode(pages, bytes / threads, stock); });
     }
     auto const seconds = seconds_since(begin_ns);
     auto const cpu_s = process_cpu_s() - begin_cpu_s;

@@ -21,9 +21,14 @@ def on_disk(**options: object) -> Variant:
     return lambda programs: programs.write(path=programs.target, codec="none", **options)
 
 
-def codec(level: int) -> Variant:
+def codec(level: int, stock: bool = False) -> Variant:
     return lambda programs: programs.study(
-        "encode", data="events", codec=f"zstd-{level}", threads=WORKERS, bytes=programs.total_bytes
+        "encode",
+        data="events",
+        codec=f"zstd-{level}",
+        stock=int(stock),
+        threads=WORKERS,
+        bytes=programs.total_bytes,
     )
 
 
@@ -57,7 +62,8 @@ def of_level(level: int) -> dict[str, Variant]:
         f"thalweg: {name}, processes": thalweg(codec=name, **{"as": "processes"}),
         **{f"uproot: {name}, {events} events at once": uproot_write(level, BATCHES[events]) for events in BATCHES},
         f"thalweg: {name}, threads": thalweg(codec=name),
-        f"codec: {name}": codec(level),
+        f"codec: ours, {name}": codec(level),
+        f"codec: split + zstd, {name}": codec(level, stock=True),
         f"memory: {name}, two producers": thalweg(codec=name, path="memory"),
         f"read: ours, {name}": read(level),
         f"read: uproot, {name}": uproot_read(level),
