@@ -9,6 +9,7 @@
 //     closing                the creator is about to close
 //     closed ROWS            the file is complete
 //     error WHO MESSAGE      (the creator: -1)
+//   fault_driver far PATH       writes 3000 rows of producer 0 behind a hole of 5 GiB: closed ROWS
 //   fault_driver recover PATH   recovered ROWS LOST, then a line `note ...` for each
 //   fault_driver check PATH     sound WHO COUNT ...: every row is what its producer wrote, from its first on
 //   fault_driver verify PATH    sound PAGES
@@ -40,6 +41,7 @@ using dataset::testing::hits_of;
 using dataset::testing::sample;
 
 constexpr std::uint64_t kSamples = 200;
+constexpr std::uint64_t kFarOffset = 5ull << 30;
 
 void say(std::string line) {
     line += '\n';
@@ -115,6 +117,20 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
     });
 }
 
+// As if 5 GiB had been claimed before: of a sparse file nobody has to wait for those.
+void write_far(std::string const& path) {
+    auto options = create_options();
+    options.whole_file_checksum = false;
+    auto const writer = Writer::create(path, events(kSamples), options);
+    auto const ledger = Ledger::attach(writer->handle());
+    ledger->head().claimable = kFarOffset;
+    ledger->head().claimed = kFarOffset;
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, 3000, kSamples);
+    producer.finish();
+    say(fmt::format("closed {}", writer->close(10'000'000'000).report.tables[0].rows));
+}
+
 template <class Value> std::vector<Value> items(Reader const& reader, std::size_t column, ItemRange const& range) {
     std::vector<Value> values(range.count * reader.head().columns[0][column].values_per_item);
     reader.read(0, column, range, std::as_writable_bytes(std::span(values)));
@@ -186,8 +202,11 @@ int main(int count, char** words) {
         return write_run(arguments[1], static_cast<unsigned>(std::stoul(arguments[2])), std::stoull(arguments[3]));
     }
     if (arguments.size() != 2) return 2;
-    std::map<std::string, void (*)(std::string const&)> const verbs{
-        {"recover", recover_run}, {"check", check}, {"durable", check_durable}, {"verify", verify_file}};
+    std::map<std::string, void (*)(std::string const&)> const verbs{{"far", write_far},
+                                                                    {"recover", recover_run},
+                                                                    {"check", check},
+                                                                    {"durable", check_durable},
+                                                                    {"verify", verify_file}};
     auto const verb = verbs.find(arguments[0]);
     return verb == verbs.end() ? 2 : guarded(-1, [&] { verb->second(arguments[1]); });
 }

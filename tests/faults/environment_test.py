@@ -40,10 +40,11 @@ class Story:
 
 @dataclass
 class Place:
-    """Runs shell commands with mounts of their own: `$driver`, `$path` (the file) and `$place` (its folder)."""
+    """Runs shell commands with mounts of their own: `$driver`, `$place` (a folder), `$path` (a file there), `$name`."""
 
     driver: Driver
     folder: Path
+    file_name: str
 
     def play(self, *commands: str, mounts: str = "", timeout_s: float = 60, **environment: str) -> Story:
         unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
@@ -65,16 +66,17 @@ class Place:
     def _variables(self) -> dict[str, str]:
         place = self.folder / "place"
         place.mkdir(exist_ok=True)
-        variables = {"driver": self.driver.program, "place": place, "path": place / "run.h5", "folder": self.folder}
+        variables = {"driver": self.driver.program, "place": place, "folder": self.folder}
+        variables |= {"name": self.file_name, "path": place / self.file_name}
         return dict(os.environ) | {name: str(value) for name, value in variables.items()}
 
     def _words(self, mounts: str) -> str:
         return f"set -e\n{mounts}\nset +e" if mounts else ""
 
 
-@pytest.fixture
-def place(driver: Driver, tmp_path: Path) -> Place:
-    return Place(Driver(driver.program.absolute()), tmp_path)
+@pytest.fixture(params=["run.h5", "run.root"])
+def place(request: pytest.FixtureRequest, driver: Driver, tmp_path: Path) -> Place:
+    return Place(Driver(driver.program.absolute()), tmp_path, request.param)
 
 
 WRITE = '"$driver" write "$path" 3 1000000; echo code $?'
@@ -99,7 +101,7 @@ def test_a_run_on_a_full_disk_is_closed_with_what_it_has(place: Place, mounts: s
     assert len(errors) >= 3
     assert all("No space left on device" in error for error in errors), errors
     assert story.all("closed"), story.lines[-8:]
-    assert story.all("there") == ["run.h5"]
+    assert story.all("there") == [place.file_name]
     story.expect_all_there()
 
 
@@ -128,7 +130,7 @@ def test_limit_on_the_size_of_files(place: Place) -> None:
 
 
 def test_shared_memory_too_small_for_any_run(place: Place) -> None:
-    story = place.play(WRITE, 'ls "$place" /dev/shm | grep h5 | sed "s/^/there /"', mounts=tmpfs("64k", "/dev/shm"))
+    story = place.play(WRITE, 'ls "$place" /dev/shm | grep run | sed "s/^/there /"', mounts=tmpfs("64k", "/dev/shm"))
     assert story.all("code") == ["1"]
     assert "/dev/shm is full" in story.all("error")[-1]
     assert story.all("there") == []
@@ -139,22 +141,22 @@ def test_shared_memory_too_small_for_all_producers(place: Place) -> None:
     story = place.play(*commands, mounts=tmpfs("280k", "/dev/shm"))
     assert any("/dev/shm is full" in error for error in story.all("error"))
     assert story.all("closed")  # without hanging
-    assert story.all("there") == ["run.h5"]
+    assert story.all("there") == [place.file_name]
     story.expect_all_there()
 
 
 def test_a_place_that_cannot_be_written(place: Place) -> None:
     story = place.play(WRITE, mounts=tmpfs("8m") + ' && mount -o remount,ro "$place"')
     assert story.all("code") == ["1"]
-    assert re.search(r"run\.h5.*Read-only file system", story.all("error")[-1])
-    story = place.play('"$driver" write "$place/no/run.h5" 1 10; echo code $?')
-    assert re.search(r"run\.h5 \(there is no folder .*/no\): make it first", story.all("error")[-1])
+    assert re.search(r"run\.\w+.*Read-only file system", story.all("error")[-1])
+    story = place.play('"$driver" write "$place/no/$name" 1 10; echo code $?')
+    assert re.search(r"run\.\w+ \(there is no folder .*/no\): make it first", story.all("error")[-1])
 
 
 def test_overlayfs(place: Place) -> None:
     mounts = tmpfs("200m") + (
         ' && cd "$place" && mkdir lower upper work merged && '
-        "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && path=$place/merged/run.h5"
+        "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && path=$place/merged/$name"
     )
     story = place.play(
         '"$driver" write "$path" 3 3000', '"$driver" check "$path"; rm "$path"',
@@ -172,7 +174,7 @@ def test_two_recorders_on_one_path(place: Place) -> None:
     assert story.all("code") == ["1"]
     assert "still being written" in story.all("error")[0] or "journal" in story.all("error")[0]
     assert story.all("closed") == ["6600"]
-    assert story.all("there") == ["run.h5"]
+    assert story.all("there") == [place.file_name]
 
 
 def test_io_uring_forbidden(place: Place) -> None:
