@@ -232,3 +232,35 @@ def test_pages_of_several_compression_blocks(tmp_path: Path) -> None:
         np.testing.assert_array_equal(file["t"]["x"].array().to_numpy(), values)
     (row,) = tables_of(tmp_path / "run.root")["t"]["fields"]["x"]
     np.testing.assert_array_equal(row, values[0])
+
+
+@pytest.mark.parametrize("codec", ["zstd-1", "zstd-5"])
+def test_pages_compressed_plane_by_plane(tmp_path: Path, codec: str) -> None:
+    """Full pages whose byte planes are noise, constant, skewed or repeating: each is stored in another way."""
+    rows = 60_000
+    random = np.random.default_rng(8)
+    columns = {
+        "gauss": random.normal(50, 3, rows).astype(np.float32),
+        "noise": random.integers(0, 2**64, rows, np.uint64, endpoint=False),
+        "count": np.arange(rows, dtype=np.int64) - 7,
+        "constant": np.full(rows, 4711, np.int32),
+        "adc": random.poisson(500, rows).astype(np.uint16),
+    }
+    types = {name: getattr(tw, str(values.dtype)) for name, values in columns.items()}
+    lengths = random.poisson(3, rows)
+    path = tmp_path / "planes.root"
+    with tw.create(path, tw.schema({"t": {**types, "list": tw.list_(tw.float64)}}), codec=codec) as out:
+        items = ak.unflatten(random.normal(size=int(lengths.sum())), lengths)
+        with out.producer("t") as producer:
+            producer.append({**columns, "list": items})
+    found = uproot.open(path)["t"].arrays()
+    ours = tw.open(path)["t"].read()
+    for name, values in columns.items():
+        assert np.array_equal(found[name], values)
+        assert np.array_equal(ours[name], values)
+    assert ak.array_equal(found["list"], items)
+    dumped = tables_of(path)["t"]["fields"]
+    assert dumped["count"] == columns["count"].tolist()
+    assert dumped["noise"] == columns["noise"].tolist()
+    assert np.array_equal(np.array(dumped["gauss"], np.float32), columns["gauss"])
+    assert [len(each) for each in dumped["list"]] == lengths.tolist()
