@@ -21,18 +21,22 @@ struct Doubt {
     bool unreadable = false;
 };
 
-Doubt doubt(Page const& page, storage::Storage const& file, std::uint64_t file_bytes, bool check_bytes,
-            std::vector<std::byte>& scratch) {
-    if (page.offset + page.stored_bytes > file_bytes) return {"lies beyond the end of the file"};
+// `bytes`: of the page, and of its checksum where that follows: readers of the finished file compare the two.
+Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file, std::uint64_t file_bytes,
+            bool check_bytes, std::vector<std::byte>& scratch) {
+    if (page.offset + bytes > file_bytes) return {"lies beyond the end of the file"};
     if (!check_bytes) return {};
-    scratch.resize(page.stored_bytes);
+    scratch.resize(bytes);
     try {
         file.read(page.offset, scratch);
     } catch (base::SystemError const& error) {
         if (!is_bad_medium(error)) throw;
         return {fmt::format("cannot be read ({})", error.what()), true};
     }
-    if (base::xxh3(scratch) == page.checksum) return {};
+    auto const stored = std::span(scratch).first(page.stored_bytes);
+    auto const tail = std::span(scratch).subspan(page.stored_bytes);
+    bool const same_tail = std::ranges::equal(tail, std::as_bytes(std::span(&page.checksum, 1)).first(tail.size()));
+    if (base::xxh3(stored) == page.checksum && same_tail) return {};
     return {"is not what its checksum says"};
 }
 
@@ -45,7 +49,8 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
         bool const check_bytes = check_pages && !journal.is_durable(each);
-        auto const [reason, unreadable] = doubt(page, file, file_bytes, check_bytes, scratch);
+        auto const [reason, unreadable] =
+            doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
         if (reason.empty()) continue;
         // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
         if (!unreadable) journal.known[i] = {};

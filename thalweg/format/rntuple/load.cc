@@ -11,7 +11,7 @@ namespace {
 
 // No page shrinks more than this, and elements of a bit grow eightfold: a damaged count must not make anybody ask for
 // all the memory there is.
-constexpr std::uint64_t kMostShrinking = 1 << 20;
+constexpr std::uint64_t kMostShrinking = 1 << 18;
 
 // Fills the page map of one table from the clusters of its RNTuple.
 class TableLoader {
