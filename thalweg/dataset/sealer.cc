@@ -15,7 +15,7 @@ constexpr auto kPause = std::chrono::microseconds(100);
 } // namespace
 
 Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
-    : announcer_(staging, producer) {
+    : run_(run), announcer_(staging, producer) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
         lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
@@ -98,7 +98,8 @@ void Sealer::drain(std::function<void()> const& while_waiting) {
         }
         wake_.notify_all();
         std::deque<PageRecord> none;
-        announcer_.announce(none); // ends of clusters that found no room on the ring
+        announcer_.announce(none);                             // ends of clusters that found no room on the ring
+        if (announcer_.has_ends()) run_.ledger->check_alive(); // the committer has to empty it
         backoff.pause();
     }
 }

@@ -32,6 +32,7 @@ class Sealer {
     void step(Lane& lane, std::unique_lock<std::mutex>& lock);
     void rethrow();
 
+    OpenRun& run_;
     Announcer announcer_;
     std::vector<std::unique_ptr<Lane>> lanes_;
 
