@@ -12,48 +12,53 @@ struct FreeContext {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
+// One of each a thread, for all its codecs: a table of a thousand columns would keep a thousand.
+ZSTD_CCtx* compression_context() {
+    thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> const context(ZSTD_createCCtx());
+    if (!context) throw std::bad_alloc();
+    ZSTD_CCtx_reset(context.get(), ZSTD_reset_session_and_parameters);
+    return context.get();
+}
+
+ZSTD_DCtx* decompression_context() {
+    thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> const context(ZSTD_createDCtx());
+    if (!context) throw std::bad_alloc();
+    return context.get();
+}
+
 // One frame that records its content size, because the HDF5 filter allocates by it.
 class Zstd : public Compressor {
   public:
-    explicit Zstd(int level) : compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
-        if (!compressor_ || !decompressor_) throw std::bad_alloc();
-        set(ZSTD_c_compressionLevel, level);
-    }
-
-    // Literals are coded at every level, also at the negative ones.
-    void code_literals() { set(ZSTD_c_literalCompressionMode, ZSTD_ps_enable); }
+    // `literals`: single bytes are coded at every level, also at the negative ones, which look for hardly any match.
+    Zstd(int level, bool literals) : level_(level), literals_(literals) {}
 
     std::size_t bound_bytes(std::size_t raw_bytes) const override { return ZSTD_compressBound(raw_bytes); }
 
     std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
-        std::size_t const size = ZSTD_compress2(compressor_.get(), out.data(), out.size(), raw.data(), raw.size());
+        auto* const context = compression_context();
+        // A parameter that this zstd does not know is left out: it is about speed alone.
+        ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level_);
+        if (literals_) ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_ps_enable);
+        std::size_t const size = ZSTD_compress2(context, out.data(), out.size(), raw.data(), raw.size());
         return ZSTD_isError(size) ? 0 : size;
     }
 
     char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
         std::size_t const size =
-            ZSTD_decompressDCtx(decompressor_.get(), raw.data(), raw.size(), stored.data(), stored.size());
+            ZSTD_decompressDCtx(decompression_context(), raw.data(), raw.size(), stored.data(), stored.size());
         if (ZSTD_isError(size)) return ZSTD_getErrorName(size);
         return size == raw.size() ? nullptr : "the zstd frame is shorter than the page";
     }
 
   private:
-    // One that this zstd does not know is left out: it is about speed alone.
-    void set(ZSTD_cParameter parameter, int value) { ZSTD_CCtx_setParameter(compressor_.get(), parameter, value); }
-
-    std::unique_ptr<ZSTD_CCtx, FreeContext> compressor_;
-    std::unique_ptr<ZSTD_DCtx, FreeContext> decompressor_;
+    int level_;
+    bool literals_;
 };
 
 } // namespace
 
-std::unique_ptr<Compressor> make_zstd(int level) { return std::make_unique<Zstd>(level); }
+std::unique_ptr<Compressor> make_zstd(int level) { return std::make_unique<Zstd>(level, false); }
 
-std::unique_ptr<Compressor> make_zstd_literals() {
-    constexpr int kHardlyLooking = -1000; // for matches
-    auto zstd = std::make_unique<Zstd>(kHardlyLooking);
-    zstd->code_literals();
-    return zstd;
-}
+std::unique_ptr<Compressor> make_zstd_literals() { return std::make_unique<Zstd>(-1000, true); }
 
 } // namespace thalweg::codec

@@ -247,6 +247,7 @@ void Committer::end_flush(std::uint64_t now) {
 
 // Only where it stays within its share of the file: a full list of pages every second would outgrow the pages.
 bool Committer::begin_checkpoint() {
+    if (checkpoints_failed_) checkpoints_.reset();
     auto const bytes = checkpoints_ ? base::round_up(checkpoints_->pending_bytes(), base::kBlockBytes) : 0;
     auto const payload_bytes = run_.ledger->head().claimed.load() - checkpoint_bytes_;
     auto const allowed_bytes = options_.checkpoint_share * static_cast<double>(payload_bytes);
@@ -258,8 +259,14 @@ bool Committer::begin_checkpoint() {
     return true;
 }
 
-void Committer::write_checkpoint() {
-    checkpoints_->write(*run_.file, checkpoint_offset_);
+// Only those who look at the open file need it: where it cannot be written the run goes on without.
+void Committer::try_checkpoint() {
+    try {
+        checkpoints_->write(*run_.file, checkpoint_offset_);
+    } catch (base::SystemError const&) {
+        checkpoints_failed_ = true;
+        return;
+    }
     run_.file->sync();
     checkpoints_->publish(*run_.file); // durable with the next sync: until then the last one stands
 }
@@ -288,7 +295,7 @@ void Committer::sync_loop() {
         try {
             if (work == Sync::payload) run_.file->sync();
             if (work == Sync::journal) journal_.sync();
-            if (work == Sync::checkpoint) write_checkpoint();
+            if (work == Sync::checkpoint) try_checkpoint();
         } catch (...) {
             error = std::current_exception();
         }

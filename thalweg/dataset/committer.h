@@ -83,7 +83,7 @@ class Committer {
     void advance_flush(std::uint64_t now);
     void end_flush(std::uint64_t now);
     bool begin_checkpoint();
-    void write_checkpoint();
+    void try_checkpoint();
     void reserve_journal();
     static bool is_work(Sync sync);
     void sync_loop();
@@ -97,6 +97,7 @@ class Committer {
     ClusterCollector clusters_;
     std::uint64_t checkpoint_offset_ = 0;
     std::uint64_t checkpoint_bytes_ = 0; // of all so far
+    std::atomic<bool> checkpoints_failed_ = false;
 
     // Of the committer's thread.
     std::size_t slots_seen_ = 0;

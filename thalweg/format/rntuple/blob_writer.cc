@@ -35,7 +35,7 @@ BlobWriter::BlobWriter(storage::Storage& file, std::uint64_t offset, std::uint64
     : file_(file), seconds_(seconds), offset_(offset), blob_(offset) {}
 
 Locator BlobWriter::add_page(std::span<std::byte const> stored) {
-    if (blob_.size_bytes() >= kEnoughBytes) flush();
+    if (!blob_.is_empty() && blob_.size_bytes() + stored.size() > kEnoughBytes) flush();
     auto const locator = blob_.add(stored);
     auto const checksum = base::xxh3(stored);
     blob_.add(std::as_bytes(std::span(&checksum, 1)));
@@ -43,7 +43,7 @@ Locator BlobWriter::add_page(std::span<std::byte const> stored) {
 }
 
 EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
-    if (blob_.size_bytes() >= kEnoughBytes) flush();
+    if (!blob_.is_empty() && blob_.size_bytes() + envelope.size() > kEnoughBytes) flush();
     return blob_.add_envelope(envelope);
 }
 

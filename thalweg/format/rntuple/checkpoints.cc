@@ -1,28 +1,37 @@
 #include "thalweg/format/rntuple/checkpoints.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "thalweg/format/rntuple/envelopes.h"
 
 namespace thalweg::format::rntuple {
+namespace {
+
+// At most: of a cluster group in a footer, and of the two envelopes around them.
+constexpr std::uint64_t kGroupBytes = 60, kEnvelopesBytes = 256;
+
+} // namespace
 
 RNTupleCheckpoints::RNTupleCheckpoints(model::RunHead const& head)
     : parts_(file_parts(head)), created_s_(head.created_s) {
     for (std::size_t i = 0; i < head.columns.size(); ++i) {
-        tables_.push_back({ClusterDescriber(head.columns[i], head.layouts[i]), {}, {}, {}, false});
+        tables_.push_back({ClusterDescriber(head.columns[i], head.layouts[i]), {}, 0, {}, {}, false});
     }
 }
 
 void RNTupleCheckpoints::add(std::size_t table, ClusterPages cluster) {
     std::vector<std::span<model::Page const>> pages(cluster.columns.begin(), cluster.columns.end());
-    tables_[table].pending.push_back(tables_[table].describer.describe(cluster.rows, pages));
+    auto& changed = tables_[table];
+    changed.pending.push_back(changed.describer.describe(cluster.rows, pages));
+    changed.pending_bytes += described_bytes(changed.pending.back());
 }
 
 std::uint64_t RNTupleCheckpoints::pending_bytes() const {
-    if (std::all_of(tables_.begin(), tables_.end(), [](auto const& table) { return table.pending.empty(); })) return 0;
-    auto tables = tables_;
-    return blob_at(0, false, tables).size_bytes();
+    std::uint64_t bytes = 0;
+    for (auto const& table : tables_) {
+        if (!table.pending.empty()) bytes += table.pending_bytes + kEnvelopesBytes + kGroupBytes * table.groups.size();
+    }
+    return bytes == 0 ? 0 : kBlobHeadBytes + bytes;
 }
 
 // Tables without anything new keep their footer.
@@ -34,6 +43,7 @@ Blob RNTupleCheckpoints::blob_at(std::uint64_t offset, bool all, std::vector<Tab
         auto const header_checksum = parts_.header_checksums[i];
         if (!table.pending.empty()) {
             PageList const list{header_checksum, std::exchange(table.pending, {})};
+            table.pending_bytes = 0;
             table.groups.push_back(group_of(list, blob.add_envelope(to_envelope(list))));
         }
         table.footer = blob.add_envelope(to_envelope(Footer{0, header_checksum, {}, table.groups}));

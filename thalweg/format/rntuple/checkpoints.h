@@ -27,6 +27,7 @@ class RNTupleCheckpoints final : public Checkpoints {
     struct Table {
         ClusterDescriber describer;
         std::vector<ClusterDescription> pending;
+        std::uint64_t pending_bytes = 0; // of their descriptions
         std::vector<ClusterGroup> groups;
         EnvelopeLink footer;
         bool changed = false; // since its anchor was written

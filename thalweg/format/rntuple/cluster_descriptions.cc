@@ -26,6 +26,13 @@ ClusterDescription ClusterDescriber::describe(std::uint64_t rows, std::span<std:
     return cluster;
 }
 
+std::uint64_t described_bytes(ClusterDescription const& cluster) {
+    constexpr std::uint64_t kClusterBytes = 48, kColumnBytes = 24, kPageBytes = 16;
+    auto bytes = kClusterBytes + kColumnBytes * cluster.columns.size();
+    for (auto const& column : cluster.columns) bytes += kPageBytes * column.pages.size();
+    return bytes;
+}
+
 ClusterGroup group_of(PageList const& list, EnvelopeLink const& link) {
     ClusterGroup group{0, 0, static_cast<std::uint32_t>(list.clusters.size()), link};
     if (list.clusters.empty()) return group;

@@ -29,6 +29,10 @@ class ClusterDescriber {
     std::uint64_t entries_ = 0;
 };
 
+// What its description takes in a page list, at most: summary and frame, and of each column its frame, first element,
+// compression and pages.
+std::uint64_t described_bytes(ClusterDescription const& cluster);
+
 ClusterGroup group_of(PageList const& list, EnvelopeLink const& link);
 
 } // namespace thalweg::format::rntuple

@@ -14,6 +14,8 @@
 namespace thalweg::format::rntuple {
 namespace {
 
+constexpr std::uint64_t kMaxListBytes = 512 * base::kMiB;
+
 // Describes the clusters of one table. Those that their producers ended lie in the file as they are to stay; the rows
 // of the others (their producer died) get pages of their own.
 class TableCompleter {
@@ -108,6 +110,22 @@ std::uint64_t end_of_live(storage::Storage const& file, FileParts const& parts) 
     return base::round_up(end, base::kBlockBytes);
 }
 
+// One cluster group a table, even where there are no rows, because some readers look at the first only; more only where
+// the list would not fit into a key.
+std::vector<PageList> pieces_of(PageList list) {
+    std::vector<PageList> pieces{{list.header_checksum, {}}};
+    std::uint64_t bytes = 0;
+    for (auto& cluster : list.clusters) {
+        if (bytes > kMaxListBytes) {
+            pieces.push_back({list.header_checksum, {}});
+            bytes = 0;
+        }
+        bytes += described_bytes(cluster);
+        pieces.back().clusters.push_back(std::move(cluster));
+    }
+    return pieces;
+}
+
 } // namespace
 
 std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal,
@@ -117,10 +135,12 @@ std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage c
     std::vector<Anchor> anchors;
     for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
         auto const checksum = parts.header_checksums[i];
-        // One group, even where there are no rows: some readers look at the first only.
-        auto const list = TableCompleter(file, journal, head, i, writer).list(checksum, facts.tables[i]);
-        auto const group = group_of(list, writer.add_envelope(to_envelope(list)));
-        auto const footer = writer.add_envelope(to_envelope(Footer{0, checksum, {}, {group}}));
+        std::vector<ClusterGroup> groups;
+        for (auto const& list :
+             pieces_of(TableCompleter(file, journal, head, i, writer).list(checksum, facts.tables[i]))) {
+            groups.push_back(group_of(list, writer.add_envelope(to_envelope(list))));
+        }
+        auto const footer = writer.add_envelope(to_envelope(Footer{0, checksum, {}, std::move(groups)}));
         anchors.push_back(anchor_of(parts.skeleton.tables[i], footer));
     }
     auto const end = writer.flush();

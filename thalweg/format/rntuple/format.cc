@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fmt/format.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -13,7 +14,8 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 128 * base::kKiB;
-constexpr std::uint64_t kClusterBytesPerColumn = 64 * base::kKiB; // else lists of pages outgrow what they describe
+constexpr std::uint64_t kClusterBytesPerColumn = 256 * base::kKiB; // else lists of pages outgrow what they describe
+constexpr std::uint64_t kMaxPageBytes = 512 * base::kMiB;          // a key holds 1 GiB at most
 constexpr char const* kCodec = "zstd-1";
 
 } // namespace
@@ -29,9 +31,15 @@ model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptio
         auto& layout = head.layouts[t];
         layout.cluster_bytes = std::max(options.cluster_bytes, layout.columns.size() * kClusterBytesPerColumn);
         for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-            layout.columns[i].codec = codec_of(head.columns[t][i], layout.columns[i].codec);
+            auto const& column = head.columns[t][i];
+            layout.columns[i].codec = codec_of(column, layout.columns[i].codec);
+            if (layout.columns[i].page_items * column.item_bytes() <= kMaxPageBytes) continue;
+            base::fail_usage(
+                {fmt::format("table '{}', column '{}' cannot be stored", head.schema.tables[t].name, column.path),
+                 "a page of it has more than 512 MiB", "split it, or ask for smaller pages"});
         }
     }
+    static_cast<void>(file_parts(head)); // names that ROOT cannot hold are refused before anything is written
     return head;
 }
 

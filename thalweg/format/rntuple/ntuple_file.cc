@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -49,8 +50,9 @@ class NTupleReader {
         check(parsed.header_checksum, checksum, what("footer", anchor.footer_offset));
         ntuple.extension = std::move(parsed.extension);
         for (auto const& group : parsed.groups) add_clusters(ntuple, group, checksum);
-        std::sort(ntuple.clusters.begin(), ntuple.clusters.end(),
-                  [](auto const& a, auto const& b) { return a.first_entry < b.first_entry; });
+        std::sort(ntuple.clusters.begin(), ntuple.clusters.end(), [](auto const& a, auto const& b) {
+            return std::tie(a.first_entry, a.entries) < std::tie(b.first_entry, b.entries);
+        });
         return ntuple;
     }
 
@@ -65,6 +67,8 @@ class NTupleReader {
 
     void add_clusters(StoredNTuple& ntuple, ClusterGroup const& group, std::uint64_t checksum) {
         auto const name = what("page list", group.page_list.locator.offset);
+        list_bytes_ += group.page_list.locator.stored_bytes;
+        if (list_bytes_ > file_.size()) base::fail_data({name + " cannot be used", "several page lists lie there"});
         auto list = parse_page_list(read_envelope(file_, group.page_list, name), name);
         check(list.header_checksum, checksum, name);
         if (list.clusters.size() != group.clusters) {
@@ -76,6 +80,7 @@ class NTupleReader {
 
     storage::Storage const& file_;
     std::string const& path_;
+    std::uint64_t list_bytes_ = 0; // so far: lists that share their bytes would never end
 };
 
 } // namespace
