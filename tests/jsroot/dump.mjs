@@ -19,16 +19,6 @@ const { openFile } = await load("jsroot/io");
 const { TSelector } = await load("jsroot/tree");
 const { readHeaderFooter, rntupleProcess } = await load("jsroot/rntuple");
 
-// JSROOT knows std::vector and classes with a checksum, but not (up to 7.11.2) what has the same columns without that.
-function name_untyped(builder) {
-  for (const field of builder.fieldDescriptors) {
-    if (!builder.findChildFields(field).length || field.typeName.startsWith("std::")) continue;
-    const is_list = builder.findColumns(field).length > 0;
-    field.typeName = is_list ? "std::vector<>" : "record";
-    field.checksum ??= is_list ? undefined : 1;
-  }
-}
-
 // JSROOT makes a code unit of every (signed) byte.
 const text = (bytes) => Buffer.from(Array.from(bytes, (byte) => byte.charCodeAt(0) & 0xff)).toString();
 
@@ -45,7 +35,6 @@ function json(value) {
 async function dump(tuple) {
   const builder = await readHeaderFooter(tuple);
   if (!builder) throw new Error("header and footer cannot be read");
-  name_untyped(builder);
   const rows = builder.clusterSummaries.reduce((sum, cluster) => sum + cluster.numEntries, 0);
   const names = builder.fieldDescriptors.filter((field, id) => field.parentFieldId === id).map((field) => field.fieldName);
   const values = names.map(() => []);
