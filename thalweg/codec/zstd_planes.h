@@ -48,7 +48,7 @@ class ZstdPlanes {
         Kind kind = Kind::noise;
         unsigned pages_left = 0; // before the next look
     };
-    std::vector<Found> found_; // by plane
+    std::vector<Found> found_;          // by plane
     std::vector<std::byte> compressed_; // the frame of the plane that was compressed last
     std::size_t compressed_bytes_ = 0;
     std::vector<Frame> frames_;
