@@ -75,10 +75,16 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, std::
         }
         append_range(missing, from, first + cluster.rows - from);
     }
+    // Behind a gap nobody knows which elements the rows begin with that are in no ended cluster.
+    auto const last =
+        producer_.ended.empty() ? 0 : producer_.ended.rbegin()->first + producer_.ended.rbegin()->second.rows;
+    bool const lost = in_front_ < whole_.size() && producer_.finish && producer_.finish->rows > last;
+    if (lost) append_range(missing, last, producer_.finish->rows - last);
     for (auto const& rows : missing) {
-        notes.push_back(fmt::format("table '{}': rows {} to {} of producer {} are left out (pages of their cluster are "
-                                    "missing)",
-                                    table_, rows.first, rows.first + rows.count, part_.producer));
+        notes.push_back(
+            fmt::format("table '{}': rows {} to {} of producer {} are left out (pages of their cluster, or in "
+                        "front of it, are missing)",
+                        table_, rows.first, rows.first + rows.count, part_.producer));
     }
 }
 
