@@ -1,6 +1,7 @@
 #include "thalweg/codec/codec.h"
 #include "thalweg/base/error.h"
 #include "thalweg/codec/big_endian.h"
+#include "thalweg/codec/testing.h"
 
 #include <gtest/gtest.h>
 #include <lz4.h>
@@ -10,7 +11,7 @@
 namespace thalweg::codec {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes, testing::decoded, testing::encoded;
 
 char const* const kAllSpecs[] = {
     "none",        "deflate",           "lz4",          "zstd",           "shuffle",           "bitshuffle",
@@ -32,21 +33,7 @@ Bytes noise(std::size_t bytes) {
     return page;
 }
 
-// Into a buffer of exactly the bound, so that a sanitizer sees a byte too many.
-Bytes encoded(Codec& codec, Bytes const& raw) {
-    Bytes out(codec.bound_bytes(raw.size()));
-    out.resize(codec.encode(raw, out));
-    return out;
-}
-
-Bytes decoded(Codec& codec, Bytes const& stored, std::size_t raw_bytes) {
-    Bytes const exact(stored.begin(), stored.end());
-    Bytes raw(raw_bytes, std::byte{0xEE});
-    codec.decode(exact, raw);
-    return raw;
-}
-
-class CodecTest : public testing::TestWithParam<char const*> {};
+class CodecTest : public ::testing::TestWithParam<char const*> {};
 
 TEST_P(CodecTest, GivesBackEveryPage) {
     for (std::size_t element_bytes : {1, 2, 3, 4, 8, 16}) {
@@ -94,7 +81,7 @@ TEST_P(CodecTest, RefusesAnOutputThatMayBeTooSmall) {
     EXPECT_THROW(codec->encode(raw, out), base::UsageError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, CodecTest, testing::ValuesIn(kAllSpecs), [](auto const& spec) {
+INSTANTIATE_TEST_SUITE_P(Specs, CodecTest, ::testing::ValuesIn(kAllSpecs), [](auto const& spec) {
     std::string name = spec.param;
     for (char& one : name) one = one == '+' || one == '-' ? '_' : one;
     return name;

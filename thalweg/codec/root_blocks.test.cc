@@ -2,6 +2,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/codec/big_endian.h"
 #include "thalweg/codec/root_codec.h"
+#include "thalweg/codec/testing.h"
 
 #include <cmath>
 #include <cstring>
@@ -16,20 +17,7 @@
 namespace thalweg::codec {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Bytes encoded(Codec& codec, Bytes const& raw) {
-    Bytes out(codec.bound_bytes(raw.size()));
-    out.resize(codec.encode(raw, out));
-    return out;
-}
-
-Bytes decoded(Codec& codec, Bytes const& stored, std::size_t raw_bytes) {
-    Bytes const exact(stored.begin(), stored.end());
-    Bytes raw(raw_bytes, std::byte{0xEE});
-    codec.decode(exact, raw);
-    return raw;
-}
+using testing::Bytes, testing::decoded, testing::encoded;
 
 // Random bytes of which only every `period`-th is not 0: from noise to what shrinks well.
 Bytes page(std::size_t size, std::size_t period, unsigned seed) {
@@ -58,7 +46,7 @@ constexpr Exact kExact[] = {
     {"splituint16", 2}, {"splitint32", 4},  {"splituint32", 4}, {"splitint64", 8},   {"splituint64", 8},
     {"splitreal16", 2}, {"splitreal32", 4}, {"splitreal64", 8}, {"splitindex32", 4}, {"splitindex64", 8}};
 
-class RootRoundTrip : public testing::TestWithParam<std::tuple<Exact, char const*>> {};
+class RootRoundTrip : public ::testing::TestWithParam<std::tuple<Exact, char const*>> {};
 
 // Any bits come back, those of a NaN and of the least integer too.
 TEST_P(RootRoundTrip, GivesBackEveryPage) {
@@ -75,8 +63,8 @@ TEST_P(RootRoundTrip, GivesBackEveryPage) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RootRoundTrip,
-                         testing::Combine(testing::ValuesIn(kExact),
-                                          testing::Values("none", "zstd-1", "lz4", "deflate")),
+                         ::testing::Combine(::testing::ValuesIn(kExact),
+                                            ::testing::Values("none", "zstd-1", "lz4", "deflate")),
                          [](auto const& each) {
                              std::string name = std::get<1>(each.param);
                              if (name == "zstd-1") name = "zstd";

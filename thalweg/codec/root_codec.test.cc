@@ -1,6 +1,7 @@
 #include "thalweg/codec/root_codec.h"
 
 #include "thalweg/base/error.h"
+#include "thalweg/codec/testing.h"
 
 #include <bit>
 #include <cmath>
@@ -13,7 +14,7 @@
 namespace thalweg::codec {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using testing::Bytes, testing::decoded, testing::encoded;
 
 template <class Value> Bytes bytes_of(std::vector<Value> const& values) {
     Bytes bytes(values.size() * sizeof(Value));
@@ -25,19 +26,6 @@ Bytes bytes(std::initializer_list<unsigned> values) {
     Bytes made;
     for (unsigned each : values) made.push_back(std::byte(each));
     return made;
-}
-
-Bytes encoded(Codec& codec, Bytes const& raw) {
-    Bytes out(codec.bound_bytes(raw.size()));
-    out.resize(codec.encode(raw, out));
-    return out;
-}
-
-Bytes decoded(Codec& codec, Bytes const& stored, std::size_t raw_bytes) {
-    Bytes const exact(stored.begin(), stored.end());
-    Bytes raw(raw_bytes, std::byte{0xEE});
-    codec.decode(exact, raw);
-    return raw;
 }
 
 // What is written down in the specification, worked out by hand, in both directions.

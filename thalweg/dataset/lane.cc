@@ -18,8 +18,6 @@ namespace {
 // From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
 constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
-constexpr std::size_t kChecksumBytes = 8;
-
 void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
     record.checksum = base::xxh3(stored);
     record.adler32 = base::adler32(1, stored);
@@ -145,7 +143,7 @@ std::span<std::byte const> Lane::sums_of(std::span<std::byte const> lengths, std
 void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
                          std::function<void()> const& while_waiting) {
     auto* const codec = codecs_[record.column].get();
-    auto const tail_bytes = rules_.page_checksums ? kChecksumBytes : 0;
+    auto const tail_bytes = rules_.page_checksums ? format::kPageChecksumBytes : 0;
     auto const bound_bytes = codec != nullptr ? codec->bound_bytes(raw.size()) : raw.size();
     auto& extent = room_for(rules_.head_bytes + bound_bytes + tail_bytes, while_waiting);
     if (extent.pages.empty()) extent.filled_bytes = rules_.head_bytes;
@@ -164,9 +162,9 @@ void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
     record.offset = extent.filled_bytes; // within the extent, until it has a place
     extent.filled_bytes += record.stored_bytes;
     if (rules_.page_checksums) {
-        auto const tail = out.subspan(record.stored_bytes, kChecksumBytes);
-        std::memcpy(tail.data(), &record.checksum, kChecksumBytes);
-        extent.filled_bytes += kChecksumBytes;
+        auto const tail = out.subspan(record.stored_bytes, format::kPageChecksumBytes);
+        std::memcpy(tail.data(), &record.checksum, format::kPageChecksumBytes);
+        extent.filled_bytes += format::kPageChecksumBytes;
     }
     extent.raw_bytes += raw.size();
     extent.pages.push_back(record);

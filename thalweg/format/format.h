@@ -13,10 +13,13 @@
 
 namespace thalweg::format {
 
+// XXH3, little endian.
+inline constexpr std::size_t kPageChecksumBytes = 8;
+
 // How producers lay down pages in their extents.
 struct ExtentRules {
     std::size_t head_bytes = 0;  // in front of the pages, filled by `write_extent_head`
-    bool page_checksums = false; // 8 bytes of XXH3 follow every page
+    bool page_checksums = false; // one follows every page
 };
 
 // A cluster all of whose pages are in the file.

@@ -5,11 +5,10 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/format/format.h"
 
 namespace thalweg::format {
 namespace {
-
-constexpr std::size_t kChecksumBytes = 8;
 
 void check(model::Page const& page, std::span<std::byte const> stored, std::uint64_t checksum) {
     if (base::xxh3(stored) == checksum) return;
@@ -45,12 +44,12 @@ std::span<std::byte const> PageDecoder::stored(model::Page const& page, storage:
                          fmt::format("it has {} bytes, the file ends at {}", page.stored_bytes, size)});
     }
     bool const follows =
-        check_checksum && page.checksum_follows && size - page.offset - page.stored_bytes >= kChecksumBytes;
-    auto const bytes = stored_.of(page.stored_bytes + (follows ? kChecksumBytes : 0));
+        check_checksum && page.checksum_follows && size - page.offset - page.stored_bytes >= kPageChecksumBytes;
+    auto const bytes = stored_.of(page.stored_bytes + (follows ? kPageChecksumBytes : 0));
     storage.read(page.offset, bytes);
     auto const stored = bytes.first(page.stored_bytes);
     auto checksum = page.checksum;
-    if (follows) std::memcpy(&checksum, bytes.data() + page.stored_bytes, kChecksumBytes);
+    if (follows) std::memcpy(&checksum, bytes.data() + page.stored_bytes, kPageChecksumBytes);
     if (check_checksum && checksum != 0) check(page, stored, checksum);
     return stored;
 }

@@ -20,6 +20,7 @@ class RNTupleCheckpoints final : public Checkpoints {
     void write(storage::Storage& file, std::uint64_t offset) override;
     void publish(storage::Storage& file) override;
 
+    Skeleton const& skeleton() const { return parts_.skeleton; }
     // The same for every table, whether it has something new or not; returns the bytes written.
     std::uint64_t write_all(storage::Storage& file, std::uint64_t offset);
 

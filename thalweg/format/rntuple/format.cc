@@ -51,10 +51,9 @@ void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t
 
 // The file can be opened from now on: it has no rows yet.
 std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const& head) const {
-    auto const parts = file_parts(head);
-    file.write(0, parts.skeleton.bytes);
     RNTupleCheckpoints empty(head);
-    auto const footers_offset = parts.skeleton.bytes.size();
+    file.write(0, empty.skeleton().bytes);
+    auto const footers_offset = empty.skeleton().bytes.size();
     auto const footers_bytes = empty.write_all(file, footers_offset);
     file.sync();
     empty.publish(file);
