@@ -40,7 +40,8 @@ TEST(ClockedReader, TriggersInWallTimeAndLosesNothingWhenReadInTime) {
     EXPECT_EQ(counters.rows, rows);
     EXPECT_EQ(counters.lost, 0u);
     EXPECT_EQ(counters.dead_time_ns, 0u);
-    EXPECT_EQ(counters.live_time_ns, 100 * kMillisecondNs);
+    // Up to the last look at the clock, which on a busy machine is a little before the end.
+    EXPECT_NEAR(static_cast<double>(counters.live_time_ns), 100.0 * kMillisecondNs, kMillisecondNs);
     EXPECT_EQ(counters.onboard_bytes, 0u);
     EXPECT_NEAR(static_cast<double>(counters.onboard_limit_bytes), 4e9, 3000);
 }

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace thalweg::source {
+namespace thalweg::base {
 
 // A number that one thread changes and any thread may read: no more than a plain store.
 class Gauge {
@@ -16,4 +16,4 @@ class Gauge {
     std::atomic<std::uint64_t> value_ = 0;
 };
 
-} // namespace thalweg::source
+} // namespace thalweg::base
