@@ -1,0 +1,41 @@
+// A DMA buffer as the emulated card uses it: waits where it is full, and can show a pointer that is wrong for a while.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "thalweg/base/gauge.h"
+#include "thalweg/felix/dma_buffer.h"
+
+namespace thalweg::felix {
+
+class DmaOutlet {
+  public:
+    // While `stop` is set, nobody is waited for who does not read.
+    DmaOutlet(std::string const& name, BlockFormat const& format, std::uint64_t buffer_bytes,
+              std::atomic<bool> const& stop)
+        : writer_(name, format, buffer_bytes), stop_(stop) {}
+
+    DmaWriter& writer() { return writer_; }
+    DmaWriter const& writer() const { return writer_; }
+
+    // Sleeps until there is room; 0 blocks: nobody reads, and the card is to stop.
+    DmaWriter::Room wait_for_room();
+
+    // The reader sees `word` in place of the write pointer for so long.
+    void stick(std::uint64_t word, std::uint64_t duration_ns);
+    // To be called now and then: ends that.
+    void tick(std::uint64_t now_ns);
+
+    std::uint64_t stall_ns() const { return stall_ns_.get(); }
+
+  private:
+    DmaWriter writer_;
+    std::atomic<bool> const& stop_;
+    base::Gauge stall_ns_;
+    std::uint64_t stuck_until_ns_ = 0;
+    bool gave_up_ = false;
+};
+
+} // namespace thalweg::felix
