@@ -1,0 +1,34 @@
+// The processors of this machine, or of one that is only described: which share a cache, which share a memory node.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace thalweg::machine {
+
+// Cores that share a last-level cache: a core complex die of an EPYC, or all of a small machine.
+struct Chiplet {
+    std::uint32_t numa_node = 0;
+    std::uint32_t package = 0;
+    // By core; for each the numbers of its hardware threads (as the kernel counts them).
+    std::vector<std::vector<std::uint32_t>> cores;
+    std::uint64_t cache_bytes = 0;
+};
+
+struct Topology {
+    std::string source; // "this machine", or the synthetic description
+    std::vector<Chiplet> chiplets;
+
+    std::uint32_t core_count() const;
+    std::uint32_t processor_count() const; // hardware threads
+    // The number of the chiplet that has this processor.
+    std::optional<std::uint32_t> chiplet_of(std::uint32_t processor) const;
+};
+
+// `synthetic` empty: this machine, only what this process may use. Else hwloc's synthetic description, such as
+// "pack:2 numa:1 l3:12 core:8 pu:2". Throws base::UsageError where hwloc does not understand it.
+Topology discover(std::string const& synthetic = "");
+
+} // namespace thalweg::machine

@@ -1,0 +1,189 @@
+#include "thalweg/transport/tcp.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::transport {
+namespace {
+
+sockaddr* raw(Address& address) { return reinterpret_cast<sockaddr*>(&address.storage); }
+sockaddr const* raw(Address const& address) { return reinterpret_cast<sockaddr const*>(&address.storage); }
+
+base::FileDescriptor make_socket(Address const& address) {
+    int const fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) base::fail_system({"cannot make a socket for " + address.str()}, errno);
+    return base::FileDescriptor(fd);
+}
+
+bool set_option(base::FileDescriptor const& socket, int level, int name, int value) {
+    return ::setsockopt(socket.get(), level, name, &value, sizeof value) == 0;
+}
+
+void set_congestion_control(base::FileDescriptor const& socket, std::string const& name) {
+    if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0)
+        return;
+    int const code = errno;
+    std::ifstream file("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+    std::string allowed;
+    std::getline(file, allowed);
+    base::fail_system({"cannot use the congestion control \"" + name + "\"",
+                       code == ENOENT ? "the kernel has not loaded it" : std::strerror(code),
+                       "everybody may use: " + allowed},
+                      code);
+}
+
+void apply(base::FileDescriptor const& socket, SocketOptions const& options) {
+    // Sizes beyond the system's limits are cut to them by the kernel, silently, and that is all right.
+    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options.send_buffer_bytes > 0)
+        set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(options.send_buffer_bytes));
+    if (options.receive_buffer_bytes > 0)
+        set_option(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.receive_buffer_bytes));
+    if (!options.congestion_control.empty()) set_congestion_control(socket, options.congestion_control);
+}
+
+base::FileDescriptor bound_socket(Address const& address, int& error) {
+    auto socket = make_socket(address);
+    set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1); // a restart need not wait for the last connections to fade
+    if (address.storage.ss_family == AF_INET6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    error = ::bind(socket.get(), raw(address), address.size_bytes) == 0 ? 0 : errno;
+    return socket;
+}
+
+void set_port(Address& address, std::uint16_t port) {
+    // The port is at the same place in both families.
+    reinterpret_cast<sockaddr_in&>(address.storage).sin_port = htons(port);
+}
+
+std::string other_port(Address const& taken) {
+    for (unsigned port = taken.port() + 1u; port <= std::min(65535u, taken.port() + 100u); ++port) {
+        Address next = taken;
+        set_port(next, static_cast<std::uint16_t>(port));
+        int error = 0;
+        if (auto const socket = bound_socket(next, error); error == 0 && ::listen(socket.get(), 1) == 0)
+            return "choose another port: " + std::to_string(port) + " is free";
+    }
+    return "choose another port, or 0 for any that is free";
+}
+
+[[noreturn]] void fail_listen(Address const& address, int error) {
+    base::Message message{"cannot listen at " + address.str()};
+    if (error == EADDRINUSE) {
+        message.why = "another program listens there";
+        message.suggestion = other_port(address);
+    } else if (error == EADDRNOTAVAIL) {
+        message.why = "this machine has no such address";
+        message.suggestion = "127.0.0.1 is this machine alone, 0.0.0.0 every network that it is in";
+    } else if (error == EACCES) {
+        message.suggestion = "choose a port from 1024 on: those below belong to the system";
+    }
+    base::fail_system(message, error);
+}
+
+// Errors of one connection that came and went before it was accepted: the next one may be well (accept(2)).
+bool concerns_one_connection(int error) {
+    switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+        return true;
+    default:
+        return false;
+    }
+}
+
+// A connection to a free port of this machine can end up as one to itself, when the kernel picks that very port for
+// our end; nobody answers there.
+bool is_self(Address const& ours, Address const& theirs) {
+    return ours.size_bytes == theirs.size_bytes && std::memcmp(&ours.storage, &theirs.storage, ours.size_bytes) == 0;
+}
+
+Moved moved(ssize_t result, bool zero_is_end) {
+    if (result > 0) return {.bytes = static_cast<std::size_t>(result)};
+    if (result == 0) return {.closed = zero_is_end};
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {};
+    return {.closed = true, .error = errno};
+}
+
+} // namespace
+
+Listener listen_at(Address const& address, int backlog) {
+    Listener listener;
+    int error = 0;
+    listener.socket = bound_socket(address, error);
+    if (error == 0 && ::listen(listener.socket.get(), backlog) != 0) error = errno;
+    if (error != 0) fail_listen(address, error);
+    listener.address.size_bytes = sizeof listener.address.storage;
+    ::getsockname(listener.socket.get(), raw(listener.address), &listener.address.size_bytes);
+    return listener;
+}
+
+std::optional<Accepted> accept_from(base::FileDescriptor const& listener, SocketOptions const& options) {
+    for (;;) {
+        Accepted accepted;
+        accepted.peer.size_bytes = sizeof accepted.peer.storage;
+        int const fd =
+            ::accept4(listener.get(), raw(accepted.peer), &accepted.peer.size_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            accepted.socket = base::FileDescriptor(fd);
+            apply(accepted.socket, options);
+            return accepted;
+        }
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+        if (!concerns_one_connection(errno)) base::fail_system({"cannot accept a connection"}, errno);
+    }
+}
+
+base::FileDescriptor begin_connect(Address const& address, SocketOptions const& options) {
+    auto socket = make_socket(address);
+    apply(socket, options);
+    if (::connect(socket.get(), raw(address), address.size_bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
+        base::fail_system({"cannot connect to " + address.str()}, errno);
+    }
+    return socket;
+}
+
+int connect_error(base::FileDescriptor const& socket) {
+    int error = 0;
+    socklen_t size_bytes = sizeof error;
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size_bytes) != 0) return errno;
+    if (error != 0) return error;
+    Address ours{.size_bytes = sizeof(sockaddr_storage)}, theirs{.size_bytes = sizeof(sockaddr_storage)};
+    if (::getpeername(socket.get(), raw(theirs), &theirs.size_bytes) != 0)
+        return errno == ENOTCONN ? EINPROGRESS : errno;
+    if (::getsockname(socket.get(), raw(ours), &ours.size_bytes) != 0) return errno;
+    return is_self(ours, theirs) ? ECONNREFUSED : 0;
+}
+
+Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes) {
+    ssize_t sent = 0;
+    do {
+        sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    return moved(sent, false);
+}
+
+Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room) {
+    if (room.empty()) return {}; // else nothing received would look like the end
+    ssize_t received = 0;
+    do {
+        received = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+    } while (received < 0 && errno == EINTR);
+    return moved(received, true);
+}
+
+} // namespace thalweg::transport

@@ -1,0 +1,52 @@
+// TCP sockets that never block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/transport/address.h"
+
+namespace thalweg::transport {
+
+struct SocketOptions {
+    std::uint32_t send_buffer_bytes = 0; // 0: the kernel's
+    std::uint32_t receive_buffer_bytes = 0;
+    // "cubic", "bbr"; empty: the kernel's. Throws base::SystemError where it is not there.
+    std::string congestion_control = {};
+};
+
+struct Listener {
+    base::FileDescriptor socket;
+    Address address; // with the port that the kernel chose
+};
+// Throws base::SystemError naming the address.
+Listener listen_at(Address const& address, int backlog = 4096);
+
+struct Accepted {
+    base::FileDescriptor socket;
+    Address peer;
+};
+// None: nobody waits (any more). Throws base::SystemError (EMFILE, ENFILE, ENOBUFS, ENOMEM) where the machine is out of
+// something; the connection waits then, and a poller goes on calling the listener readable: leave it for a while.
+std::optional<Accepted> accept_from(base::FileDescriptor const& listener, SocketOptions const& options = {});
+
+// Begins; the socket is writable when it is connected or has failed (see connect_error). Throws base::SystemError where
+// the machine knows at once that it cannot be (no route, no descriptors left).
+base::FileDescriptor begin_connect(Address const& address, SocketOptions const& options = {});
+int connect_error(base::FileDescriptor const& socket); // 0: connected; EINPROGRESS: not yet known
+
+// How many bytes moved; 0: none at the moment. `closed`: the other side has gone (errno in `error`), or, for
+// receive_some with `error` 0, has said that it will send no more; it may still listen.
+struct Moved {
+    std::size_t bytes = 0;
+    bool closed = false;
+    int error = 0;
+};
+Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes);
+Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room);
+
+} // namespace thalweg::transport
