@@ -1,0 +1,164 @@
+#include "thalweg/readout/builder/builder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <sys/prctl.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/felix/walk.h"
+#include "thalweg/machine/pinning.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kBatchBlocks = 256; // between two looks at what is finished
+constexpr std::uint64_t kLongestPauseNs = 500'000;
+constexpr std::uint64_t kAccountNs = 1'000'000;
+constexpr std::uint64_t kStepNs = 1'000'000; // of the groups' clock in one turn, at most
+
+void sleep_ns(std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+
+} // namespace
+
+Builder::Builder(felix::DmaReader reader, std::span<std::unique_ptr<Group> const> groups, BuilderOptions const& options)
+    : reader_(std::move(reader)), options_(options) {
+    auto const count = std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(groups.size(), 1));
+    for (std::size_t index = 0; index < count; ++index) threads_.push_back(std::make_unique<Thread>());
+    for (std::size_t index = 0; index < groups.size(); ++index) {
+        auto& thread = *threads_[index % count];
+        auto& group = *groups[index];
+        thread.groups.push_back(&group);
+        for (std::size_t stream = 0; stream < group.elinks().size(); ++stream) {
+            auto const elink = group.elinks()[stream];
+            thread.owners[elink] = {&group, static_cast<std::uint16_t>(stream)};
+            known_[elink] = true;
+        }
+    }
+    for (std::size_t index = 0; index < count; ++index) {
+        threads_[index]->thread = std::jthread([this, index] { run(*threads_[index], index); });
+    }
+}
+
+Builder::~Builder() { stop(0); }
+
+// What the card writes from now on is for the next run.
+void Builder::stop(std::uint64_t drain_ns) {
+    if (stop_at_ns_ == ~0ull) end_ = reader_.published(threads_[0]->position);
+    stop_at_ns_ = base::monotonic_ns() + drain_ns;
+    for (auto& thread : threads_) {
+        if (thread->thread.joinable()) thread->thread.join();
+    }
+}
+
+void Builder::run(Thread& thread, std::size_t index) {
+    ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is more than we want to sleep
+    if (index < options_.processors.size()) machine::pin_this_thread(options_.processors[index]);
+    auto const longest_step_ns = std::max(kStepNs, 2 * options_.poll_ns);
+    std::uint64_t cursor = 0, accounted_ns = 0, before_ns = base::monotonic_ns();
+    auto pause_ns = options_.poll_ns; // longer, while nothing comes for long
+    // The time of the groups. It stands still while we do, because collectors hold a full index or we are paused, and
+    // hardly moves while we wait for a processor: meanwhile no event grows older, and no link is silent.
+    auto clock_ns = before_ns;
+    for (auto* const group : thread.groups) group->tick(clock_ns);
+    while (true) {
+        bool const stopping = stop_at_ns_ != ~0ull;
+        auto const published = stopping ? end_.load() : paused_ ? cursor : reader_.published(cursor);
+        auto const end = walk(thread, index == 0, cursor, std::min(published, cursor + kBatchBlocks));
+        auto const now = base::monotonic_ns();
+        bool const moved = end != cursor, full = published > cursor && !moved;
+        if (full) thread.busy_ns.add(now - before_ns);
+        bool const waits_for_others = full && thread.full->is_held();
+        if (!waits_for_others && !paused_) clock_ns += std::min(now - before_ns, longest_step_ns);
+        before_ns = now;
+        for (auto* const group : thread.groups) group->tick(clock_ns);
+        cursor = end;
+        thread.position.store(cursor, std::memory_order_release);
+        release();
+        if (now - accounted_ns > kAccountNs) {
+            thread.cpu_ns.set(base::thread_cpu_ns());
+            accounted_ns = now;
+        }
+        if (moved) {
+            pause_ns = options_.poll_ns;
+            continue;
+        }
+        if (stopping && (!full || now >= stop_at_ns_)) break;
+        sleep_ns(pause_ns);
+        pause_ns = std::min(pause_ns + pause_ns / 8, std::max(kLongestPauseNs, options_.poll_ns));
+    }
+    thread.cpu_ns.set(base::thread_cpu_ns());
+}
+
+// Returns where it stopped: at `end`, or at a block for which a ring has no room.
+std::uint64_t Builder::walk(Thread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end) {
+    auto const format = reader_.format();
+    std::uint64_t blocks = 0, foreign = 0, bad = 0;
+    auto const is_own = [&](std::uint16_t elink) { return thread.owners[elink].group != nullptr; };
+    auto const take = [&](std::byte const* block, felix::BlockHeader const& header) {
+        auto const owner = thread.owners[header.elink];
+        if (header.magic != format.magic) {
+            ++bad;
+        } else if (owner.group == nullptr) {
+            foreign += !known_[header.elink];
+        } else {
+            if (!owner.group->has_room()) {
+                thread.full = owner.group;
+                return false;
+            }
+            owner.group->take_block(owner.stream, block);
+            ++blocks;
+        }
+        return true;
+    };
+    auto position = begin;
+    while (position < end) {
+        auto const count = std::min(end - position, reader_.blocks_to_wrap(position));
+        auto const done = felix::walk_blocks(reader_.block(position), count, format.block_bytes, is_own, take);
+        position += done;
+        if (done < count) break;
+    }
+    thread.blocks.add(blocks);
+    if (counts_strangers) {
+        thread.foreign_blocks.add(foreign);
+        thread.bad_headers.add(bad);
+    }
+    return position;
+}
+
+// Whoever comes first does it for all.
+void Builder::release() {
+    std::unique_lock const lock(release_mutex_, std::try_to_lock);
+    if (!lock) return;
+    auto read_by_all = ~std::uint64_t{0};
+    std::uint64_t newest = 0;
+    for (auto const& thread : threads_) {
+        read_by_all = std::min(read_by_all, thread->position.load(std::memory_order_acquire));
+        for (auto const* const group : thread->groups) newest = std::max(newest, group->newest_event());
+    }
+    if (read_by_all == released_) return;
+    if (newest != 0) reader_.set_newest_event(newest);
+    reader_.release(read_by_all);
+    released_ = read_by_all;
+}
+
+bool Builder::has_read_all() {
+    for (auto const& thread : threads_) {
+        auto const position = thread->position.load(std::memory_order_acquire);
+        if (reader_.published(position) != position) return false;
+    }
+    return true;
+}
+
+BuilderCounters Builder::counters() const {
+    BuilderCounters sum{.bad_pointers = reader_.bad_pointers()};
+    for (auto const& thread : threads_) {
+        sum.blocks += thread->blocks.get();
+        sum.foreign_blocks += thread->foreign_blocks.get();
+        sum.bad_headers += thread->bad_headers.get();
+        sum.busy_ns = std::max(sum.busy_ns, thread->busy_ns.get());
+        sum.cpu_ns += thread->cpu_ns.get();
+    }
+    return sum;
+}
+
+} // namespace thalweg::readout

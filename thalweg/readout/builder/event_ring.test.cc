@@ -1,0 +1,71 @@
+#include "thalweg/readout/builder/event_ring.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kFirst = (1ull << 32) + 100;
+
+TEST(EventRing, AStretchBeginsAtItsFirstEventAndEndsWhereTheNextBegins) {
+    EventRing ring(1024, 256);
+    EXPECT_FALSE(ring.place_of(kFirst).known);
+    EXPECT_EQ(ring.next_known(0), 0u);
+    ring.begin_stretch(kFirst, 40);
+    EXPECT_FALSE(ring.place_of(kFirst - 1).known);
+    EXPECT_EQ(ring.place_of(kFirst).position, 40u);
+    EXPECT_EQ(ring.place_of(kFirst + 7).position, 47u);
+    ring.begin_stretch(kFirst + 1'000'000, 100);
+    EXPECT_EQ(ring.place_of(kFirst + 7).run, 53u);
+    EXPECT_FALSE(ring.place_of(kFirst + 60).known) << "there are 60 positions between the two";
+    EXPECT_EQ(ring.place_of(kFirst + 1'000'003).position, 103u);
+    EXPECT_EQ(ring.next_known(kFirst + 60), kFirst + 1'000'000);
+    EXPECT_EQ(ring.next_known(kFirst + 59), kFirst + 59);
+}
+
+TEST(EventRing, KeepsFromAnEventOnWhatIsClosed) {
+    EventRing ring(1024, 256);
+    ring.begin_stretch(kFirst, 40);
+    EXPECT_EQ(ring.kept_from(), 40u);
+    ring.keep_from_event(kFirst + 50);
+    EXPECT_EQ(ring.kept_from(), 40u) << "nothing is closed";
+    ring.publish(60, kFirst + 20);
+    ring.keep_from_event(kFirst + 10);
+    EXPECT_EQ(ring.kept_from(), 50u);
+    ring.keep_from_event(kFirst + 5);
+    EXPECT_EQ(ring.kept_from(), 50u) << "never backwards";
+    ring.keep_from_event(kFirst + 500);
+    EXPECT_EQ(ring.kept_from(), 60u);
+    EXPECT_EQ(ring.evicted(), 0u);
+    ring.publish(80, kFirst + 40);
+    ring.evict_before(70);
+    EXPECT_EQ(ring.evicted(), 10u);
+}
+
+TEST(EventRing, APinHoldsWhatIsBehindIt) {
+    EventRing ring(64, 256);
+    ring.begin_stretch(kFirst, 0);
+    ring.publish(50, kFirst + 50);
+    {
+        EventRing::Pin const pin(ring, 5, 10);
+        ring.keep_from_event(kFirst + 40);
+        EXPECT_EQ(ring.usable_before(), 10u);
+    }
+    EXPECT_EQ(ring.usable_before(), 40u);
+}
+
+TEST(EventRing, ForgetsOldStretchesOnceNothingOfThemIsKept) {
+    EventRing ring(64, 256);
+    for (std::uint64_t i = 0; i < 300; ++i) ring.begin_stretch(kFirst + 1000 * i, 10 * i);
+    EXPECT_TRUE(ring.place_of(kFirst).known) << "it is kept";
+    for (std::uint64_t i = 300; i < 1000; ++i) {
+        ring.begin_stretch(kFirst + 1000 * i, 10 * i);
+        ring.evict_before(10 * i);
+    }
+    EXPECT_FALSE(ring.place_of(kFirst).known);
+    EXPECT_EQ(ring.place_of(kFirst + 999'000).position, 9990u);
+    EXPECT_LE(ring.stretches().size(), 256u);
+}
+
+} // namespace
+} // namespace thalweg::readout

@@ -1,0 +1,43 @@
+// What a group has counted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/base/gauge.h"
+
+namespace thalweg::readout {
+
+// Where the packets of one stream went: all of them, each to one place.
+struct PacketCounters {
+    base::Gauge delivered;
+    base::Gauge duplicate;
+    base::Gauge late;          // of an event that was closed
+    base::Gauge out_of_window; // of an event that is too far away
+    base::Gauge orphaned;      // without trigger information, or of a jump that the other streams did not make
+};
+
+struct StreamReport {
+    std::uint16_t elink = 0;
+    bool enabled = true;
+    bool live = false;
+    std::uint64_t deaths = 0; // how often it left the live streams
+    std::uint64_t packets = 0, payload_bytes = 0;
+    std::uint64_t delivered = 0, duplicate = 0, late = 0, out_of_window = 0, orphaned = 0;
+    std::uint64_t blocks = 0, sequence_gaps = 0, lost_blocks = 0, bad_blocks = 0, dropped_chunks = 0;
+    std::uint64_t crc_errors = 0, errors = 0, truncated = 0, busy = 0, timeouts = 0, undefined = 0;
+
+    bool balances() const { return packets == delivered + duplicate + late + out_of_window + orphaned; }
+};
+
+struct GroupReport {
+    std::uint32_t source_id = 0;
+    std::uint64_t complete = 0, incomplete = 0, absent = 0;
+    std::uint64_t overflows = 0, timed_out = 0, jumps = 0, evicted = 0, hook_failures = 0, hook_overruns = 0;
+    std::uint64_t newest_event = 0;
+    std::uint64_t open_events = 0;
+    double fill = 0; // of its ring, 0 to 1
+    std::vector<StreamReport> streams;
+};
+
+} // namespace thalweg::readout

@@ -1,0 +1,229 @@
+#include "thalweg/readout/client/client.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/random.h"
+#include "thalweg/readout/client/client_state.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kTurnNs = 2'000'000;          // a turn waits no longer when nothing comes
+constexpr std::uint64_t kLookIntervalNs = 50'000'000; // for the silent and the absent
+constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be greeted
+constexpr std::uint64_t kAnswerNs = 5'000'000'000;    // behind the deadline of a request
+constexpr int kMessagesPerTurn = 16;                  // then it is the next connection's turn
+
+void check(ClientOptions const& options) {
+    if (options.handlers.empty()) base::fail_usage({"no handler is given", "", "name one address at least"});
+    if (options.range_events == 0 || options.range_events > kMaxRequestEvents)
+        base::fail_usage({fmt::format("ranges of {} events cannot be asked for", options.range_events),
+                          fmt::format("1 to {} can", kMaxRequestEvents)});
+    if (options.credit_bytes < 4096 || options.ranges_in_flight == 0 || options.connections == 0)
+        base::fail_usage({"a client needs a credit of 4 kiB, a range in flight and a connection at least"});
+    if (!(options.sample_fraction > 0 && options.sample_fraction <= 1))
+        base::fail_usage({fmt::format("a sample of {} of the ranges cannot be taken", options.sample_fraction),
+                          "more than 0 and at most 1 can"});
+    if (options.token.size() > 256) base::fail_usage({"the token is longer than 256 bytes"});
+}
+
+} // namespace
+
+Client::State::State(ClientOptions const& given)
+    : options(given), random(base::random_word()), credit(given.credit_bytes) {
+    check(options);
+    for (auto& word : client_id) word = base::random_word();
+    most_message_bytes = options.credit_bytes + (1 << 20);
+    for (auto const& text : options.handlers) {
+        auto const address = transport::parse_address(text);
+        auto& handler = handlers.emplace_back();
+        handler.address = address.str();
+        handler.away_since_ns = base::monotonic_ns();
+        for (std::uint32_t i = 0; i < options.connections; ++i) {
+            connections.push_back({Link(address, poller, by_key.size()), handlers.size() - 1});
+            by_key.push_back(&connections.back());
+            handler.connections.push_back(&connections.back());
+        }
+    }
+}
+
+Client::Client(ClientOptions const& options) : state_(std::make_unique<State>(options)) {}
+
+Client::~Client() {
+    for (auto& connection : state_->connections) {
+        if (connection.link.phase() != Link::Phase::ready) continue;
+        connection.link.queue(MessageType::bye, 0, {}, {});
+        connection.link.flush();
+    }
+}
+
+void Client::run(EventSink const& sink) {
+    auto& state = *state_;
+    while (!stop_) {
+        state.turn(kTurnNs);
+        state.hand_on(sink);
+        if (sink.idle) sink.idle();
+        state.ask(!stop_);
+        state.publish();
+        if (state.ended && state.ranges.empty() && state.takes == 0) break;
+    }
+    state.publish();
+}
+
+void Client::keep_up(std::uint64_t duration_ns) {
+    auto const end_ns = base::monotonic_ns() + duration_ns;
+    do state_->turn(kTurnNs);
+    while (base::monotonic_ns() < end_ns);
+    state_->publish();
+}
+
+bool Client::settle(std::uint64_t timeout_ns) {
+    auto& state = *state_;
+    auto const end_ns = base::monotonic_ns() + timeout_ns;
+    auto const is_settled = [&] {
+        return std::none_of(state.requests.begin(), state.requests.end(),
+                            [](auto const& each) { return each.second.type == MessageType::clear; }) &&
+               std::all_of(state.handlers.begin(), state.handlers.end(),
+                           [](auto const& it) { return it.clears.empty(); });
+    };
+    while (!is_settled() && base::monotonic_ns() < end_ns) state.turn(kTurnNs);
+    state.publish();
+    return is_settled();
+}
+
+void Client::commit(RangeId const& range) {
+    auto& uncommitted = state_->uncommitted;
+    auto const found = std::find_if(uncommitted.begin(), uncommitted.end(),
+                                    [&](auto const& it) { return it.run == range.run && it.first == range.first; });
+    if (found != uncommitted.end()) uncommitted.erase(found);
+    for (auto& handler : state_->handlers) state_->clear(handler, range);
+}
+
+// Sends what is queued, waits for what comes, and understands it.
+void Client::State::turn(std::uint64_t wait_ns) {
+    for (auto& connection : connections) connection.link.flush();
+    for (auto const& ready : poller.wait(wait_ns)) serve(*by_key[ready.key], ready);
+    auto const now = base::monotonic_ns();
+    if (now >= next_look_ns) {
+        next_look_ns = now + kLookIntervalNs;
+        look_for_silence(now);
+        renew(now);
+    }
+    for (auto& connection : connections) look_after(connection, now);
+}
+
+void Client::State::serve(Connection& connection, transport::Ready const& ready) {
+    auto& link = connection.link;
+    if (link.phase() == Link::Phase::connecting) {
+        if (link.finish_connecting()) greet(connection);
+        return;
+    }
+    if (ready.writable) link.flush();
+    if (!ready.readable && !ready.broken) return;
+    for (int i = 0; i < kMessagesPerTurn; ++i) {
+        auto message = link.receive(pool, most_message_bytes);
+        if (!message) break;
+        handle(connection, std::move(*message));
+    }
+}
+
+void Client::State::look_after(Connection& connection, std::uint64_t now) {
+    auto& link = connection.link;
+    auto& handler = handlers[connection.handler];
+    bool const is_slow = link.phase() == Link::Phase::connecting || link.phase() == Link::Phase::greeting;
+    if (is_slow && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
+    if (link.phase() != Link::Phase::away) return;
+    if (connection.was_up) connection_lost(connection);
+    if (handler.away_since_ns == 0) handler.away_since_ns = now;
+    if (options.give_up_ns > 0 && now - handler.away_since_ns > options.give_up_ns)
+        base::fail_system({"handler " + handler.address + " stays away", link.failure()});
+    if (link.since_ns() == 0 || now > link.since_ns() + options.reconnect_ns) link.connect();
+}
+
+// What was asked for there is asked for again.
+void Client::State::connection_lost(Connection& connection) {
+    connection.was_up = false;
+    ++counters.reconnects;
+    auto& handler = handlers[connection.handler];
+    for (auto it = requests.begin(); it != requests.end();) {
+        auto const& request = it->second;
+        if (request.connection != &connection) {
+            ++it;
+            continue;
+        }
+        credit.release(request.reserved_bytes);
+        if (request.type == MessageType::take) {
+            --takes;
+            takes_lost = true;
+        }
+        if (request.type == MessageType::clear) handler.clears.push_back(request.cleared);
+        if (request.range) request.range->part(connection.handler).tag = 0;
+        it = requests.erase(it);
+    }
+}
+
+void Client::State::look_for_silence(std::uint64_t now) {
+    for (auto const& [tag, request] : requests) {
+        auto& link = request.connection->link;
+        if (link.phase() == Link::Phase::ready &&
+            now > request.sent_ns + options.deadline_ms * 1'000'000ull + kAnswerNs) {
+            link.fail("it does not answer");
+        }
+    }
+    std::string who;
+    for (auto const& handler : handlers) {
+        if (handler.away_since_ns == 0) continue;
+        auto const& why = handler.connections.front()->link.failure();
+        who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", handler.address,
+                           why.empty() ? "it has not greeted yet" : why);
+    }
+    std::lock_guard const lock(mutex);
+    waiting_for = who;
+}
+
+void Client::State::publish() {
+    counters.max_outstanding_bytes = credit.most_bytes();
+    std::lock_guard const lock(mutex);
+    published = counters;
+}
+
+ClientCounters Client::counters() const {
+    std::lock_guard const lock(state_->mutex);
+    return state_->published;
+}
+
+std::uint32_t Client::run_number() const {
+    std::lock_guard const lock(state_->mutex);
+    return state_->run;
+}
+
+std::string Client::waiting_for() const {
+    std::lock_guard const lock(state_->mutex);
+    return state_->waiting_for;
+}
+
+std::vector<trace::Sample> Client::samples() const {
+    auto const now = counters();
+    auto const counter = [](char const* name, char const* help, std::uint64_t value) {
+        return trace::Sample{fmt::format("thalweg_client_{}_total", name),
+                             help,
+                             trace::Sample::Kind::counter,
+                             {},
+                             static_cast<double>(value)};
+    };
+    return {counter("events", "Events handed on.", now.events),
+            counter("incomplete_events", "Events handed on of which something is missing.", now.incomplete),
+            counter("absent_events", "Events of which no packet came.", now.absent),
+            counter("evicted_events", "Events that had to make room before they were asked for.", now.evicted),
+            counter("lost_events", "Events that went with a handler.", now.lost),
+            counter("duplicate_events", "Events that came again, and were not handed on again.", now.duplicates),
+            counter("fragments", "Fragments handed on.", now.fragments),
+            counter("bytes", "Bytes of these fragments.", now.bytes),
+            counter("wrong_fragments", "Fragments that are not what they say, and were left out.", now.wrong),
+            counter("reconnects", "Connections that were lost.", now.reconnects)};
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <utility>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/readout/client/client_state.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint32_t kMostFailures = 5; // of one request; then the handler will never answer it
+constexpr std::uint64_t kPauseNs = 1'000'000;
+
+template <class T> T body_of(ReceivedMessage const& message) {
+    if (message.head.length_bytes < sizeof(T)) base::fail_data({"it sent a message that is too short"});
+    T value;
+    std::memcpy(&value, message.body().data(), sizeof value);
+    return value;
+}
+
+} // namespace
+
+// What a handler sends must make sense: if not, the connection ends and what was asked for is asked for again.
+void Client::State::handle(Connection& connection, ReceivedMessage message) {
+    auto const found = requests.find(message.head.tag);
+    bool const is_known = found != requests.end() && found->second.connection == &connection;
+    auto const request = is_known ? found->second : Request{};
+    if (is_known) {
+        credit.release(request.reserved_bytes);
+        requests.erase(found);
+        if (request.type == MessageType::take) --takes;
+        if (request.range) request.range->part(connection.handler).tag = 0;
+    }
+    try {
+        switch (message.head.type) {
+        case MessageType::welcome:
+            on_welcome(connection, message);
+            break;
+        case MessageType::taken:
+            if (is_known && request.type == MessageType::take) on_taken(body_of<Taken>(message));
+            break;
+        case MessageType::events:
+            if (request.range) return on_events(request, std::move(message));
+            break;
+        case MessageType::cleared:
+            if (body_of<Cleared>(message).done == 0) ++counters.refused_clears;
+            break;
+        case MessageType::refused:
+            on_refused(connection, is_known ? &request : nullptr, message);
+            break;
+        default:
+            base::fail_data({fmt::format("it sent a message of type {}", static_cast<int>(message.head.type))});
+        }
+    } catch (base::DataError const& error) {
+        connection.link.fail(error.what());
+        if (request.range) part_failed(*request.range, connection.handler);
+    }
+    pool.give_back(std::move(message.buffer));
+}
+
+void Client::State::on_welcome(Connection& connection, ReceivedMessage const& message) {
+    auto const welcome = body_of<Welcome>(message);
+    auto& handler = handlers[connection.handler];
+    bool const is_new = handler.welcome.instance != 0 && handler.welcome.instance != welcome.instance;
+    handler.welcome = welcome;
+    handler.away_since_ns = 0;
+    connection.link.greeted();
+    most_message_bytes =
+        std::max<std::uint64_t>(most_message_bytes, options.credit_bytes + welcome.max_fragment_bytes + (1 << 20));
+    if (is_new) begun_anew(connection.handler, welcome);
+    bool const gives_ranges = &connection == handlers[0].connections[0];
+    if (gives_ranges && std::exchange(takes_lost, false) && !is_new) return give_back(connection);
+    connection.was_up = true;
+    if (options.role == Role::observer && connection.handler == 0) {
+        std::lock_guard const lock(mutex);
+        run = welcome.run;
+    }
+    if (handler.connections[0] != &connection) return;
+    for (auto const& range : std::exchange(handler.clears, {})) clear(handler, range);
+}
+
+// What was given to us, and never arrived, must be given away again. Ranges that we know of are given to us again, too:
+// `on_taken` leaves these out. What we have of them we may still clear, unless somebody else was faster.
+void Client::State::give_back(Connection& connection) {
+    connection.link.queue(MessageType::bye, 0, {}, {});
+    connection.link.flush();
+    connection.link.fail("ranges that never arrived are given back");
+}
+
+// Its index is gone, and what it had for us: only what it has seen since can still be asked for.
+void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
+    handlers[handler].clears.clear();
+    auto const before = welcome.first_event == 0 ? ~0ull : welcome.first_event;
+    for (auto& range : ranges) {
+        forget_request(range.part(handler).tag);
+        range.part(handler).tag = 0;
+        range.lose(handler, range.id().run == welcome.run ? before : ~0ull);
+    }
+    // Its other connections are to the one that is no more.
+    for (auto* each : handlers[handler].connections) {
+        if (each->link.phase() == Link::Phase::ready && each->was_up) each->link.fail("it was started anew");
+    }
+    if (handler != 0) return;
+    gap_possible = true;
+    anew_from = taken_end;
+}
+
+void Client::State::on_taken(Taken const& taken) {
+    ended = taken.ended != 0 && taken.count == 0;
+    if (taken.count == 0) {
+        take_few = true;
+        next_take_ns = base::monotonic_ns() + kPauseNs;
+        return;
+    }
+    if (taken.count > options.range_events || taken.first > ~0ull - taken.count)
+        base::fail_data({fmt::format("it gave away {} events from {} on", taken.count, taken.first)});
+    if (taken.run == run && taken.first < anew_from)
+        base::fail_system(
+            {fmt::format("handler {} was started anew and counts events of run {} from the beginning",
+                         handlers[0].address, run),
+             fmt::format("it gives away event {}, though all before {} were taken before", taken.first, anew_from),
+             "start it with another run number"});
+    auto const is_ours = [&](RangeId const& it) {
+        return it.run == taken.run && it.first == taken.first && it.count == taken.count;
+    };
+    if (std::any_of(uncommitted.begin(), uncommitted.end(), is_ours)) return;
+    if (taken.again != 0) counters.again += taken.count;
+    bool const same_reset = taken.first >> 24 == (taken_end - 1) >> 24;
+    if (gap_possible && taken_end > 0 && taken.run == run && same_reset && taken.first > taken_end)
+        counters.gaps += taken.first - taken_end;
+    gap_possible = false;
+    if (taken.run != run) {
+        std::lock_guard const lock(mutex);
+        run = taken.run;
+        taken_end = anew_from = 0;
+    }
+    taken_end = std::max(taken_end, taken.first + taken.count);
+    uncommitted.push_back({taken.run, taken.first, taken.count});
+    add_range(uncommitted.back());
+}
+
+void Client::State::on_events(Request const& request, ReceivedMessage message) {
+    auto& range = *request.range;
+    auto const index = request.connection->handler;
+    auto& handler = handlers[index];
+    auto const body = message.body();
+    auto const now = base::monotonic_ns();
+    std::uint64_t taken = 0;
+    try {
+        taken = range.accept(index, body, message.buffer, pool, now);
+    } catch (base::DataError const& error) {
+        pool.give_back(std::move(message.buffer));
+        request.connection->link.fail(error.what());
+        return part_failed(range, index);
+    }
+    auto& part = range.part(index);
+    if (taken == 0) {
+        if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
+        return;
+    }
+    // A little more than now, and slowly less: an answer that is cut short costs a round trip more.
+    auto const each = 1.125 * static_cast<double>(body.size()) / static_cast<double>(taken);
+    handler.event_bytes = std::max(each, 0.98 * handler.event_bytes);
+}
+
+void Client::State::part_failed(Range& range, std::size_t handler) {
+    if (++range.part(handler).failures >= kMostFailures) range.lose(handler, range.end());
+}
+
+void Client::State::on_refused(Connection& connection, Request const* request, ReceivedMessage const& message) {
+    auto const refused = body_of<Refused>(message);
+    auto const words = message.body().subspan(sizeof refused);
+    std::string const why(reinterpret_cast<char const*>(words.data()), words.size());
+    auto const& address = handlers[connection.handler].address;
+    if (refused.why == Refusal::not_allowed || refused.why == Refusal::not_owner)
+        base::fail_usage({"handler " + address + " refuses us", why});
+    if (refused.why == Refusal::busy || refused.why == Refusal::malformed) {
+        connection.link.fail(why);
+        if (request && request->range) part_failed(*request->range, connection.handler);
+        return;
+    }
+    // Of another run, or of events that cannot be: it will never have them.
+    if (request && request->range) request->range->lose(connection.handler, ~0ull);
+    if (request && request->type == MessageType::take) next_take_ns = base::monotonic_ns() + options.reconnect_ns;
+    if (request && request->type == MessageType::clear) ++counters.refused_clears;
+}
+
+} // namespace thalweg::readout

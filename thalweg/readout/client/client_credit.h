@@ -1,0 +1,32 @@
+// How many bytes are asked for and not yet here, of all handlers together: never more than the switch in front of us
+// can hold, or their answers would meet there and be lost.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace thalweg::readout {
+
+class Credit {
+  public:
+    explicit Credit(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+    bool reserve(std::uint64_t bytes) {
+        if (bytes > limit_bytes_ - outstanding_bytes_) return false;
+        outstanding_bytes_ += bytes;
+        most_bytes_ = std::max(most_bytes_, outstanding_bytes_);
+        return true;
+    }
+    void release(std::uint64_t bytes) { outstanding_bytes_ -= bytes; }
+
+    std::uint64_t limit_bytes() const { return limit_bytes_; }
+    std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
+    std::uint64_t most_bytes() const { return most_bytes_; }
+
+  private:
+    std::uint64_t limit_bytes_;
+    std::uint64_t outstanding_bytes_ = 0;
+    std::uint64_t most_bytes_ = 0;
+};
+
+} // namespace thalweg::readout

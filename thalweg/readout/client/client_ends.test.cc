@@ -1,0 +1,109 @@
+#include <cmath>
+#include <thread>
+
+#include "thalweg/base/error.h"
+#include "thalweg/readout/client/testing.h"
+
+namespace thalweg::readout {
+namespace {
+
+using namespace testing;
+
+TEST(Client, ReconnectsToAHandlerThatDoesNotAnswerAndGivesUpWhenItStaysAway) {
+    std::string address;
+    { address = TestHandler({}).address(); }
+    ClientOptions options{.handlers = {address}, .reconnect_ns = 2'000'000, .give_up_ns = 50'000'000};
+    Client client(options);
+    EXPECT_THROW(client.run({}), base::SystemError);
+    EXPECT_NE(client.waiting_for().find(address), std::string::npos);
+}
+
+TEST(Client, SaysOfAHandlerThatNeverGreetsWhatItWaitsFor) {
+    auto const listener = transport::listen_at(transport::parse_address("127.0.0.1:0")); // and nobody accepts
+    Client client({.handlers = {listener.address.str()}});
+    int turns = 0;
+    client.run({.idle = [&] {
+        if (++turns == 3) client.stop();
+    }});
+    EXPECT_EQ(client.waiting_for(), listener.address.str() + " (it has not greeted yet)");
+}
+
+TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {
+    auto one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 1 << 20});
+    auto const address = one->address();
+    auto options = options_for({one.get()});
+    Client client(options);
+    std::uint64_t seen = 0;
+    EventSink const sink{.event =
+                             [&](Event const&) {
+                                 if (++seen != 3000) return;
+                                 one.reset();
+                                 one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 1 << 20}, address);
+                             },
+                         .end_of_range = [&](RangeId const& range) { client.commit(range); }};
+    try {
+        client.run(sink);
+        FAIL();
+    } catch (base::SystemError const& error) {
+        std::string const text = error.what();
+        EXPECT_NE(text.find("handler " + address + " was started anew and counts events of run 7"), std::string::npos)
+            << text;
+    }
+    EXPECT_EQ(client.counters().duplicates, 0u);
+}
+
+TEST(Client, AWrongTokenIsAUsageError) {
+    TestHandler one({.token = "secret"});
+    Client wrong(options_for({&one}));
+    EXPECT_THROW(wrong.run({}), base::UsageError);
+    auto options = options_for({&one});
+    options.token = "secret";
+    EXPECT_EQ(Collected(options).counters.complete, 5000u);
+}
+
+TEST(Client, StopEndsAClientThatWaits) {
+    TestHandler one({.silent = true});
+    Client client(options_for({&one}));
+    std::jthread const stopper([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        client.stop();
+    });
+    int idle = 0;
+    client.run({.idle = [&] { ++idle; }});
+    EXPECT_GT(idle, 3);
+}
+
+TEST(Client, WhatTheSinkThrowsEndsTheRun) {
+    TestHandler one({});
+    Client client(options_for({&one}));
+    EXPECT_THROW(client.run({.event = [](Event const&) { throw std::runtime_error("enough"); }}), std::runtime_error);
+}
+
+TEST(Client, AnObserverSamplesAndClearsNothing) {
+    TestHandler one({.events = 5000}), two({.events = 5000, .sources = {3}});
+    auto options = options_for({&one, &two});
+    options.role = Role::observer;
+    options.sample_fraction = 0.5;
+    options.patience_ns = 10'000'000;
+    Client client(options);
+    std::uint64_t seen = 0;
+    client.run({.event =
+                    [&](Event const& event) {
+                        EXPECT_EQ(event.fragments.size(), 3u);
+                        if (++seen == 32) client.stop();
+                    },
+                .end_of_range = [](RangeId const&) { FAIL(); }});
+    EXPECT_EQ(one.cleared(), 0u);
+    EXPECT_EQ(one.given(), 0u);
+}
+
+TEST(Client, RefusesRequestsThatCannotWork) {
+    EXPECT_THROW(Client({}), base::UsageError);
+    EXPECT_THROW(Client({.handlers = {"no port"}}), base::UsageError);
+    EXPECT_THROW(Client({.handlers = {"127.0.0.1:1"}, .range_events = 5000}), base::UsageError);
+    for (double const sample : {0.0, -0.5, 1.5, std::nan("")})
+        EXPECT_THROW(Client({.handlers = {"127.0.0.1:1"}, .sample_fraction = sample}), base::UsageError) << sample;
+}
+
+} // namespace
+} // namespace thalweg::readout

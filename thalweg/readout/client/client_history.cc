@@ -1,0 +1,32 @@
+#include "thalweg/readout/client/client_history.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace thalweg::readout {
+namespace {
+
+// Ranges come nearly in order, so there are few gaps; where there are more, the oldest are forgotten.
+constexpr std::size_t kMostRanges = 4096;
+
+} // namespace
+
+bool History::contains(std::uint64_t event) const {
+    auto const behind = end_of_.upper_bound(event);
+    return behind != end_of_.begin() && event < std::prev(behind)->second;
+}
+
+void History::add(std::uint64_t first, std::uint64_t end) {
+    if (first >= end) return;
+    auto at = end_of_.upper_bound(first);
+    if (at != end_of_.begin() && std::prev(at)->second >= first) --at;
+    while (at != end_of_.end() && at->first <= end) {
+        first = std::min(first, at->first);
+        end = std::max(end, at->second);
+        at = end_of_.erase(at);
+    }
+    end_of_.emplace(first, end);
+    if (end_of_.size() > kMostRanges) end_of_.erase(end_of_.begin());
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,125 @@
+#include "thalweg/readout/client/client_link.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+
+namespace thalweg::readout {
+
+void Link::enter(Phase phase) {
+    phase_ = phase;
+    since_ns_ = base::monotonic_ns();
+}
+
+void Link::connect() {
+    enter(Phase::connecting);
+    try {
+        socket_ = transport::begin_connect(address_);
+        poller_.add(socket_.get(), key_, false, true);
+        waits_to_send_ = true;
+    } catch (base::SystemError const& error) {
+        fail(error.what());
+    }
+}
+
+bool Link::finish_connecting() {
+    auto const error = transport::connect_error(socket_);
+    if (error == EINPROGRESS) return false;
+    if (error != 0) {
+        fail(std::strerror(error));
+        return false;
+    }
+    poller_.change(socket_.get(), key_, true, false);
+    waits_to_send_ = false;
+    enter(Phase::greeting);
+    return true;
+}
+
+void Link::fail(std::string const& why) {
+    if (socket_) poller_.remove(socket_.get());
+    socket_.reset();
+    out_.clear();
+    sent_bytes_ = head_bytes_ = body_bytes_ = 0;
+    message_.reset();
+    failure_ = why;
+    enter(Phase::away);
+}
+
+void Link::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
+                 std::span<std::byte const> more) {
+    MessageHead const head{
+        .type = type, .length_bytes = static_cast<std::uint32_t>(body.size() + more.size()), .tag = tag};
+    auto const bytes = std::as_bytes(std::span(&head, 1));
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+    out_.insert(out_.end(), body.begin(), body.end());
+    out_.insert(out_.end(), more.begin(), more.end());
+}
+
+void Link::flush() {
+    if (phase_ < Phase::greeting || out_.empty()) return;
+    while (sent_bytes_ < out_.size()) {
+        auto const moved = transport::send_some(socket_, std::span(out_).subspan(sent_bytes_));
+        if (moved.closed) return fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
+        if (moved.bytes == 0) break;
+        sent_bytes_ += moved.bytes;
+    }
+    last_sent_ns_ = base::monotonic_ns();
+    bool const is_rest = sent_bytes_ < out_.size();
+    if (is_rest != waits_to_send_) poller_.change(socket_.get(), key_, true, is_rest);
+    waits_to_send_ = is_rest;
+    if (is_rest) return;
+    out_.clear();
+    sent_bytes_ = 0;
+}
+
+bool Link::receive_into(std::span<std::byte> room, std::size_t& bytes) {
+    auto const moved = transport::receive_some(socket_, room);
+    if (moved.closed) {
+        fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
+        return false;
+    }
+    bytes += moved.bytes;
+    drained_ = moved.bytes < room.size();
+    return moved.bytes > 0;
+}
+
+bool Link::receive_head() {
+    while (head_bytes_ < sizeof head_) {
+        if (!receive_into(std::span(head_).subspan(head_bytes_), head_bytes_)) return false;
+    }
+    return true;
+}
+
+bool Link::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
+    MessageHead head;
+    std::memcpy(&head, head_.data(), sizeof head);
+    head_bytes_ = 0;
+    if (head.marker != kProtocolMarker || head.version != kProtocolVersion || head.length_bytes > most_bytes) {
+        fail(fmt::format("it sent what is no message (marker {:#010x}, version {}, {} bytes)", head.marker,
+                         head.version, head.length_bytes));
+        return false;
+    }
+    message_ = ReceivedMessage{head, pool.take(head.length_bytes + sizeof head_)};
+    body_bytes_ = 0;
+    return true;
+}
+
+std::optional<ReceivedMessage> Link::receive(MessagePool& pool, std::uint64_t most_bytes) {
+    if (phase_ < Phase::greeting) return std::nullopt;
+    if (!message_ && (!receive_head() || !begin_body(pool, most_bytes))) return std::nullopt;
+    auto const length = message_->head.length_bytes;
+    drained_ = false;
+    while (body_bytes_ < length) {
+        auto const room = message_->buffer.bytes().subspan(body_bytes_, length + sizeof head_ - body_bytes_);
+        if (drained_ || !receive_into(room, body_bytes_)) return std::nullopt;
+    }
+    head_bytes_ = body_bytes_ - length;
+    std::memcpy(head_.data(), message_->buffer.data() + length, head_bytes_);
+    return std::exchange(message_, std::nullopt);
+}
+
+} // namespace thalweg::readout

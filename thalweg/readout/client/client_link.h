@@ -1,0 +1,83 @@
+// One connection to one handler: messages out, messages in. It knows nothing of what they mean.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/memory.h"
+#include "thalweg/readout/client/client_pool.h"
+#include "thalweg/readout/protocol.h"
+#include "thalweg/transport/poller.h"
+#include "thalweg/transport/tcp.h"
+
+namespace thalweg::readout {
+
+struct ReceivedMessage {
+    MessageHead head;
+    base::AlignedBuffer buffer; // of the pool
+    std::span<std::byte const> body() const { return {buffer.data(), head.length_bytes}; }
+};
+
+class Link {
+  public:
+    enum class Phase : std::uint8_t { away, connecting, greeting, ready };
+
+    Link(transport::Address const& address, transport::Poller& poller, std::uint64_t key)
+        : address_(address), poller_(poller), key_(key) {}
+
+    Phase phase() const { return phase_; }
+    std::string const& failure() const { return failure_; } // why it is away
+    std::uint64_t since_ns() const { return since_ns_; }    // of this phase
+    std::uint64_t last_sent_ns() const { return last_sent_ns_; }
+
+    void connect();
+    // Looks whether the connection has come about. True: it has, and the handler may be greeted.
+    bool finish_connecting();
+    void greeted() { enter(Phase::ready); }
+    // Ends the connection; what was queued is dropped.
+    void fail(std::string const& why);
+
+    template <class Body> void send(MessageType type, std::uint32_t tag, Body const& body) {
+        queue(type, tag, std::as_bytes(std::span(&body, 1)), {});
+    }
+    void queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body, std::span<std::byte const> more);
+    void flush();
+
+    // The next message that is whole; none when nothing (more) is there, or the connection has ended. Its body is
+    // received where it stays, and the head of the next message together with it.
+    std::optional<ReceivedMessage> receive(MessagePool& pool, std::uint64_t most_bytes);
+
+  private:
+    void enter(Phase phase);
+    bool receive_head();
+    bool begin_body(MessagePool& pool, std::uint64_t most_bytes);
+    // False: nothing came.
+    bool receive_into(std::span<std::byte> room, std::size_t& bytes);
+
+    transport::Address address_;
+    transport::Poller& poller_;
+    std::uint64_t key_;
+    base::FileDescriptor socket_;
+    Phase phase_ = Phase::away;
+    std::string failure_;
+    std::uint64_t since_ns_ = 0;
+    std::uint64_t last_sent_ns_ = 0;
+
+    std::vector<std::byte> out_;
+    std::size_t sent_bytes_ = 0;
+    bool waits_to_send_ = false;
+
+    std::array<std::byte, sizeof(MessageHead)> head_;
+    std::size_t head_bytes_ = 0; // of it that are here
+    std::optional<ReceivedMessage> message_;
+    std::size_t body_bytes_ = 0; // of its body, and of the head behind it
+    bool drained_ = false;
+};
+
+} // namespace thalweg::readout

@@ -1,0 +1,81 @@
+#include "thalweg/readout/client/client_range.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::readout {
+namespace {
+
+template <class T> T take(std::span<std::byte const>& bytes) {
+    if (bytes.size() < sizeof(T)) base::fail_data({"an answer is cut"});
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes = bytes.subspan(sizeof value);
+    return value;
+}
+
+} // namespace
+
+void Range::begin(RangeId const& id, std::size_t handlers) {
+    id_ = id;
+    requested_ns_ = 0;
+    parts_.assign(handlers, {.next = id.first});
+    pieces_.assign(handlers * id.count, {});
+    arrived_ns_.assign(id.count, 0);
+}
+
+bool Range::is_whole() const {
+    return std::all_of(parts_.begin(), parts_.end(), [&](Part const& part) { return part.next >= end(); });
+}
+
+std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
+                            MessagePool& pool, std::uint64_t now_ns) {
+    auto& part = parts_[handler];
+    auto const answer = take<Events>(body);
+    if (answer.run != id_.run || answer.first != part.next || answer.next < answer.first || answer.next > end() ||
+        answer.count != answer.next - answer.first) {
+        base::fail_data(
+            {fmt::format("an answer holds events {} to {} of run {}", answer.first, answer.next, answer.run),
+             fmt::format("event {} and more of run {} were asked for", part.next, id_.run)});
+    }
+    auto next = answer.first;
+    for (; next < answer.next; ++next) {
+        auto const record = take<EventRecord>(body);
+        if (record.event != next || record.bytes > body.size() || record.state > EventState::not_yet)
+            base::fail_data({fmt::format("an answer is wrong at event {}", next),
+                             fmt::format("it says event {} of {} bytes", record.event, record.bytes)});
+        if (record.state == EventState::not_yet) break; // asked for again, with all behind it
+        auto const index = next - id_.first;
+        pieces_[handler * id_.count + index] = {body.data(), record.bytes, record.fragments, record.state};
+        arrived_ns_[index] = now_ns;
+        body = body.subspan(record.bytes);
+    }
+    if (next == answer.next && !body.empty()) base::fail_data({"an answer is longer than its events"});
+    auto const taken = next - answer.first;
+    part.next = next;
+    if (taken > 0) {
+        part.waiting_since_ns = 0;
+        buffers_.push_back(std::move(buffer));
+    } else {
+        pool.give_back(std::move(buffer));
+        if (part.waiting_since_ns == 0) part.waiting_since_ns = now_ns;
+    }
+    return taken;
+}
+
+void Range::lose(std::size_t handler, std::uint64_t before) {
+    auto& next = parts_[handler].next;
+    for (auto const stop = std::min(before, end()); next < stop; ++next) {
+        pieces_[handler * id_.count + (next - id_.first)] = {.lost = true};
+    }
+}
+
+void Range::give_back(MessagePool& pool) {
+    for (auto& buffer : buffers_) pool.give_back(std::move(buffer));
+    buffers_.clear();
+}
+
+} // namespace thalweg::readout

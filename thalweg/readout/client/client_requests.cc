@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <utility>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/readout/client/client_state.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kUnknownEventBytes = 64 << 10;
+constexpr std::uint64_t kMostAnswerBytes = 1 << 30;
+constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better than a later one
+
+} // namespace
+
+void Client::State::greet(Connection& connection) {
+    Hello const hello{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
+    connection.link.queue(MessageType::hello, 0, std::as_bytes(std::span(&hello, 1)),
+                          std::as_bytes(std::span(options.token)));
+    connection.link.flush();
+}
+
+std::uint32_t Client::State::add_request(Request const& request) {
+    if (next_tag == 0) ++next_tag;
+    requests.emplace(next_tag, request).first->second.sent_ns = base::monotonic_ns();
+    return next_tag++;
+}
+
+void Client::State::forget_request(std::uint32_t tag) {
+    auto const found = requests.find(tag);
+    if (found == requests.end()) return;
+    credit.release(found->second.reserved_bytes);
+    requests.erase(found);
+}
+
+void Client::State::ask(bool take_more) {
+    if (take_more && !ended) options.role == Role::collector ? take_ranges() : sample_ranges();
+    for (auto& range : ranges) {
+        for (std::size_t handler = 0; handler < handlers.size(); ++handler) {
+            if (range.wants(handler) && !request(range, handler)) return; // the oldest first: others wait, too
+        }
+    }
+}
+
+void Client::State::take_ranges() {
+    auto& connection = *handlers[0].connections[0];
+    if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < next_take_ns) return;
+    for (; ranges.size() + takes < options.ranges_in_flight; ++takes) {
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection});
+        Take const take{.count = options.range_events,
+                        .deadline_ms = std::min(options.deadline_ms, kTakeDeadlineMs),
+                        .min_count = std::exchange(take_few, false) ? 1 : options.range_events};
+        connection.link.send(MessageType::take, tag, take);
+    }
+}
+
+// An observer goes from range to range, and asks for some. When it has fallen behind what is kept, it asks anew what
+// there is.
+void Client::State::sample_ranges() {
+    auto& link = handlers[0].connections[0]->link;
+    auto const& welcome = handlers[0].welcome;
+    if (link.phase() != Link::Phase::ready || ranges.size() >= options.ranges_in_flight) return;
+    if (base::monotonic_ns() < next_take_ns) return;
+    if (welcome.closed_event == 0 || sample_at == ~0ull) {
+        next_take_ns = base::monotonic_ns() + options.reconnect_ns;
+        sample_at = 0;
+        return link.fail("to ask what there is");
+    }
+    if (sample_at == 0) {
+        auto const recent = welcome.closed_event - std::min<std::uint64_t>(welcome.closed_event, options.range_events);
+        sample_at = std::max(welcome.first_event, recent);
+    }
+    while (std::uniform_real_distribution<double>()(random) >= options.sample_fraction)
+        sample_at += options.range_events;
+    auto const rest = kEventsOfEcr - sample_at % kEventsOfEcr;
+    RangeId const id{welcome.run, sample_at, std::min<std::uint64_t>(rest, options.range_events)};
+    sample_at += id.count;
+    add_range(id);
+}
+
+void Client::State::add_range(RangeId const& id) {
+    if (spare_ranges.empty()) spare_ranges.emplace_back();
+    ranges.splice(ranges.end(), spare_ranges, spare_ranges.begin());
+    ranges.back().begin(id, handlers.size());
+}
+
+// False: there is no credit left for it.
+bool Client::State::request(Range& range, std::size_t index) {
+    auto& handler = handlers[index];
+    auto const slot = range.id().first / options.range_events % handler.connections.size();
+    auto& connection = *handler.connections[slot];
+    if (connection.link.phase() != Link::Phase::ready) return true;
+    auto& part = range.part(index);
+    auto const count = range.end() - part.next;
+    // As much as the rest takes, by what was seen lately; no more than the handler's share of the credit, but always
+    // enough for one event.
+    // A handler that was greeted before its run began could not say how large events are.
+    auto const largest = handler.welcome.max_fragment_bytes != 0
+                             ? std::uint64_t{handler.welcome.max_fragment_bytes}
+                             : std::max(kUnknownEventBytes, 2 * static_cast<std::uint64_t>(handler.event_bytes));
+    auto const most = largest + sizeof(EventRecord);
+    auto const each = handler.event_bytes > 0 ? std::min(most, static_cast<std::uint64_t>(handler.event_bytes)) : most;
+    auto const share = std::max(sizeof(Events) + most, credit.limit_bytes() / handlers.size());
+    auto const bytes =
+        std::min({sizeof(Events) + std::max(count * each, most), share, credit.limit_bytes(), kMostAnswerBytes});
+    if (!credit.reserve(bytes)) return false;
+    part.tag = add_request({.connection = &connection, .range = &range, .reserved_bytes = bytes});
+    range.asked(base::monotonic_ns());
+    connection.link.send(MessageType::get, part.tag,
+                         Get{part.next, range.id().run, static_cast<std::uint32_t>(count),
+                             static_cast<std::uint32_t>(bytes), options.deadline_ms});
+    return true;
+}
+
+void Client::State::clear(HandlerState& handler, RangeId const& range) {
+    auto& connection = *handler.connections[0];
+    if (connection.link.phase() != Link::Phase::ready) {
+        handler.clears.push_back(range);
+        return;
+    }
+    auto const tag = add_request({.type = MessageType::clear, .connection = &connection, .cleared = range});
+    connection.link.send(MessageType::clear, tag,
+                         Clear{range.first, range.run, static_cast<std::uint32_t>(range.count)});
+}
+
+// A handler that hears nothing of us gives our ranges to somebody else: where there is nothing to say, one event of
+// the oldest is asked for.
+void Client::State::renew(std::uint64_t now) {
+    if (uncommitted.empty() || options.role != Role::collector) return;
+    for (auto& handler : handlers) {
+        auto& connection = *handler.connections[0];
+        if (connection.link.phase() != Link::Phase::ready || handler.welcome.lease_ns == 0) continue;
+        if (now < connection.link.last_sent_ns() + handler.welcome.lease_ns / 3) continue;
+        auto const bytes = sizeof(Events) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
+        if (!credit.reserve(bytes)) continue;
+        auto const tag = add_request({.connection = &connection, .reserved_bytes = bytes});
+        auto const& oldest = uncommitted.front();
+        connection.link.send(MessageType::get, tag,
+                             Get{oldest.first, oldest.run, 1, static_cast<std::uint32_t>(bytes), 0});
+    }
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,278 @@
+#include "thalweg/readout/handler/handler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/random.h"
+#include "thalweg/machine/pinning.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kLookForCardNs = 50'000'000;
+constexpr char const* kStates[] = {"initial", "configured", "running", "paused", "stopped"};
+
+void sleep_ns(std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+
+void add(BuilderCounters& sum, BuilderCounters const& more) {
+    sum.blocks += more.blocks;
+    sum.foreign_blocks += more.foreign_blocks;
+    sum.bad_headers += more.bad_headers;
+    sum.busy_ns += more.busy_ns;
+    sum.cpu_ns += more.cpu_ns;
+    sum.bad_pointers += more.bad_pointers;
+}
+
+} // namespace
+
+char const* name_of(State state) { return kStates[static_cast<std::size_t>(state)]; }
+
+struct Handler::Run {
+    std::uint32_t number = 0;
+    std::vector<std::unique_ptr<Group>> groups;
+    std::unique_ptr<Index> index;
+    std::unique_ptr<Builder> builder;
+    BuilderCounters earlier; // of builders of cards before this one
+    std::uint64_t card_instance = 0;
+    std::uint64_t cards_gone = 0;
+    bool is_gone = false;
+    std::string problem; // with the card that would be next
+    std::uint64_t sent_before = 0, sent_bytes_before = 0, server_cpu_before = 0;
+
+    BuilderCounters counters() const {
+        auto sum = earlier;
+        if (builder) add(sum, builder->counters());
+        return sum;
+    }
+};
+
+Handler::Handler(HandlerConfig const& config) : config_(config), instance_(base::random_word()) { validate(config_); }
+
+Handler::~Handler() {
+    watcher_ = {};
+    if (run_ && run_->builder) run_->builder->stop(0);
+    if (server_) server_->stop();
+}
+
+State Handler::state() const { return state_; }
+
+std::uint32_t Handler::run() const {
+    std::lock_guard const lock(run_mutex_);
+    return run_ ? run_->number : 0;
+}
+
+std::string Handler::address() const { return server_ ? server_->address() : config_.server.listen; }
+
+void Handler::require(std::initializer_list<State> states, char const* verb) const {
+    if (std::find(states.begin(), states.end(), state_.load()) != states.end()) return;
+    base::fail_usage(
+        {fmt::format("handler {} cannot {}", config_.name, verb), fmt::format("it is {}", name_of(state_)), ""});
+}
+
+void Handler::configure() {
+    require({State::initial, State::stopped}, "be configured");
+    if (!config_.hook.library.empty() && !hook_) hook_ = HookLibrary::load(config_.hook);
+    if (!server_) {
+        auto const pin = [processors = config_.serve_processors](std::uint32_t thread) {
+            if (thread < processors.size()) machine::pin_this_thread(processors[thread]);
+        };
+        server_ = std::make_unique<Server>(config_.server, instance_, config_.name, pin);
+    }
+    state_ = State::configured;
+    server_->set_state(State::configured);
+}
+
+felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
+    auto const end_ns = base::monotonic_ns() + timeout_ns;
+    while (true) {
+        try {
+            return felix::DmaReader::attach(config_.buffer);
+        } catch (base::UsageError const&) { // somebody else reads it
+            throw;
+        } catch (base::Error const& error) { // it is not there yet, or just being made
+            if (base::monotonic_ns() < end_ns) {
+                sleep_ns(kLookForCardNs);
+                continue;
+            }
+            base::fail_system({fmt::format("handler {} has no card", config_.name), error.what(),
+                               "start the card, or look at the handler's `buffer`"});
+        }
+    }
+}
+
+// The configuration was checked for blocks of 1 kB; one of 64 kB may hold more packets than a small index has room for.
+void Handler::check_depth(felix::BlockFormat const& format) const {
+    auto const& index = config_.index;
+    auto const needed =
+        config_.server.outstanding_events + index.close_after_events + slots_ahead(index, format.block_bytes);
+    if (needed <= index.events) return;
+    base::fail_usage({fmt::format("handler {} cannot read {}", config_.name, config_.buffer),
+                      fmt::format("its blocks of {} bytes need an index of {} events, and index.events is {}",
+                                  format.block_bytes, needed, index.events),
+                      "make it deeper"});
+}
+
+void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
+    require({State::configured}, "start");
+    auto reader = wait_for_card(timeout_ns);
+    check_depth(reader.format());
+    server_->forget_run(); // and its memory, before there is that of the next one
+    {
+        std::lock_guard const lock(run_mutex_);
+        run_.reset();
+    }
+    auto run = std::make_unique<Run>();
+    run->number = number;
+    auto const activity = std::make_shared<Activity>();
+    std::vector<EventRing*> rings;
+    std::uint32_t event_bytes = 0;
+    for (auto const& group : config_.groups) {
+        run->groups.push_back(std::make_unique<Group>(GroupOptions{.group = group,
+                                                                   .trigger = config_.trigger,
+                                                                   .index = config_.index,
+                                                                   .format = reader.format(),
+                                                                   .run = number,
+                                                                   .newest_event = reader.newest_event(),
+                                                                   .activity = activity,
+                                                                   .hook = hook_}));
+        rings.push_back(&run->groups.back()->ring());
+        event_bytes += group.fragment_bytes;
+    }
+    run->index = std::make_unique<Index>(std::move(rings), config_.server.lease_ns);
+    run->sent_before = server_->fragments_sent();
+    run->sent_bytes_before = server_->bytes_sent();
+    run->server_cpu_before = server_->cpu_ns();
+    server_->begin_run(number, *run->index, static_cast<std::uint32_t>(run->groups.size()), event_bytes);
+    {
+        std::lock_guard const lock(run_mutex_);
+        run_ = std::move(run);
+        start_builder(std::move(reader));
+    }
+    state_ = State::running;
+    server_->set_state(State::running);
+    watcher_ = std::jthread([this](std::stop_token const& stop) { watch_card(stop); });
+}
+
+void Handler::start_builder(felix::DmaReader reader) {
+    run_->card_instance = reader.card_instance();
+    run_->builder = std::make_unique<Builder>(std::move(reader), run_->groups,
+                                              BuilderOptions{.threads = build_threads(config_),
+                                                             .poll_ns = config_.poll_ns,
+                                                             .processors = config_.build_processors});
+}
+
+void Handler::pause() {
+    require({State::running}, "pause");
+    std::lock_guard const lock(run_mutex_);
+    run_->builder->pause(true);
+    state_ = State::paused;
+    server_->set_state(State::paused);
+}
+
+void Handler::resume() {
+    require({State::paused}, "go on");
+    std::lock_guard const lock(run_mutex_);
+    run_->builder->pause(false);
+    state_ = State::running;
+    server_->set_state(State::running);
+}
+
+void Handler::stop(std::uint64_t drain_ns) {
+    require({State::running, State::paused}, "stop");
+    watcher_ = {};
+    auto const end_ns = base::monotonic_ns() + drain_ns;
+    run_->builder->stop(drain_ns);
+    for (auto const& group : run_->groups) group->finish();
+    state_ = State::stopped;
+    server_->set_state(State::stopped);
+    server_->end_run();
+    auto const now = base::monotonic_ns();
+    server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
+    std::lock_guard const lock(run_mutex_);
+    run_->earlier = run_->counters();
+    run_->builder.reset(); // and with it the lock on the buffer
+}
+
+// A card that is silent for a second is gone; another one may take its place at any time.
+void Handler::watch_card(std::stop_token const& stop) {
+    while (!stop.stop_requested()) {
+        sleep_ns(kLookForCardNs);
+        auto const& reader = run_->builder->reader();
+        bool const gone = !reader.stopped() && reader.heartbeat_age_ns() > felix::kCardGoneNs;
+        if (gone && !run_->is_gone) {
+            std::lock_guard const lock(run_mutex_);
+            ++run_->cards_gone;
+            run_->is_gone = true;
+        }
+        if (!gone && !reader.stopped()) {
+            run_->is_gone = false;
+            continue;
+        }
+        auto next = felix::DmaReader::find_other(config_.buffer, run_->card_instance);
+        if (!next) continue;
+        if (next->format() != reader.format()) {
+            std::lock_guard const lock(run_mutex_);
+            run_->problem =
+                fmt::format("the new card of {} has blocks of another format: begin a new run for it", config_.buffer);
+            continue;
+        }
+        // What the old card has written is read to its end, however long an index is full.
+        while (!run_->builder->has_read_all() && !stop.stop_requested()) sleep_ns(kLookForCardNs);
+        if (!stop.stop_requested()) change_card(std::move(*next));
+    }
+}
+
+void Handler::change_card(felix::DmaReader reader) {
+    run_->builder->stop(0);
+    std::lock_guard const lock(run_mutex_);
+    run_->earlier = run_->counters();
+    run_->builder.reset();
+    std::uint64_t epoch = 0;
+    for (auto const& group : run_->groups) epoch = std::max(epoch, group->next_epoch());
+    for (auto const& group : run_->groups) group->begin_epoch(epoch);
+    run_->is_gone = false;
+    run_->problem.clear();
+    start_builder(std::move(reader));
+    run_->builder->pause(state_ == State::paused);
+}
+
+bool Handler::Report::balances() const {
+    for (auto const& group : groups) {
+        if (!std::all_of(group.streams.begin(), group.streams.end(), [](auto& it) { return it.balances(); }))
+            return false;
+    }
+    return true;
+}
+
+Handler::Report Handler::report() const {
+    std::lock_guard const lock(run_mutex_);
+    Report report;
+    if (!run_) return report;
+    report.run = run_->number;
+    for (auto const& group : run_->groups) report.groups.push_back(group->report());
+    report.builder = run_->counters();
+    report.cards_gone = run_->cards_gone;
+    report.fragments_sent = server_->fragments_sent() - run_->sent_before;
+    report.bytes_sent = server_->bytes_sent() - run_->sent_bytes_before;
+    report.server_cpu_ns = server_->cpu_ns() - run_->server_cpu_before;
+    return report;
+}
+
+std::string Handler::not_ready() const {
+    auto const state = state_.load();
+    if (state != State::running) return fmt::format("{} is {}", config_.name, name_of(state));
+    std::lock_guard const lock(run_mutex_);
+    if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
+    if (!run_->problem.empty()) return run_->problem;
+    auto const& reader = run_->builder->reader();
+    if (reader.stopped()) return fmt::format("the card of {} has stopped", config_.buffer);
+    auto const age_ns = reader.heartbeat_age_ns();
+    if (age_ns <= felix::kCardGoneNs) return "";
+    return fmt::format("the card of {} is gone: no sign of life for {:.1f} s", config_.buffer,
+                       static_cast<double>(age_ns) * 1e-9);
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,69 @@
+#include "thalweg/readout/server/acceptor.h"
+
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kSleepNs = 10'000'000;
+constexpr std::uint64_t kPauseNs = 100'000'000;
+constexpr int kMostInARow = 64; // who is connected already is served in between
+constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
+
+} // namespace
+
+Acceptor::Acceptor(ServerConfig const& config, std::string const& name)
+    : config_(config), name_(name), allowed_(config.allow),
+      listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
+    options_.congestion_control = config.congestion_control;
+    if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
+        transport::begin_connect(listener_.address, options_);
+}
+
+std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& threads) {
+    auto& own = *threads.front();
+    if (own.now_ns() < resume_ns_) return kSleepNs;
+    if (!listens_) {
+        own.poller().add(listener_.socket.get(), kListenerKey);
+        listens_ = true;
+    }
+    try {
+        for (int i = 0; i < kMostInARow; ++i) {
+            auto accepted = transport::accept_from(listener_.socket, options_);
+            if (!accepted) break;
+            if (!allowed_.contain(accepted->peer)) {
+                refuse(*accepted,
+                       {Refusal::not_allowed, fmt::format("{} lets nobody in from {}", name_, accepted->peer.str())},
+                       own.own_counters());
+                continue;
+            }
+            if (open_ >= config_.max_connections) {
+                refuse(*accepted,
+                       {Refusal::busy,
+                        fmt::format("{} has {} connections, and takes no more", name_, config_.max_connections)},
+                       own.own_counters());
+                continue;
+            }
+            ++open_;
+            own.own_counters().accepted.add(1);
+            threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
+        }
+    } catch (base::SystemError const&) {
+        // Out of descriptors or memory. Who knocks would wake us again and again: we do not listen for a while.
+        own.own_counters().accept_failures.add(1);
+        own.poller().remove(listener_.socket.get());
+        listens_ = false;
+        resume_ns_ = own.now_ns() + kPauseNs;
+    }
+    return kSleepNs;
+}
+
+void Acceptor::refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters) {
+    counters.refusals[static_cast<std::size_t>(problem.why)].add(1);
+    auto const message = refusal(problem, 0, 0);
+    transport::send_some(accepted.socket, message.bytes());
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,40 @@
+// What the sessions of one thread work with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "thalweg/readout/config.h"
+#include "thalweg/readout/server/byte_buffer.h"
+#include "thalweg/readout/server/index.h"
+#include "thalweg/readout/server/parking_lot.h"
+#include "thalweg/readout/server/server.h"
+#include "thalweg/readout/server/server_counters.h"
+
+namespace thalweg::readout {
+
+// What a server serves: the running or the last run.
+struct ServedRun {
+    std::uint32_t run = 0; // 0: none yet, or it is forgotten
+    Index* index = nullptr;
+    std::uint32_t groups = 0;
+    std::uint32_t max_fragment_bytes = 0;
+    State state = State::initial;
+    bool ended = false;   // nothing more will be closed
+    bool drained = false; // and nobody waits for those who have not cleared what they hold
+};
+
+struct Desk {
+    ServerConfig const& config;
+    std::uint64_t instance = 0;
+    std::string name;         // of the handler
+    std::size_t pin = 0;      // EventRing::Pin's thread
+    std::uint64_t now_ns = 0; // of the last look at the clock
+    ServedRun served = {};
+    ParkingLot lot = {};
+    BufferPool pool = {};
+    Index::Pieces pieces = {};
+    ServerCounters counters = {};
+};
+
+} // namespace thalweg::readout

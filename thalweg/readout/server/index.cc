@@ -1,0 +1,120 @@
+#include "thalweg/readout/server/index.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kStillNs = 100'000'000; // a ring that closes nothing for so long stands still
+constexpr std::uint64_t kNobody = EventRing::kNobody;
+
+// The event at a position; 0 where the ring has not begun.
+std::uint64_t event_at(EventRing const& ring, std::uint64_t position) {
+    std::uint64_t event = 0;
+    for (auto const& stretch : ring.stretches()) {
+        if (event != 0 && stretch.first_position > position) break;
+        auto const behind = position - std::min(position, stretch.first_position);
+        event = stretch.first_event + std::min(behind, stretch.events);
+    }
+    return event;
+}
+
+} // namespace
+
+Index::Index(std::vector<EventRing*> rings, std::uint64_t lease_ns)
+    : rings_(std::move(rings)), leases_(lease_ns), scratch_(kMaxPins) {
+    for (auto& scratch : scratch_) {
+        scratch.lanes.resize(rings_.size());
+        scratch.pins = std::vector<std::optional<EventRing::Pin>>(rings_.size());
+    }
+}
+
+std::uint64_t Index::closed_event() const {
+    auto closed = kNobody;
+    for (auto const* ring : rings_) closed = std::min(closed, ring->closed_event());
+    if (closed != kNobody && !ended_) return closed;
+    closed = 0; // no group lives, or waits for more: what they have closed
+    for (auto const* ring : rings_) closed = std::max(closed, event_at(*ring, ring->closed_position()));
+    return closed;
+}
+
+std::uint64_t Index::first_event() const {
+    std::uint64_t moved = 0, begun = kNobody;
+    bool may_begin = false; // one that others wait for, and nobody knows where
+    for (auto const* ring : rings_) {
+        auto const event = event_at(*ring, ring->kept_from());
+        // A ring that has given up nothing may have begun later than the others: it does not tell what is kept.
+        if (event > ring->next_known(0)) moved = std::max(moved, event);
+        if (event > 0) begun = std::min(begun, event);
+        if (event == 0 && ring->closed_event() != kNobody) may_begin = true;
+    }
+    if (moved > 0) return moved;
+    return begun == kNobody || may_begin ? 0 : begun;
+}
+
+EventRange Index::available(std::uint64_t from, std::uint64_t min_count) const {
+    auto const closed = closed_event();
+    auto first = kNobody;
+    for (auto const* ring : rings_)
+        if (auto const next = ring->next_known(from); next >= from && next != 0) first = std::min(first, next);
+    if (first >= closed) return {};
+    std::uint64_t run = 0;
+    for (auto const* ring : rings_) run = std::max(run, ring->place_of(first).run);
+    auto const rest_of_ecr = kEventsOfEcr - first % kEventsOfEcr;
+    auto const count = std::min({run, rest_of_ecr, closed - first});
+    bool const may_grow = first + count == closed && count < std::min(run, rest_of_ecr);
+    if (count < min_count && may_grow) return {};
+    return {first, count};
+}
+
+std::optional<Leases::Taking> Index::take(OwnerId const& owner, std::uint64_t count, std::uint64_t min_count,
+                                          std::uint64_t now_ns) {
+    leases_.forget_before(first_event());
+    return leases_.take(owner, count, now_ns, [&](std::uint64_t from) { return available(from, min_count); });
+}
+
+bool Index::claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
+                  std::uint64_t reach) {
+    auto const closed = closed_event();
+    if (closed != 0 && first > closed && first - closed > reach) return false;
+    return leases_.claim(owner, {first, count}, now_ns);
+}
+
+bool Index::clear(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns) {
+    leases_.forget_before(first_event());
+    auto const before = leases_.cleared_before();
+    if (!leases_.clear(owner, {first, count}, now_ns)) return false;
+    if (leases_.cleared_before() != before) free_cleared();
+    return true;
+}
+
+bool Index::has_more() {
+    leases_.forget_before(first_event());
+    return leases_.has_free([&](std::uint64_t from) { return available(from, 1); });
+}
+
+void Index::free_cleared() {
+    auto const before = leases_.cleared_before();
+    for (auto* ring : rings_) ring->keep_from_event(before);
+}
+
+// At least half of its slots hold what is closed, and nothing more closes: how many others a builder wants to be free,
+// only the builder knows.
+bool Index::is_full(std::uint64_t now_ns) {
+    auto const closed = closed_event();
+    if (closed != std::exchange(last_closed_, closed)) last_closed_ns_ = now_ns;
+    if (now_ns - last_closed_ns_ <= kStillNs) return false;
+    return std::ranges::any_of(
+        rings_, [](auto const* ring) { return ring->closed_position() - ring->kept_from() >= ring->slots() / 2; });
+}
+
+std::uint64_t Index::tick(std::uint64_t now_ns) {
+    if (auto const first = first_event(); first != 0) leases_.forget_before(first);
+    leases_.expire(now_ns);
+    auto const skipped = leases_.skip_unclaimed(now_ns, is_full(now_ns));
+    free_cleared();
+    return skipped;
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,215 @@
+// The hot path of serving: everything that can be known of a range at once is found out once, and what remains for an
+// event is a look at its headers and a copy.
+#include <algorithm>
+#include <cstring>
+
+#include "thalweg/readout/server/index.h"
+
+namespace thalweg::readout {
+namespace {
+
+// Slots are far apart and rarely in a cache: they are asked for so many events ahead.
+constexpr std::uint64_t kEventsAhead = 3;
+
+constexpr std::size_t kLikelyBytes = 512; // of a fragment, before one was seen
+
+void prefetch(void const* data, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<char const*>(data) + at);
+}
+
+} // namespace
+
+struct Index::Segment {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    bool readable = false;
+    EventState state = EventState::absent; // where there is nothing to read
+};
+
+// One Pin for each ring that holds something of a range.
+struct Index::Pinned {
+    Pinned(Index& index, std::uint64_t first, std::uint64_t end, std::size_t thread) : scratch(index.scratch_[thread]) {
+        for (std::size_t i = 0; i < index.rings_.size(); ++i) {
+            auto& ring = *index.rings_[i];
+            auto const known = ring.next_known(first);
+            if (known == 0 || known >= end) continue;
+            // No older position than is kept: a slot that is free already must not seem to be in use.
+            scratch.pins[i].emplace(ring, thread, std::max(ring.place_of(known).position, ring.kept_from()));
+        }
+    }
+    Pinned(Pinned const&) = delete;
+    Pinned& operator=(Pinned const&) = delete;
+    ~Pinned() {
+        for (auto& pin : scratch.pins) pin.reset();
+    }
+
+    Scratch& scratch;
+};
+
+EventState Index::state_of_unknown(std::uint64_t event, Leases::Standing::Kind standing) const {
+    // Rings remember only so many stretches: of what is older, leases may know more.
+    for (auto const* ring : rings_)
+        if (auto const oldest = ring->next_known(0); oldest != 0 && oldest <= event) return EventState::absent;
+    if (standing == Leases::Standing::cleared) return EventState::cleared;
+    return standing == Leases::Standing::lost ? EventState::evicted : EventState::absent;
+}
+
+Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::vector<Lane>& lanes) const {
+    bool is_known = false, is_gone = false;
+    for (std::size_t i = 0; i < rings_.size(); ++i) {
+        auto& ring = *rings_[i];
+        auto const place = ring.place_of(event);
+        auto const closed = ring.closed_position();
+        auto const kept = ring.kept_from();
+        lanes[i] = {&ring, place.position, place.known && place.position < closed, nullptr};
+        if (!place.known) {
+            if (auto const next = ring.next_known(event); next > event) end = std::min(end, next);
+            continue;
+        }
+        is_known = true;
+        end = std::min(end, event + std::min(place.run, end - event));
+        if (lanes[i].known) end = std::min(end, event + (closed - place.position));
+        if (place.position >= kept) continue;
+        is_gone = true;
+        end = std::min(end, event + (kept - place.position));
+    }
+    // Asked after the rings were: what was cleared and freed meanwhile is not taken for evicted.
+    auto const standing = leases_.standing(event, end);
+    end = standing.until;
+    if (!is_known) return {event, end, false, state_of_unknown(event, standing.kind)};
+    if (standing.kind == Leases::Standing::cleared) return {event, end, false, EventState::cleared};
+    if (is_gone || standing.kind == Leases::Standing::lost) return {event, end, false, EventState::evicted};
+    return {event, end, true, EventState::absent};
+}
+
+// Returns the first event that did not fit.
+template <typename Sink>
+std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_bytes, Scratch& scratch, Tally& tally,
+                                   Sink&& sink) {
+    auto& lanes = scratch.lanes;
+    for (std::uint64_t ahead = 0; ahead < std::min(kEventsAhead, segment.end - segment.first); ++ahead)
+        for (auto const& lane : lanes)
+            if (lane.known)
+                prefetch(lane.ring->slot(lane.position + ahead),
+                         std::min<std::size_t>(kLikelyBytes, lane.ring->capacity_bytes()));
+    for (auto event = segment.first; event < segment.end; ++event) {
+        EventRecord record{.event = event, .state = EventState::absent};
+        std::uint32_t status = 0;
+        for (auto& lane : lanes) {
+            lane.header = nullptr;
+            if (!lane.known) continue;
+            auto const* header = lane.ring->slot(lane.position);
+            auto const* ahead = lane.ring->slot(lane.position++ + kEventsAhead);
+            if (header->event != event) {
+                prefetch(ahead, 1);
+                continue;
+            }
+            prefetch(ahead, header->length_bytes);
+            lane.header = header;
+            record.bytes += header->length_bytes;
+            record.fragments++;
+            status |= header->status;
+        }
+        if (!sink.fits(sizeof record + record.bytes, max_bytes)) return event;
+        // A group of dead links holds up nobody, but what it lacks is missing.
+        bool const complete = record.fragments == lanes.size() && (status & kIncomplete) == 0;
+        if (record.fragments > 0) record.state = complete ? EventState::complete : EventState::incomplete;
+        tally.events[static_cast<std::size_t>(record.state)]++;
+        tally.fragments += record.fragments;
+        sink.record(record);
+        for (auto const& lane : lanes)
+            if (lane.header != nullptr) sink.fragment(lane.header, lane.header->length_bytes);
+    }
+    return segment.end;
+}
+
+template <typename Sink>
+std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, Scratch& scratch, Tally& tally, Sink&& sink) {
+    auto const end = first + limits.count;
+    auto const closed = closed_event();
+    auto event = first;
+    while (event < end) {
+        Segment segment{event, end, false, limits.open_as};
+        if (event < closed)
+            segment = segment_at(event, std::min(end, closed), scratch.lanes);
+        else if (!limits.with_open)
+            break;
+        if (segment.readable) {
+            event = walk_readable(segment, limits.max_bytes, scratch, tally, sink);
+            if (event < segment.end) break;
+            continue;
+        }
+        for (; event < segment.end; ++event) {
+            if (!sink.fits(sizeof(EventRecord), limits.max_bytes)) return event;
+            tally.events[static_cast<std::size_t>(segment.state)]++;
+            sink.record({.event = event, .state = segment.state});
+        }
+    }
+    return event;
+}
+
+namespace {
+
+// Copies to the end of a buffer.
+struct Flattened {
+    ByteBuffer& out;
+    std::size_t begin;
+
+    bool fits(std::uint64_t bytes, std::uint64_t max_bytes) {
+        if (out.size() > begin && out.size() - begin + bytes > max_bytes) return false;
+        out.room(bytes);
+        return true;
+    }
+    void record(EventRecord const& record) { fragment(&record, sizeof record); }
+    void fragment(void const* bytes, std::size_t count) {
+        std::memcpy(out.data() + out.size(), bytes, count);
+        out.grow(count);
+    }
+};
+
+// Notes where everything lies. There is room for all records before the first comes, so that they stay where they are.
+struct Scattered {
+    Index::Pieces& out;
+    std::uint64_t bytes = 0;
+
+    bool fits(std::uint64_t more, std::uint64_t max_bytes) {
+        if (bytes > 0 && bytes + more > max_bytes) return false;
+        bytes += more;
+        return true;
+    }
+    void record(EventRecord const& record) {
+        auto* const at = out.records.data() + out.records.size();
+        out.records.append(record);
+        auto& last = out.pieces.back();
+        if (static_cast<std::byte*>(last.iov_base) + last.iov_len == at)
+            last.iov_len += sizeof record;
+        else
+            out.pieces.push_back({at, sizeof record});
+    }
+    void fragment(void const* from, std::size_t count) { out.pieces.push_back({const_cast<void*>(from), count}); }
+};
+
+} // namespace
+
+std::uint64_t Index::read(std::uint64_t first, Limits const& limits, std::size_t thread, ByteBuffer& out,
+                          Tally* tally) {
+    Tally unused;
+    Pinned const pinned(*this, first, first + limits.count, thread);
+    auto const next = walk(first, limits, pinned.scratch, tally ? *tally : unused, Flattened{out, out.size()});
+    return next;
+}
+
+void Index::gather(std::uint64_t first, Limits const& limits, std::size_t thread, Pieces& out, Tally* tally,
+                   std::function<void(std::uint64_t next)> const& use) {
+    Tally unused;
+    out.records.reserve(out.records.size() + limits.count * sizeof(EventRecord));
+    out.pieces.assign(1, {out.records.data(), out.records.size()});
+    Pinned const pinned(*this, first, first + limits.count, thread);
+    Scattered sink{out};
+    auto const next = walk(first, limits, pinned.scratch, tally ? *tally : unused, sink);
+    out.bytes = 0;
+    for (auto const& piece : out.pieces) out.bytes += piece.iov_len;
+    use(next);
+}
+
+} // namespace thalweg::readout

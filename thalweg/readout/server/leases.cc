@@ -1,0 +1,267 @@
+#include "thalweg/readout/server/leases.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::size_t kMaxLost = 1024;
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+} // namespace
+
+void Leases::set_lease_ns(std::uint64_t lease_ns) {
+    std::lock_guard const lock(mutex_);
+    lease_ns_ = lease_ns;
+}
+
+void Leases::set(std::uint64_t first, std::uint64_t end, State const& state) {
+    if (first >= end) return;
+    pieces_.visit(first, end, [&](auto const& piece) {
+        if (piece.value.kind != State::owned) return true;
+        auto const owner = owners_.find(piece.value.owner);
+        owner->second.events -= piece.end - piece.first;
+        outstanding_ -= piece.end - piece.first;
+        if (owner->second.events == 0) owners_.erase(owner);
+        return true;
+    });
+    pieces_.assign(first, end, state);
+}
+
+std::vector<EventRange> Leases::free_in(std::uint64_t first, std::uint64_t end) const {
+    std::vector<EventRange> gaps;
+    auto from = first;
+    pieces_.visit(first, end, [&](auto const& piece) {
+        if (piece.value.kind == State::returned) return true;
+        if (piece.first > from) gaps.push_back({from, piece.first - from});
+        from = piece.end;
+        return true;
+    });
+    if (end > from) gaps.push_back({from, end - from});
+    return gaps;
+}
+
+void Leases::own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) {
+    set(first, end, {State::owned, owner});
+    auto& it = owners_[owner];
+    it.events += end - first;
+    it.seen_ns = now_ns;
+    outstanding_ += end - first;
+    next_expiry_ns_ = std::min(next_expiry_ns_, now_ns + lease_ns_);
+}
+
+void Leases::return_all(OwnerId const& owner) {
+    if (!owners_.contains(owner)) return;
+    std::vector<EventRange> ranges;
+    pieces_.visit(floor_, kNever, [&](auto const& piece) {
+        if (piece.value.kind == State::owned && piece.value.owner == owner)
+            ranges.push_back({piece.first, piece.end - piece.first});
+        return true;
+    });
+    for (auto const& range : ranges) set(range.first, range.end(), {State::returned, owner});
+    if (!ranges.empty()) search_from_ = std::min(search_from_, ranges.front().first);
+    if (pieces_.size() > kMaxPieces / 2) forget_returned();
+}
+
+// Who had them is good to know, but not at the price of room for others.
+void Leases::forget_returned() {
+    std::vector<EventRange> ranges;
+    pieces_.visit(floor_, kNever, [&](auto const& piece) {
+        if (piece.value.kind == State::returned) ranges.push_back({piece.first, piece.end - piece.first});
+        return true;
+    });
+    for (auto const& range : ranges) pieces_.erase(range.first, range.end());
+}
+
+void Leases::expire(std::uint64_t now_ns) {
+    std::lock_guard const lock(mutex_);
+    return_silent(now_ns);
+}
+
+void Leases::return_silent(std::uint64_t now_ns) {
+    if (now_ns <= next_expiry_ns_) return;
+    std::vector<OwnerId> silent;
+    next_expiry_ns_ = kNever;
+    for (auto const& [id, owner] : owners_) {
+        auto const ends_ns = owner.seen_ns + lease_ns_;
+        if (now_ns > ends_ns)
+            silent.push_back(id);
+        else
+            next_expiry_ns_ = std::min(next_expiry_ns_, ends_ns);
+    }
+    for (auto const& id : silent) return_all(id);
+}
+
+void Leases::raise_floor() {
+    while (!pieces_.empty()) {
+        auto const piece = pieces_.front();
+        if (piece.first > floor_ || piece.value.kind != State::cleared) break;
+        floor_ = piece.end;
+        pieces_.pop_front();
+    }
+    search_from_ = std::max(search_from_, floor_);
+}
+
+std::optional<Leases::Taking> Leases::take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
+                                           Available const& available) {
+    std::lock_guard const lock(mutex_);
+    gives_ = true;
+    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+    return_silent(now_ns);
+    auto from = search_from_;
+    while (count > 0 && pieces_.size() < kMaxPieces) {
+        auto const piece = pieces_.at(from);
+        if (piece && piece->value.kind != State::returned) {
+            search_from_ = from = piece->end;
+            continue;
+        }
+        auto const run = available(from);
+        if (run.count == 0) break;
+        if (run.first > from) {
+            for (auto const& gap : free_in(from, run.first)) set(gap.first, gap.end(), {State::cleared, {}});
+            search_from_ = from = run.first;
+            raise_floor();
+            continue;
+        }
+        auto const stop = piece ? piece->end : pieces_.next_begin(from, kNever);
+        auto const end = std::min({run.end(), from + count, stop});
+        if (piece && piece->value.owner != owner) ++expired_;
+        own(owner, from, end, now_ns);
+        search_from_ = end;
+        return Taking{{from, end - from}, piece.has_value()};
+    }
+    return std::nullopt;
+}
+
+bool Leases::has_free(Available const& available) const {
+    std::lock_guard const lock(mutex_);
+    for (auto from = search_from_;;) {
+        if (auto const piece = pieces_.at(from); piece && piece->value.kind != State::returned) {
+            from = piece->end;
+            continue;
+        }
+        auto const run = available(from);
+        if (run.count == 0 || run.first == from) return run.count > 0;
+        from = run.first;
+    }
+}
+
+bool Leases::somebody_else_has(OwnerId const& owner, EventRange const& range) const {
+    bool found = false;
+    pieces_.visit(range.first, range.end(), [&](auto const& piece) {
+        found = piece.value.kind == State::owned && piece.value.owner != owner;
+        return !found;
+    });
+    return found;
+}
+
+bool Leases::claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns) {
+    std::lock_guard const lock(mutex_);
+    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+    return_silent(now_ns);
+    is_claimed_ = true;
+    if (pieces_.size() >= kMaxPieces || somebody_else_has(owner, range)) return false;
+    for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
+        pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them were returned
+            expired_ += piece.value.owner != owner;
+            return true;
+        });
+        own(owner, gap.first, gap.end(), now_ns);
+    }
+    return true;
+}
+
+void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
+    std::lock_guard const lock(mutex_);
+    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+}
+
+void Leases::give_back(OwnerId const& owner) {
+    std::lock_guard const lock(mutex_);
+    return_all(owner);
+}
+
+void Leases::forget_before(std::uint64_t event) {
+    std::lock_guard const lock(mutex_);
+    if (begin_ == 0) {
+        begin_ = event;
+        set(floor_, event, {State::cleared, {}});
+        raise_floor();
+    }
+    if (event <= floor_) return;
+    lost_.assign(floor_, event, {});
+    pieces_.visit(floor_, event, [&](auto const& piece) {
+        if (piece.value.kind == State::cleared) lost_.erase(piece.first, piece.end);
+        return true;
+    });
+    while (lost_.size() > kMaxLost) lost_.pop_front();
+    set(floor_, event, {State::cleared, {}});
+    raise_floor();
+}
+
+std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
+    std::lock_guard const lock(mutex_);
+    auto const piece = pieces_.at(floor_);
+    bool const is_free = !piece || piece->value.kind == State::returned;
+    auto const next = piece ? piece->end : pieces_.next_begin(floor_, kNever);
+    if (gives_ || !is_free || next == kNever) {
+        blocked_at_ = kNever;
+        return 0;
+    }
+    if (blocked_at_ != floor_) {
+        blocked_at_ = floor_;
+        blocked_since_ns_ = now_ns;
+    }
+    auto const patience_ns = piece ? 2 * lease_ns_ : lease_ns_;
+    if (!is_full || now_ns - blocked_since_ns_ <= patience_ns) return 0;
+    auto const skipped = next - floor_;
+    set(floor_, next, {State::cleared, {}});
+    raise_floor();
+    return skipped;
+}
+
+std::uint64_t Leases::cleared_before() const {
+    std::lock_guard const lock(mutex_);
+    return floor_;
+}
+
+bool Leases::is_cleared(std::uint64_t event) const { return standing(event, event + 1).kind == Standing::cleared; }
+
+Leases::Standing Leases::standing(std::uint64_t event, std::uint64_t limit) const {
+    std::lock_guard const lock(mutex_);
+    if (event < begin_) return {Standing::kept, std::min(begin_, limit)};
+    if (event < floor_) {
+        limit = std::min(limit, floor_);
+        if (auto const piece = lost_.at(event)) return {Standing::lost, std::min(piece->end, limit)};
+        return {Standing::cleared, lost_.next_begin(event, limit)};
+    }
+    Standing result{Standing::kept, limit};
+    pieces_.visit(event, limit, [&](auto const& piece) {
+        if (piece.value.kind != State::cleared) return true;
+        bool const here = piece.first == event;
+        result = {here ? Standing::cleared : Standing::kept, here ? piece.end : piece.first};
+        return false;
+    });
+    return result;
+}
+
+std::uint64_t Leases::outstanding() const {
+    std::lock_guard const lock(mutex_);
+    return outstanding_;
+}
+
+std::uint64_t Leases::outstanding(OwnerId const& except) const {
+    std::lock_guard const lock(mutex_);
+    auto const it = owners_.find(except);
+    return outstanding_ - (it == owners_.end() ? 0 : it->second.events);
+}
+
+std::uint64_t Leases::expired() const {
+    std::lock_guard const lock(mutex_);
+    return expired_;
+}
+
+bool Leases::is_only_claimed() const {
+    std::lock_guard const lock(mutex_);
+    return is_claimed_ && !gives_;
+}
+
+} // namespace thalweg::readout

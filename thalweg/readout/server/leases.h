@@ -1,0 +1,126 @@
+// Which range of events belongs to which collector, and what is cleared. A range has one owner; when the owner has been
+// silent for longer than the lease, the range goes to the next who takes. Used from any thread.
+//
+//   events   ... cleared | owned by A | nobody's | owned by B | cleared | nobody's ...
+//                        | floor: everything before it is cleared or lost
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "thalweg/readout/server/interval_map.h"
+
+namespace thalweg::readout {
+
+using OwnerId = std::array<std::uint64_t, 2>;
+
+struct EventRange {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+
+    std::uint64_t end() const { return first + count; }
+    bool operator==(EventRange const&) const = default;
+};
+
+class Leases {
+  public:
+    // Ranges kept apart; what would need more is refused, so that no collector can make us run out of memory.
+    static constexpr std::size_t kMaxPieces = 1 << 16;
+
+    explicit Leases(std::uint64_t lease_ns = 10'000'000'000) : lease_ns_(lease_ns) {}
+    void set_lease_ns(std::uint64_t lease_ns);
+
+    // The next range nobody has, of at most `count` events: first what others let expire, then what was never given
+    // away. `available(from)` tells the first run of events at or behind `from` that could be given (count 0: none);
+    // what it leaves out will never be there, and is cleared.
+    struct Taking {
+        EventRange range;
+        bool again = false;
+    };
+    using Available = std::function<EventRange(std::uint64_t from)>;
+    std::optional<Taking> take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
+                               Available const& available);
+    // Whether somebody could take something.
+    bool has_free(Available const& available) const;
+    // The owner asks a handler, that did not give the range away itself, for its events: it is now the owner here, too,
+    // unless somebody else is (false).
+    bool claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
+    // Idempotent. False, and nothing is cleared, where a part of it is neither cleared nor the owner's, who was at
+    // least the last to own it.
+    bool clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
+    // A sign of life.
+    void renew(OwnerId const& owner, std::uint64_t now_ns);
+    // Its ranges are free at once.
+    void give_back(OwnerId const& owner);
+    // So are those of owners that were silent for too long.
+    void expire(std::uint64_t now_ns);
+
+    // There is nothing before `event` (any more): the first call says where the run begins, others what made room.
+    void forget_before(std::uint64_t event);
+    // Where another handler gives ranges away, some may never be asked for here: the collector died before it did, or
+    // this handler began earlier. What nobody asked for, though events behind it were claimed a lease ago (two leases,
+    // where it had an owner once), is cleared when there is no room. Returns how many events were.
+    std::uint64_t skip_unclaimed(std::uint64_t now_ns, bool is_full);
+
+    // Events before it are cleared or lost, all of them.
+    std::uint64_t cleared_before() const;
+    bool is_cleared(std::uint64_t event) const;
+    // Of `event` and those behind it, up to `until` (at most `limit`).
+    struct Standing {
+        enum Kind : std::uint8_t { kept, cleared, lost } kind = kept;
+        std::uint64_t until = 0;
+    };
+    Standing standing(std::uint64_t event, std::uint64_t limit) const;
+    // Events that somebody owns and has not cleared; without those of `except`.
+    std::uint64_t outstanding() const;
+    std::uint64_t outstanding(OwnerId const& except) const;
+    std::uint64_t expired() const; // ranges that went to somebody else
+    bool is_only_claimed() const;  // ranges were claimed here, and none was ever taken
+
+  private:
+    struct State {
+        enum Kind : std::uint8_t { owned, returned, cleared } kind = cleared;
+        OwnerId owner = {}; // of what is returned: the last one
+        bool operator==(State const&) const = default;
+    };
+    struct Owner {
+        std::uint64_t events = 0;
+        std::uint64_t seen_ns = 0;
+    };
+
+    void set(std::uint64_t first, std::uint64_t end, State const& state);
+    std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const; // nobody owns or has cleared them
+    void own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns);
+    void return_all(OwnerId const& owner);
+    void forget_returned();
+    void return_silent(std::uint64_t now_ns);
+    void raise_floor();
+    bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
+    bool may_clear(OwnerId const& owner, EventRange const& range) const;
+    bool adds_piece(EventRange const& range) const;
+
+    std::uint64_t lease_ns_;
+    mutable std::mutex mutex_;
+    IntervalMap<State> pieces_;        // from floor_ on
+    IntervalMap<std::monostate> lost_; // before floor_: the last few
+    std::map<OwnerId, Owner> owners_;  // of pieces that are owned
+    std::uint64_t begin_ = 0;
+    std::uint64_t floor_ = 0;
+    std::uint64_t search_from_ = 0; // nothing before it is free
+    std::uint64_t outstanding_ = 0;
+    std::uint64_t expired_ = 0;
+    std::uint64_t next_expiry_ns_ = ~std::uint64_t{0}; // no lease ends before
+    std::uint64_t blocked_since_ns_ = 0;
+    std::uint64_t blocked_at_ = ~std::uint64_t{0};
+    bool gives_ = false; // somebody took a range here
+    bool is_claimed_ = false;
+};
+
+} // namespace thalweg::readout

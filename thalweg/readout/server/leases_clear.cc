@@ -1,0 +1,46 @@
+#include <algorithm>
+
+#include "thalweg/readout/server/leases.h"
+
+namespace thalweg::readout {
+
+bool Leases::may_clear(OwnerId const& owner, EventRange const& range) const {
+    auto checked = range.first;
+    pieces_.visit(range.first, range.end(), [&](auto const& piece) {
+        bool const may = piece.value.kind == State::cleared || piece.value.owner == owner;
+        if (!may || piece.first != checked) return false; // somebody else's, or nobody's
+        checked = piece.end;
+        return true;
+    });
+    return checked >= range.end();
+}
+
+// Whether there would be one more if it were cleared: it becomes one, what is left of others beside it stays, and what
+// is cleared beside it joins it.
+bool Leases::adds_piece(EventRange const& range) const {
+    int added = range.first == floor_ ? 0 : 1;
+    pieces_.visit(range.first, range.end(), [&](auto const&) { return --added, true; });
+    if (auto const left = pieces_.at(range.first - 1); left && range.first > floor_) {
+        bool const is_cleared = left->value.kind == State::cleared;
+        added += left->end > range.first ? !is_cleared : -is_cleared;
+    }
+    if (auto const right = pieces_.at(range.end())) {
+        bool const is_cleared = right->value.kind == State::cleared;
+        added += right->first < range.end() ? !is_cleared : -is_cleared;
+    }
+    return added > 0;
+}
+
+bool Leases::clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns) {
+    std::lock_guard const lock(mutex_);
+    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+    if (range.end() <= floor_) return true;
+    auto const first = std::max(range.first, floor_);
+    EventRange const rest{first, range.end() - first};
+    if (!may_clear(owner, rest) || (pieces_.size() >= kMaxPieces && adds_piece(rest))) return false;
+    set(first, range.end(), {State::cleared, {}});
+    raise_floor();
+    return true;
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,84 @@
+#include "thalweg/readout/server/outbox.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/socket.h>
+
+#include "thalweg/transport/tcp.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::size_t kSmallBytes = 4096;
+constexpr std::size_t kMostPieces = 1024; // that the kernel takes in one call (IOV_MAX)
+
+} // namespace
+
+void Outbox::add(ByteBuffer&& answer) {
+    bytes_ += answer.size();
+    buffers_.push_back(std::move(answer));
+}
+
+void Outbox::add_small(std::span<std::byte const> bytes) {
+    if (buffers_.empty() || buffers_.back().size() + bytes.size() > kSmallBytes) buffers_.push_back(pool_.take());
+    buffers_.back().append(bytes.data(), bytes.size());
+    bytes_ += bytes.size();
+}
+
+void Outbox::add_pieces(std::span<iovec> pieces) {
+    while (can_send() && empty() && !pieces.empty()) {
+        msghdr message{};
+        message.msg_iov = pieces.data();
+        message.msg_iovlen = std::min(pieces.size(), kMostPieces);
+        auto const taken = ::sendmsg(socket_->get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (taken < 0 && errno == EINTR) continue;
+        if (taken < 0) {
+            (errno == EAGAIN ? blocked_ : broken_) = true;
+            break;
+        }
+        sent_ += static_cast<std::uint64_t>(taken);
+        auto rest = static_cast<std::size_t>(taken);
+        while (!pieces.empty() && rest >= pieces.front().iov_len) {
+            rest -= pieces.front().iov_len;
+            pieces = pieces.subspan(1);
+        }
+        if (rest == 0) continue;
+        pieces.front().iov_base = static_cast<std::byte*>(pieces.front().iov_base) + rest;
+        pieces.front().iov_len -= rest;
+    }
+    if (pieces.empty()) return;
+    auto copy = pool_.take();
+    for (auto const& piece : pieces) copy.append(piece.iov_base, piece.iov_len);
+    add(std::move(copy));
+}
+
+void Outbox::send() {
+    while (can_send() && !empty()) {
+        auto const bytes = front();
+        auto const moved = transport::send_some(*socket_, bytes);
+        broken_ = moved.closed;
+        blocked_ = moved.bytes < bytes.size();
+        sent_ += moved.bytes;
+        pop(moved.bytes);
+    }
+}
+
+void Outbox::writable() {
+    blocked_ = false;
+    send();
+}
+
+std::span<std::byte const> Outbox::front() const {
+    return buffers_.empty() ? std::span<std::byte const>{} : buffers_.front().bytes().subspan(offset_);
+}
+
+void Outbox::pop(std::size_t count) {
+    offset_ += count;
+    bytes_ -= count;
+    if (buffers_.empty() || offset_ < buffers_.front().size()) return;
+    pool_.give(std::move(buffers_.front()));
+    buffers_.pop_front();
+    offset_ = 0;
+}
+
+} // namespace thalweg::readout

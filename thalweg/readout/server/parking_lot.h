@@ -1,0 +1,48 @@
+// Requests that cannot be answered yet, of all connections of one thread: thousands of them cost nothing while nothing
+// moves, as only the first of each order is looked at.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "thalweg/readout/server/request.h"
+
+namespace thalweg::readout {
+
+class ParkingLot {
+  public:
+    struct Parked {
+        std::uint64_t id = 0;
+        std::uint64_t connection = 0;
+        Request request;
+    };
+
+    std::uint64_t add(std::uint64_t connection, Request const& request);
+    // Out of the lot; none where it has left already.
+    std::optional<Parked> remove(std::uint64_t id);
+
+    // The next that is due: a Get whose events are closed, or anything whose deadline has come.
+    std::optional<Parked> take_due(std::uint64_t closed_event, std::uint64_t now_ns);
+    // The Take that is content with the fewest events: if there is nothing for it, there is nothing for any.
+    Parked const* easiest_take() const;
+    Parked const* find(std::uint64_t id) const;
+    std::vector<Parked> take_all();
+
+    bool empty() const { return parked_.empty(); }
+    std::size_t size() const { return parked_.size(); }
+    std::vector<std::uint64_t> takes() const; // ids, the easiest first
+
+  private:
+    using Order = std::set<std::pair<std::uint64_t, std::uint64_t>>; // what counts, and the id
+    std::map<std::uint64_t, Parked> parked_;
+    Order gets_by_end_;
+    Order takes_by_min_count_;
+    Order by_deadline_;
+    std::uint64_t next_id_ = 0;
+};
+
+} // namespace thalweg::readout

@@ -1,0 +1,90 @@
+// Whatever a client sends: answers that are whole messages, a bounded queue, and no crash. Without sockets: bytes into
+// a session, bytes out of it. The first byte says whether a hello comes first, how much arrives at once, and as what.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "thalweg/readout/builder/test_ring.h"
+#include "thalweg/readout/server/session.h"
+
+namespace {
+
+using namespace thalweg;
+using namespace thalweg::readout;
+
+constexpr std::uint64_t kFirst = (1ull << 32) + 100;
+
+void check(bool holds) {
+    if (!holds) std::abort();
+}
+
+// Takes the answers, of which each must be a message of the server.
+void read_answers(Outbox& outbox, ByteBuffer& answers) {
+    while (!outbox.empty()) {
+        auto const bytes = outbox.front();
+        answers.append(bytes.data(), bytes.size());
+        outbox.pop(bytes.size());
+    }
+    auto rest = answers.bytes();
+    while (!rest.empty()) {
+        MessageHead head;
+        check(rest.size() >= sizeof head);
+        std::memcpy(&head, rest.data(), sizeof head);
+        check(head.marker == kProtocolMarker && head.type >= MessageType::welcome && head.type <= MessageType::refused);
+        check(rest.size() >= sizeof head + head.length_bytes);
+        rest = rest.subspan(sizeof head + head.length_bytes);
+    }
+    answers.clear();
+}
+
+void send(Session& session, std::span<std::byte const> bytes, std::size_t at_once) {
+    while (!bytes.empty()) {
+        auto const room = session.room();
+        auto const count = std::min({room.size(), bytes.size(), at_once});
+        if (count == 0) return;
+        std::memcpy(room.data(), bytes.data(), count);
+        session.received(count);
+        bytes = bytes.subspan(count);
+    }
+}
+
+void greet(Session& session, Role role) {
+    Hello const hello{role, 0, {1, 1}};
+    MessageHead const head{.length_bytes = sizeof hello};
+    ByteBuffer bytes;
+    bytes.append(head);
+    bytes.append(hello);
+    send(session, bytes.bytes(), bytes.size());
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    if (size == 0) return 0;
+    TestRing ring(kFirst, 64, 128);
+    ring.add(20, 24).skip(3).add(20, 24, kIncomplete);
+    Index index({&ring.ring});
+    ServerConfig config;
+    config.queued_bytes = 1 << 16;
+    config.iovec = (data[0] & 1) != 0;
+    Desk desk{.config = config, .name = "dh0"};
+    desk.served = {.run = 7, .index = &index, .groups = 1, .state = State::running};
+    ByteBuffer answers;
+    {
+        Session session(desk, 0);
+        if ((data[0] & 2) != 0) greet(session, (data[0] & 4) != 0 ? Role::observer : Role::collector);
+        send(session, std::as_bytes(std::span(data, size)).subspan(1), 1 + data[0] / 8u);
+        check(session.outbox().bytes() < config.queued_bytes + (1 << 17));
+        read_answers(session.outbox(), answers);
+        ring.add(20, 24);
+        desk.served.ended = (data[0] & 128) != 0;
+        desk.now_ns += 70'000'000'000; // every deadline has come
+        while (auto const parked = desk.lot.take_due(index.closed_event(), desk.now_ns)) {
+            session.resume(*parked);
+            read_answers(session.outbox(), answers);
+        }
+        session.proceed();
+    }
+    check(desk.lot.empty());
+    return 0;
+}

@@ -1,0 +1,148 @@
+#include "thalweg/readout/server/server.h"
+
+#include <chrono>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/readout/server/acceptor.h"
+#include "thalweg/readout/server/server_samples.h"
+#include "thalweg/readout/server/server_thread.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+} // namespace
+
+struct Server::Shared {
+    Shared(ServerConfig const& server, std::string const& name) : config(server), acceptor(config, name) {}
+
+    void serve() {
+        for (auto const& thread : threads) thread->serve(served);
+    }
+    // Of the first thread.
+    std::uint64_t turn() {
+        auto& thread = *threads.front();
+        auto* const index = thread.served().index;
+        if (index != nullptr && thread.now_ns() >= next_tick_ns) {
+            thread.own_counters().skipped.add(index->tick(thread.now_ns()));
+            next_tick_ns = thread.now_ns() + kMs;
+        }
+        return acceptor.turn(threads);
+    }
+
+    bool wait_until_cleared(std::uint64_t timeout_ns) {
+        auto& index = *served.index;
+        auto const begin_ns = base::monotonic_ns();
+        auto quiet_since_ns = begin_ns;
+        for (;;) {
+            auto const now_ns = base::monotonic_ns();
+            if (index.leases().outstanding() > 0)
+                quiet_since_ns = now_ns;
+            else if (!index.has_more())
+                return true;
+            else if (index.leases().is_only_claimed() && now_ns - quiet_since_ns > 1000 * kMs)
+                return true;
+            if (now_ns - begin_ns >= timeout_ns) return false;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+
+    ServerConfig config;
+    Acceptor acceptor;
+    std::vector<std::unique_ptr<ServerThread>> threads;
+    ServedRun served; // as last told to the threads
+    bool stopped = false;
+    std::uint64_t next_tick_ns = 0;
+};
+
+Server::Server(ServerConfig const& config, std::uint64_t instance, std::string const& handler_name,
+               std::function<void(std::uint32_t)> at_start) {
+    if (config.threads == 0 || config.threads > kMaxPins)
+        base::fail_usage({fmt::format("{} cannot serve with {} threads", handler_name, config.threads), "",
+                          fmt::format("choose 1 to {}", kMaxPins)});
+    shared_ = std::make_unique<Shared>(config, handler_name);
+    for (std::uint32_t i = 0; i < config.threads; ++i)
+        shared_->threads.push_back(
+            std::make_unique<ServerThread>(shared_->config, instance, handler_name, i, shared_->acceptor.open()));
+    auto* const shared = shared_.get();
+    for (auto const& thread : shared_->threads) {
+        bool const is_first = thread == shared_->threads.front();
+        thread->start(
+            at_start,
+            is_first ? std::function<std::uint64_t()>([shared] { return shared->turn(); }) : [] { return 100 * kMs; });
+    }
+}
+
+Server::~Server() { stop(); }
+
+std::string const& Server::address() const { return shared_->acceptor.address(); }
+
+void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes) {
+    index.leases().set_lease_ns(shared_->config.lease_ns);
+    shared_->served = {run, &index, groups, max_fragment_bytes, shared_->served.state, false};
+    shared_->serve();
+}
+
+void Server::set_state(State state) {
+    shared_->served.state = state;
+    shared_->serve();
+}
+
+void Server::end_run() {
+    if (shared_->served.index != nullptr) shared_->served.index->end_run();
+    shared_->served.ended = true;
+    shared_->serve();
+}
+
+void Server::forget_run() {
+    shared_->served = {.state = shared_->served.state};
+    shared_->serve();
+}
+
+bool Server::wait_until_cleared(std::uint64_t timeout_ns) {
+    bool const cleared = shared_->served.index == nullptr || shared_->wait_until_cleared(timeout_ns);
+    shared_->served.drained = shared_->served.ended;
+    shared_->serve();
+    return cleared;
+}
+
+void Server::stop() {
+    if (std::exchange(shared_->stopped, true)) return;
+    for (auto const& thread : shared_->threads) thread->stop();
+}
+
+std::vector<trace::Sample> Server::samples() const {
+    std::vector<ServerCounters const*> counters;
+    for (auto const& thread : shared_->threads) counters.push_back(&thread->counters());
+    auto samples = samples_of(counters);
+    for (std::size_t i = 0; i < shared_->threads.size(); ++i)
+        samples.push_back({"thalweg_readout_serve_cpu_seconds_total",
+                           "CPU time of the threads that serve",
+                           trace::Sample::Kind::counter,
+                           {{"thread", std::to_string(i)}},
+                           static_cast<double>(shared_->threads[i]->cpu_ns()) * 1e-9});
+    return samples;
+}
+
+std::uint64_t Server::cpu_ns() const {
+    std::uint64_t sum = 0;
+    for (auto const& thread : shared_->threads) sum += thread->cpu_ns();
+    return sum;
+}
+
+std::uint64_t Server::fragments_sent() const {
+    std::uint64_t sum = 0;
+    for (auto const& thread : shared_->threads) sum += thread->counters().fragments.get();
+    return sum;
+}
+
+std::uint64_t Server::bytes_sent() const {
+    std::uint64_t sum = 0;
+    for (auto const& thread : shared_->threads) sum += thread->counters().bytes.get();
+    return sum;
+}
+
+} // namespace thalweg::readout

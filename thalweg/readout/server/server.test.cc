@@ -1,0 +1,259 @@
+#include "thalweg/readout/server/server.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/readout/server/testing.h"
+
+namespace thalweg::readout {
+namespace {
+
+using namespace std::chrono_literals;
+
+INSTANTIATE_TEST_SUITE_P(Flattened, ServerTest, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Scattered, ServerTest, testing::Values(true));
+
+TEST_P(ServerTest, WelcomesAndSaysWhatThereIs) {
+    start();
+    ring->add(10);
+    TestClient client(server->address());
+    client.hello(1);
+    auto const welcome = client.receive().as<Welcome>();
+    EXPECT_EQ(welcome.instance, 0xABCDu);
+    EXPECT_EQ(welcome.run, kRun);
+    EXPECT_EQ(welcome.groups, 1u);
+    EXPECT_EQ(welcome.first_event, kFirst);
+    EXPECT_EQ(welcome.closed_event, kFirst + 10);
+    EXPECT_EQ(welcome.state, static_cast<std::uint32_t>(State::running));
+    EXPECT_EQ(welcome.max_fragment_bytes, 512u);
+    EXPECT_EQ(welcome.lease_ns, config.lease_ns);
+}
+
+TEST_P(ServerTest, TakeGetClearAndTheSlotsAreFree) {
+    start(64);
+    ring->add(64);
+    EXPECT_FALSE(ring->has_room());
+    auto client = collector();
+    auto const taken = client.ask(Take{.count = 40});
+    EXPECT_EQ(taken.first, kFirst);
+    EXPECT_EQ(taken.count, 40u);
+    auto const answer = client.ask(Get{taken.first, kRun, taken.count, kAll, 0});
+    auto const events = answer.as<Events>();
+    EXPECT_EQ(events.first, kFirst);
+    EXPECT_EQ(events.next, kFirst + 40);
+    EXPECT_EQ(events.count, 40u);
+    EXPECT_EQ(answer.states(), std::string(40, 'c'));
+    EXPECT_EQ(answer.body.size(), sizeof(Events) + 40 * (16 + 64 + 336));
+    EXPECT_EQ(std::to_integer<int>(answer.body.back()), TestRing::byte_of(kFirst + 39));
+    EXPECT_TRUE(client.ask(Clear{taken.first, kRun, taken.count}));
+    EXPECT_TRUE(ring->has_room());
+    EXPECT_EQ(client.ask(Get{kFirst, kRun, 2, kAll, 0}).states(), "CC");
+    EXPECT_EQ(server->fragments_sent(), 40u);
+    EXPECT_TRUE(becomes("answered_events_total", 2, "cleared"));
+}
+
+TEST_P(ServerTest, Rule4ARequestIsOfAtMost4096EventsOfOneEcr) {
+    start();
+    ring->add(10);
+    auto client = collector();
+    auto const why = [&](Get const& get) { return client.ask(get).as<Refused>().why; };
+    EXPECT_EQ(why({kFirst, kRun, 0, kAll, 0}), Refusal::bad_range);
+    EXPECT_EQ(why({kFirst, kRun, 4097, kAll, 0}), Refusal::bad_range);
+    EXPECT_EQ(why({(2ull << 24) - 1, kRun, 2, kAll, 0}), Refusal::bad_range);
+    EXPECT_EQ(why({~0ull, kRun, 1, kAll, 0}), Refusal::bad_range);
+    EXPECT_EQ(why({~0ull - 1, kRun, 2, kAll, 0}), Refusal::bad_range);
+    client.take({.count = 4097});
+    EXPECT_EQ(client.receive().as<Refused>().why, Refusal::bad_range);
+    client.get({kFirst, kRun + 1, 1, kAll, 0}, 77);
+    auto const refused = client.receive();
+    EXPECT_EQ(refused.head.tag, 77u);
+    EXPECT_EQ(refused.as<Refused>().why, Refusal::wrong_run);
+    EXPECT_EQ(refused.as<Refused>().run, kRun);
+    EXPECT_EQ(refused.sentence(), "dh0 serves run 7, not 8");
+    EXPECT_EQ(client.ask(Get{~0ull - 1, kRun, 1, kAll, 0}).states(), "n");
+    EXPECT_EQ(client.ask(Get{0, kRun, 3, kAll, 0}).states(), "aaa");
+    EXPECT_EQ(client.ask(Get{kFirst, kRun, 4096, kAll, 0}).states(), std::string(10, 'c') + std::string(4086, 'n'));
+}
+
+TEST_P(ServerTest, Rule4AnAnswerHoldsWholeEventsUpToMaxBytesAndOneAtLeast) {
+    start();
+    ring->add(10);
+    auto client = collector();
+    auto const next = [&](std::uint32_t max_bytes) {
+        return client.ask(Get{kFirst, kRun, 10, max_bytes, 0}).as<Events>().next;
+    };
+    EXPECT_EQ(next(0), kFirst + 1);
+    EXPECT_EQ(next(2 * 416), kFirst + 2);
+    EXPECT_EQ(next(3 * 416 - 1), kFirst + 2);
+    EXPECT_EQ(next(kAll), kFirst + 10);
+}
+
+TEST_P(ServerTest, Rule4FutureRangesParkUntilTheyAreClosed) {
+    start();
+    ring->add(10);
+    auto client = collector();
+    client.get({kFirst + 5, kRun, 10, kAll, 60'000}, 1);
+    client.get({kFirst, kRun, 10, kAll, 60'000}, 2);
+    EXPECT_EQ(client.receive().head.tag, 2u) << "it overtakes the one that waits";
+    EXPECT_TRUE(becomes("parked_requests", 1));
+    ring->add(4);
+    EXPECT_FALSE(client.has_answer(20));
+    ring->add(1);
+    auto const answer = client.receive();
+    EXPECT_EQ(answer.head.tag, 1u);
+    EXPECT_EQ(answer.states(), std::string(10, 'c'));
+}
+
+TEST_P(ServerTest, Rule4FutureRangesParkUntilTheDeadline) {
+    start();
+    ring->add(2);
+    auto client = collector();
+    auto const begin_ns = base::monotonic_ns();
+    EXPECT_EQ(client.ask(Get{kFirst, kRun, 4, kAll, 50}).states(), "ccnn");
+    EXPECT_GE(base::monotonic_ns() - begin_ns, 50'000'000u);
+    EXPECT_EQ(client.ask(Take{.count = 10, .deadline_ms = 1, .min_count = 5}).count, 0u);
+}
+
+TEST_P(ServerTest, Rule4ATakeWaitsForMinCountEventsAndGoesNotBeyondTheBudget) {
+    config.outstanding_events = 100;
+    start();
+    auto client = collector(), other = collector(2);
+    client.take({.count = 50, .deadline_ms = 60'000, .min_count = 10});
+    ring->add(9);
+    EXPECT_FALSE(client.has_answer(20));
+    ring->add(90);
+    EXPECT_EQ(client.receive().as<Taken>().count, 50u);
+    ring->add(1000);
+    EXPECT_EQ(other.ask(Take{.count = 4096}).count, 50u);
+    EXPECT_EQ(other.ask(Take{.count = 4096}).count, 0u) << "all together may hold 100";
+    other.take({.count = 10, .deadline_ms = 60'000});
+    EXPECT_TRUE(client.ask(Clear{kFirst, kRun, 10}));
+    EXPECT_EQ(other.receive().as<Taken>().first, kFirst + 100);
+}
+
+TEST_P(ServerTest, Rule4CollectorsTakeDisjointRangesAndOnlyTheOwnerClears) {
+    start();
+    ring->add(100);
+    auto alice = collector(1), bob = collector(2);
+    EXPECT_EQ(alice.ask(Take{.count = 10}).first, kFirst);
+    EXPECT_EQ(bob.ask(Take{.count = 10}).first, kFirst + 10);
+    EXPECT_FALSE(bob.ask(Clear{kFirst, kRun, 10}));
+    EXPECT_TRUE(alice.ask(Clear{kFirst, kRun, 10}));
+    EXPECT_TRUE(alice.ask(Clear{kFirst, kRun, 10})) << "idempotent";
+}
+
+TEST_P(ServerTest, Rule4AVanishedOwnersLeaseExpiresAndItsRangesGoToAnother) {
+    start();
+    ring->add(10);
+    auto bob = collector(2);
+    {
+        auto alice = collector(1);
+        EXPECT_EQ(alice.ask(Take{.count = 10}).count, 10u);
+    }
+    EXPECT_EQ(bob.ask(Take{.count = 10}).count, 0u) << "she may come back";
+    {
+        auto alice = collector(1);
+        EXPECT_TRUE(alice.ask(Clear{kFirst, kRun, 2})) << "as she does";
+    }
+    bob.take({.count = 10, .deadline_ms = 5000});
+    auto const taken = bob.receive().as<Taken>();
+    EXPECT_EQ(taken.first, kFirst + 2);
+    EXPECT_EQ(taken.count, 8u);
+    EXPECT_EQ(taken.again, 1u);
+}
+
+TEST_P(ServerTest, Rule4AVanishedOwnerOfEverythingThatMayBeHeldHoldsUpTheOthersOnlyForItsLease) {
+    config.outstanding_events = 10;
+    start();
+    ring->add(100);
+    {
+        auto alice = collector(1);
+        EXPECT_EQ(alice.ask(Take{.count = 10}).count, 10u);
+    }
+    auto bob = collector(2);
+    auto const taken = bob.ask(Take{.count = 10, .deadline_ms = 4000, .min_count = 10});
+    EXPECT_EQ(taken.first, kFirst);
+    EXPECT_EQ(taken.count, 10u);
+    EXPECT_EQ(taken.again, 1u);
+}
+
+TEST_P(ServerTest, WhatIsSaidRightBeforeTheEndOfAConnectionCounts) {
+    config.lease_ns = 60'000'000'000;
+    config.queued_bytes = 100'000;
+    start(4096);
+    ring->add(4096);
+    auto bob = collector(2);
+    {
+        TestClient alice(server->address(), 4096); // receive buffer
+        alice.hello(1);
+        alice.take({.count = 4096});
+        for (int i = 0; i < 400; ++i) alice.get({kFirst, kRun, 100, kAll, 0});
+        EXPECT_EQ(alice.receive().head.type, MessageType::welcome);
+        for (int i = 0; i < 500 && sample("queue_full_total") == 0; ++i) std::this_thread::sleep_for(10ms);
+        alice.clear({kFirst, kRun, 7});
+        alice.bye();
+        // It has arrived, and is unread: the server waits for her to take its answers.
+        for (int i = 0, unsent = 1; i < 500 && unsent > 0; ++i) {
+            EXPECT_EQ(0, ::ioctl(alice.fd(), SIOCOUTQ, &unsent));
+            std::this_thread::sleep_for(10ms);
+        }
+    }
+    auto const taken = bob.ask(Take{.count = 10, .deadline_ms = 4000});
+    EXPECT_EQ(taken.first, kFirst + 7);
+    EXPECT_EQ(taken.count, 10u);
+    EXPECT_TRUE(becomes("connections", 1));
+}
+
+TEST_P(ServerTest, ByeGivesLeasesBackAtOnce) {
+    start();
+    ring->add(10);
+    auto alice = collector(1), bob = collector(2);
+    alice.ask(Take{.count = 10});
+    alice.bye();
+    EXPECT_TRUE(alice.receive().end);
+    EXPECT_EQ(bob.ask(Take{.count = 10}).count, 10u);
+}
+
+TEST_P(ServerTest, ObserversOwnNothingAndHoldNothingBack) {
+    start(64);
+    ring->add(32);
+    auto watcher = observer();
+    EXPECT_EQ(watcher.ask(Get{kFirst, kRun, 5, kAll, 0}).states(), "ccccc");
+    watcher.take({.count = 1});
+    EXPECT_EQ(watcher.receive().as<Refused>().why, Refusal::not_owner);
+    watcher.clear({kFirst, kRun, 1});
+    EXPECT_EQ(watcher.receive().as<Refused>().why, Refusal::not_owner);
+    EXPECT_EQ(index->leases().outstanding(), 0u);
+    auto client = collector();
+    EXPECT_EQ(client.ask(Take{.count = 32}).count, 32u);
+    EXPECT_TRUE(client.ask(Clear{kFirst, kRun, 32}));
+    EXPECT_EQ(watcher.ask(Get{kFirst, kRun, 5, kAll, 0}).states(), "CCCCC");
+}
+
+TEST_P(ServerTest, Rule4QueuedBytesAreCappedAndRequestsPastThemWait) {
+    config.queued_bytes = 100'000;
+    config.threads = 1;
+    start(4096);
+    ring->add(4096);
+    TestClient slow(server->address(), 4096); // receive buffer
+    slow.hello(1);
+    constexpr std::uint32_t kRequests = 400;
+    for (std::uint32_t tag = 0; tag < kRequests; ++tag) slow.get({kFirst, kRun, 100, kAll, 0}, tag);
+    for (int i = 0; i < 500 && sample("queue_full_total") == 0; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_GE(sample("queue_full_total"), 1);
+    std::this_thread::sleep_for(20ms);
+    EXPECT_LT(sample("requests_total", "get"), kRequests) << "the rest waits in sockets";
+    EXPECT_TRUE(sample("queued_bytes") < 200'000);
+    auto other = collector(2);
+    EXPECT_EQ(other.ask(Get{kFirst, kRun, 5, kAll, 0}).states(), "ccccc") << "others are not affected";
+    EXPECT_EQ(slow.receive().head.type, MessageType::welcome);
+    for (std::uint32_t tag = 0; tag < kRequests; ++tag) {
+        auto const answer = slow.receive();
+        ASSERT_EQ(answer.head.tag, tag);
+        ASSERT_EQ(answer.states(), std::string(100, 'c'));
+    }
+}
+
+} // namespace
+} // namespace thalweg::readout

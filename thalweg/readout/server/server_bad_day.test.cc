@@ -1,0 +1,190 @@
+#include <deque>
+#include <random>
+#include <sys/resource.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/readout/server/testing.h"
+
+namespace thalweg::readout {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ServerBadDay : public ServerTest {};
+
+INSTANTIATE_TEST_SUITE_P(Flattened, ServerBadDay, testing::Values(false));
+INSTANTIATE_TEST_SUITE_P(Scattered, ServerBadDay, testing::Values(true));
+
+TEST_P(ServerBadDay, TheTokenMustBeRight) {
+    config.token = "sesame";
+    start();
+    for (std::string const token : {"", "sesam", "sesamE", "sesamesesame"}) {
+        TestClient client(server->address());
+        client.hello(1, Role::collector, token);
+        auto const refused = client.receive();
+        EXPECT_EQ(refused.as<Refused>().why, Refusal::not_allowed);
+        EXPECT_EQ(refused.sentence(), "the token is not the one of dh0");
+        EXPECT_TRUE(client.receive().end);
+    }
+    TestClient client(server->address());
+    client.hello(1, Role::collector, "sesame");
+    EXPECT_EQ(client.receive().head.type, MessageType::welcome);
+    EXPECT_TRUE(becomes("refusals_total", 4, "not_allowed"));
+}
+
+TEST_P(ServerBadDay, NobodyOutsideTheAllowedNetworksGetsIn) {
+    config.allow = {"10.0.0.0/8"};
+    start();
+    TestClient client(server->address());
+    auto const refused = client.receive();
+    EXPECT_EQ(refused.as<Refused>().why, Refusal::not_allowed);
+    EXPECT_TRUE(refused.sentence().starts_with("dh0 lets nobody in from 127.0.0.1:")) << refused.sentence();
+}
+
+TEST_P(ServerBadDay, TooManyConnectionsAreToldSo) {
+    config.max_connections = 2;
+    start();
+    auto one = collector(1);
+    {
+        auto two = collector(2);
+        TestClient three(server->address());
+        auto const refused = three.receive();
+        EXPECT_EQ(refused.as<Refused>().why, Refusal::busy);
+        EXPECT_EQ(refused.sentence(), "dh0 has 2 connections, and takes no more");
+    }
+    EXPECT_TRUE(becomes("connections", 1));
+    auto two = collector(2);
+}
+
+TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
+    start();
+    ring->add(10);
+    auto good = collector();
+    auto const last_words = [&](MessageHead const& head, std::size_t body_bytes, bool greet) {
+        TestClient bad(server->address());
+        if (greet) bad.hello(5), bad.receive();
+        std::vector<std::byte> bytes(sizeof head + body_bytes);
+        std::memcpy(bytes.data(), &head, sizeof head);
+        bad.send_bytes(bytes.data(), bytes.size());
+        auto const refused = bad.receive();
+        EXPECT_EQ(refused.head.type, MessageType::refused);
+        EXPECT_TRUE(bad.receive().end);
+        return refused.sentence();
+    };
+    EXPECT_EQ(last_words({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
+    EXPECT_EQ(last_words({.version = 9}, 0, false), "this is version 1 of the protocol, not 9");
+    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 24}, 24, false),
+              "the first message of a connection is a hello");
+    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 23}, 23, true),
+              "message 3 has 24 bytes behind its head, not 23");
+    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = ~0u}, 10, true),
+              "a message of 4294967311 bytes is longer than any that a client may send");
+    EXPECT_EQ(last_words({.type = MessageType::events}, 0, true), "clients send no message 18");
+    EXPECT_EQ(good.ask(Get{kFirst, kRun, 3, kAll, 0}).states(), "ccc");
+}
+
+TEST_P(ServerBadDay, RandomBytesHarmNobody) {
+    start();
+    ring->add(10);
+    auto good = collector();
+    std::mt19937 random(3);
+    for (int i = 0; i < 100; ++i) {
+        TestClient bad(server->address());
+        if (i % 2 == 0) bad.hello(5);
+        std::vector<std::uint32_t> noise(1 + random() % 3000);
+        for (auto& word : noise) word = static_cast<std::uint32_t>(random());
+        MessageHead const head{.type = static_cast<MessageType>(random() % 7),
+                               .length_bytes = static_cast<std::uint32_t>(random() % 64)};
+        if (i % 3 == 0) std::memcpy(noise.data(), &head, std::min(sizeof head, noise.size() * 4));
+        bad.send_bytes(noise.data(), noise.size() * 4);
+    }
+    EXPECT_EQ(good.ask(Get{kFirst, kRun, 3, kAll, 0}).states(), "ccc");
+    EXPECT_TRUE(becomes("connections", 1));
+}
+
+TEST_P(ServerBadDay, ClientsThatVanishInMidAnswerLeaveNothingBehind) {
+    start();
+    ring->add(4000);
+    for (int i = 0; i < 30; ++i) {
+        TestClient gone(server->address(), 4096);
+        gone.hello(static_cast<std::uint64_t>(i));
+        for (int k = 0; k < 20; ++k) gone.get({kFirst, kRun, 4000, kAll, 0});
+        gone.get({kFirst + 3999, kRun, 2, kAll, 60'000}); // and one that parks
+        if (i % 2 == 0) gone.receive();
+        linger const reset{1, 0};
+        if (i % 3 == 0) ::setsockopt(gone.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    }
+    EXPECT_TRUE(becomes("connections", 0));
+    EXPECT_TRUE(becomes("parked_requests", 0));
+    EXPECT_GT(sample("broken_connections_total"), 0);
+}
+
+TEST_P(ServerBadDay, ManyConnectionsAndManyParkedRequests) {
+    constexpr int kClients = 500;
+    rlimit limit;
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 2 * kClients + 50) GTEST_SKIP() << "too few descriptors: " << limit.rlim_cur;
+    config.lease_ns = 60'000'000'000; // thousands take a while to connect
+    start(8192);
+    std::deque<TestClient> clients;
+    for (int i = 0; i < kClients; ++i) {
+        clients.emplace_back(server->address());
+        clients.back().hello(static_cast<std::uint64_t>(i));
+        clients.back().get({kFirst + static_cast<std::uint64_t>(i), kRun, 1, kAll, 60'000}, 1);
+        clients.back().take({.count = 2, .deadline_ms = 60'000, .min_count = 2}, 2);
+    }
+    EXPECT_TRUE(becomes("parked_requests", 2 * kClients));
+    for (auto& client : clients) EXPECT_EQ(client.receive().head.type, MessageType::welcome);
+    ring->add(kClients);
+    std::uint64_t taken = 0;
+    for (auto& client : clients) EXPECT_EQ(client.receive().states(), "c");
+    server->end_run();
+    server->wait_until_cleared(0);
+    for (auto& client : clients) taken += client.receive().as<Taken>().count;
+    EXPECT_EQ(taken, 0u) << "who asked for an event owns it: nothing is left to take";
+}
+
+TEST_P(ServerBadDay, OutOfDescriptorsOthersGoOnAndItRecovers) {
+    start();
+    ring->add(10);
+    auto good = collector();
+    rlimit limit;
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    TestClient waiting(server->address()); // it has a descriptor here, and is to be accepted later
+    std::vector<base::FileDescriptor> hoard;
+    rlimit const low{64, limit.rlim_max};
+    std::deque<TestClient> clients;
+    for (int i = 0; i < 4; ++i) clients.emplace_back(server->address());
+    EXPECT_TRUE(becomes("connections", 6));
+    base::FileDescriptor late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::setrlimit(RLIMIT_NOFILE, &low);
+    while (true) {
+        base::FileDescriptor fd(::dup(0));
+        if (!fd) break;
+        hoard.push_back(std::move(fd));
+    }
+    auto const at = transport::parse_address(server->address());
+    EXPECT_EQ(0, ::connect(late.get(), reinterpret_cast<sockaddr const*>(&at.storage), at.size_bytes));
+    auto const cpu_ns = server->cpu_ns();
+    std::this_thread::sleep_for(250ms);
+    EXPECT_LT(server->cpu_ns() - cpu_ns, 100'000'000u) << "it spins";
+    EXPECT_EQ(good.ask(Get{kFirst, kRun, 3, kAll, 0}).states(), "ccc");
+    EXPECT_GE(sample("accept_failures_total"), 1);
+    hoard.clear();
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    EXPECT_TRUE(becomes("connections", 7));
+}
+
+TEST_P(ServerBadDay, APortInUseIsSaid) {
+    start();
+    config.listen = server->address();
+    try {
+        Server second(config, 1, "dh1");
+        FAIL();
+    } catch (base::SystemError const& error) {
+        EXPECT_NE(std::string(error.what()).find(config.listen), std::string::npos) << error.what();
+    }
+}
+
+} // namespace
+} // namespace thalweg::readout

@@ -1,0 +1,260 @@
+#include "thalweg/readout/server/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+
+namespace thalweg::readout {
+namespace {
+
+constexpr std::size_t kHeadBytes = sizeof(MessageHead) + sizeof(Events);
+
+std::string problem_of_run(std::string const& name, ServedRun const& served, std::uint32_t asked) {
+    if (served.run == 0) return fmt::format("{} has no run {}: none was started yet", name, asked);
+    return fmt::format("{} serves run {}, not {}", name, served.run, asked);
+}
+
+} // namespace
+
+Session::~Session() {
+    for (auto const id : parked_) desk_.lot.remove(id);
+}
+
+std::span<std::byte> Session::room() { return over_ || !may_answer() ? std::span<std::byte>() : space(); }
+
+std::span<std::byte> Session::space() {
+    if (begin_ > 0) {
+        std::memmove(inbox_.data(), inbox_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        begin_ = 0;
+    }
+    return std::span(inbox_).subspan(end_);
+}
+
+void Session::received(std::size_t bytes) {
+    end_ += bytes;
+    proceed();
+}
+
+void Session::last_words(std::size_t bytes) {
+    end_ += bytes;
+    while (!over_) {
+        auto const framed = frame(std::span(inbox_).subspan(begin_, end_ - begin_));
+        over_ = framed.problem.has_value();
+        if (!framed.message) break;
+        begin_ += framed.message->bytes();
+        auto const type = framed.message->head.type;
+        if (greeted_ && (type == MessageType::clear || type == MessageType::bye)) handle(*framed.message);
+    }
+}
+
+bool Session::may_answer() const {
+    return outbox_.bytes() < desk_.config.queued_bytes && parked_.size() + due_.size() < kMaxWaiting &&
+           !outbox_.broken();
+}
+
+void Session::proceed() {
+    while (!due_.empty() && !over_ && outbox_.bytes() < desk_.config.queued_bytes && !outbox_.blocked()) {
+        auto const request = due_.front();
+        due_.erase(due_.begin());
+        handle(request);
+    }
+    while (!over_ && may_answer()) {
+        auto const framed = frame(std::span(inbox_).subspan(begin_, end_ - begin_));
+        if (framed.problem) return refuse(*framed.problem, 0);
+        if (!framed.message) break;
+        begin_ += framed.message->bytes();
+        handle(*framed.message);
+    }
+    if (!may_answer() && !waited_) desk_.counters.waits.add(1);
+    waited_ = !may_answer();
+}
+
+void Session::handle(Message const& message) {
+    auto const type = message.head.type;
+    if (type == MessageType::hello) return greet(message);
+    if (!greeted_)
+        return refuse({Refusal::not_allowed, "the first message of a connection is a hello"}, message.head.tag);
+    auto* const index = desk_.served.index;
+    if (type == MessageType::bye) {
+        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_);
+        over_ = true;
+        return;
+    }
+    if (index != nullptr && role_ == Role::collector) index->leases().renew(owner_, desk_.now_ns);
+    auto request = request_of(message);
+    request.arrived_ns = desk_.now_ns;
+    request.deadline_ns = desk_.now_ns + std::min(request.deadline_ms, kMaxDeadlineMs) * std::uint64_t{1'000'000};
+    auto& counters = desk_.counters;
+    (type == MessageType::take ? counters.takes : type == MessageType::get ? counters.gets : counters.clears).add(1);
+    handle(request);
+}
+
+void Session::greet(Message const& message) {
+    auto const tag = message.head.tag;
+    if (greeted_) return refuse({Refusal::malformed, "a second hello"}, tag);
+    Hello hello;
+    std::memcpy(&hello, message.body.data(), sizeof hello);
+    if (!same_token(message.body.subspan(sizeof hello), desk_.config.token))
+        return refuse({Refusal::not_allowed, fmt::format("the token is not the one of {}", desk_.name)}, tag);
+    greeted_ = true;
+    role_ = hello.role;
+    owner_ = {hello.client[0], hello.client[1]};
+    auto const& served = desk_.served;
+    if (served.index != nullptr && role_ == Role::collector) served.index->leases().renew(owner_, desk_.now_ns);
+    say(MessageType::welcome, tag,
+        Welcome{.instance = desk_.instance,
+                .run = served.run,
+                .groups = served.groups,
+                .first_event = served.index ? served.index->first_event() : 0,
+                .closed_event = served.index ? served.index->closed_event() : 0,
+                .state = static_cast<std::uint32_t>(served.state),
+                .max_fragment_bytes = served.max_fragment_bytes,
+                .lease_ns = desk_.config.lease_ns});
+}
+
+void Session::handle(Request const& request) {
+    bool const is_get = request.type == MessageType::get;
+    if (role_ == Role::observer && !is_get)
+        return refuse({Refusal::not_owner, "an observer takes and clears nothing"}, request.tag);
+    if (auto const problem = problem_of_range(request)) return refuse(*problem, request.tag);
+    bool const any_run = request.type == MessageType::take && request.run == 0;
+    if (!any_run && !is_served(request.run))
+        return refuse({Refusal::wrong_run, problem_of_run(desk_.name, desk_.served, request.run)}, request.tag);
+    if (is_get) return get(request);
+    if (request.type == MessageType::clear) return clear(request);
+    if (!try_take(request)) park(request);
+}
+
+void Session::get(Request const& request) {
+    // An answer that the socket does not take now would be cold when it does, and memory until then.
+    if (outbox_.blocked()) return due_.push_back(request);
+    auto& index = *desk_.served.index;
+    // What is too far ahead for it now is claimed when it is closed.
+    if (role_ == Role::collector)
+        index.claim(request.first, request.count, owner_, desk_.now_ns, desk_.config.outstanding_events);
+    if (request.end() <= index.closed_event()) return send_events(request, false);
+    if (desk_.served.ended || desk_.now_ns >= request.deadline_ns) return send_events(request, true);
+    park(request);
+}
+
+void Session::clear(Request const& request) {
+    bool const done = desk_.served.index->clear(request.first, request.count, owner_, desk_.now_ns);
+    answered(request);
+    say(MessageType::cleared, request.tag, Cleared{request.first, request.count, done});
+}
+
+bool Session::try_take(Request const& request) {
+    auto const& served = desk_.served;
+    Taken taken{.run = served.run};
+    if (served.index != nullptr) {
+        auto& leases = served.index->leases();
+        auto const held = leases.outstanding();
+        auto const room = desk_.config.outstanding_events - std::min(desk_.config.outstanding_events, held);
+        auto const count = std::min<std::uint64_t>(request.count, room);
+        auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
+        if (count >= min_count || served.ended) {
+            if (auto const taking = served.index->take(owner_, count, min_count, desk_.now_ns)) {
+                taken.first = taking->range.first;
+                taken.count = static_cast<std::uint32_t>(taking->range.count);
+                taken.again = taking->again;
+            }
+        }
+        // Others may die before they clear: what they hold would then be for those who still ask.
+        bool const others_done = served.drained || leases.outstanding(owner_) == 0;
+        taken.ended = taken.count == 0 && served.ended && others_done && !served.index->has_more();
+    }
+    if (taken.count == 0 && taken.ended == 0 && desk_.now_ns < request.deadline_ns) return false;
+    answered(request);
+    say(MessageType::taken, request.tag, taken);
+    return true;
+}
+
+void Session::park(Request const& request) { parked_.push_back(desk_.lot.add(key_, request)); }
+
+void Session::left_lot(std::uint64_t id) { std::erase(parked_, id); }
+
+void Session::resume(ParkingLot::Parked const& parked) {
+    left_lot(parked.id);
+    due_.push_back(parked.request);
+    proceed();
+}
+
+void Session::send_events(Request const& request, bool with_open) {
+    auto const& config = desk_.config;
+    Index::Limits const limits{.count = request.count,
+                               .max_bytes = std::min<std::uint64_t>(request.max_bytes, config.queued_bytes),
+                               .with_open = with_open,
+                               .open_as = desk_.served.ended ? EventState::absent : EventState::not_yet};
+    if (config.iovec) return send_pieces(request, limits);
+    auto answer = desk_.pool.take();
+    answer.room(kHeadBytes);
+    answer.grow(kHeadBytes);
+    Index::Tally tally;
+    auto const next = desk_.served.index->read(request.first, limits, desk_.pin, answer, &tally);
+    put_head(answer.data(), request, next, answer.size());
+    outbox_.add(std::move(answer));
+    outbox_.send();
+    count(request, tally);
+}
+
+void Session::send_pieces(Request const& request, Index::Limits const& limits) {
+    auto& pieces = desk_.pieces;
+    pieces.records.clear();
+    pieces.records.room(kHeadBytes);
+    pieces.records.grow(kHeadBytes);
+    Index::Tally tally;
+    desk_.served.index->gather(request.first, limits, desk_.pin, pieces, &tally, [&](std::uint64_t next) {
+        put_head(pieces.records.data(), request, next, pieces.bytes);
+        outbox_.add_pieces(pieces.pieces);
+    });
+    count(request, tally);
+}
+
+void Session::put_head(std::byte* at, Request const& request, std::uint64_t next, std::uint64_t bytes) const {
+    MessageHead const head{.type = MessageType::events,
+                           .length_bytes = static_cast<std::uint32_t>(bytes - sizeof(MessageHead)),
+                           .tag = request.tag};
+    Events const events{request.first, next, desk_.served.run, static_cast<std::uint32_t>(next - request.first)};
+    std::memcpy(at, &head, sizeof head);
+    std::memcpy(at + sizeof head, &events, sizeof events);
+}
+
+void Session::count(Request const& request, Index::Tally const& tally) {
+    auto& counters = desk_.counters;
+    for (std::size_t i = 0; i < tally.events.size(); ++i) counters.events[i].add(tally.events[i]);
+    counters.fragments.add(tally.fragments);
+    counters.responses.add(1);
+    answered(request);
+}
+
+void Session::answered(Request const& request) {
+    desk_.now_ns = base::monotonic_ns();
+    desk_.counters.add_latency(desk_.now_ns - std::min(desk_.now_ns, request.arrived_ns));
+}
+
+void Session::refuse(Problem const& problem, std::uint32_t tag) {
+    desk_.counters.refusals[static_cast<std::size_t>(problem.why)].add(1);
+    auto const message = refusal(problem, desk_.served.run, tag);
+    outbox_.add_small(message.bytes());
+    over_ = problem.why == Refusal::malformed || problem.why == Refusal::not_allowed || problem.why == Refusal::busy;
+}
+
+template <typename Body> void Session::say(MessageType type, std::uint32_t tag, Body const& body) {
+    MessageHead const head{.type = type, .length_bytes = sizeof body, .tag = tag};
+    outbox_.add_small(std::as_bytes(std::span(&head, 1)));
+    outbox_.add_small(std::as_bytes(std::span(&body, 1)));
+}
+
+ByteBuffer refusal(Problem const& problem, std::uint32_t run, std::uint32_t tag) {
+    ByteBuffer message;
+    auto const bytes = static_cast<std::uint32_t>(sizeof(Refused) + problem.sentence.size());
+    message.append(MessageHead{.type = MessageType::refused, .length_bytes = bytes, .tag = tag});
+    message.append(Refused{problem.why, run});
+    message.append(problem.sentence.data(), problem.sentence.size());
+    return message;
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,57 @@
+// A server over a ring that tests fill, once for each way of sending.
+#pragma once
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "thalweg/readout/builder/test_ring.h"
+#include "thalweg/readout/server/server.h"
+#include "thalweg/readout/server/test_client.h"
+
+namespace thalweg::readout {
+
+inline constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
+inline constexpr std::uint32_t kRun = 7;
+inline constexpr std::uint32_t kAll = ~0u; // bytes
+
+class ServerTest : public testing::TestWithParam<bool> {
+  protected:
+    ServerTest() {
+        config.listen = "127.0.0.1:0";
+        config.iovec = GetParam();
+        config.lease_ns = 300'000'000;
+    }
+    void start(std::uint64_t slots = 4096) {
+        ring.emplace(kFirst, slots);
+        index.emplace(std::vector{&ring->ring});
+        server.emplace(config, 0xABCD, "dh0");
+        server->begin_run(kRun, *index, 1, 512);
+        server->set_state(State::running);
+    }
+    TestClient collector(std::uint64_t id = 1) { return {server->address(), id}; }
+    TestClient observer() { return {server->address(), 99, Role::observer}; }
+    double sample(std::string const& name, std::string const& label = "") const {
+        for (auto const& it : server->samples())
+            if (it.name == "thalweg_readout_" + name && (label.empty() || it.labels.at(0).second == label))
+                return it.value;
+        ADD_FAILURE() << "no sample " << name;
+        return -1;
+    }
+    bool becomes(std::string const& name, double value, std::string const& label = "") const {
+        for (int i = 0; i < 500; ++i) {
+            if (sample(name, label) == value) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        return false;
+    }
+
+    ServerConfig config;
+    std::optional<TestRing> ring;
+    std::optional<Index> index;
+    std::optional<Server> server;
+};
+
+} // namespace thalweg::readout
