@@ -138,6 +138,7 @@ void Committer::settle(ProducerIntake& producer, bool died) {
     settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal_, died);
     if (checkpoints_) clusters_.take(producer.table(), producer.taken());
+    journaled_items_[producer.slot()] = producer.covered_items();
     auto status = status_of(producer);
     status.died = died;
     ended_.push_back(std::move(status));
@@ -199,6 +200,14 @@ void Committer::journal_rows() {
     ++flushes_;
 }
 
+// What the flush that begins now makes durable. Pages are taken once more: rows that were left to them, because they
+// were announced, are in the journal only now.
+void Committer::note_covered() {
+    drain();
+    for (auto const& producer : producers_) journaled_items_[producer->slot()] = producer->covered_items();
+    flushing_items_ = journaled_items_;
+}
+
 void Committer::advance_flush(std::uint64_t now) {
     std::unique_lock lock(sync_mutex_);
     if (sync_error_) std::rethrow_exception(sync_error_);
@@ -207,6 +216,7 @@ void Committer::advance_flush(std::uint64_t now) {
         if (now < next_flush_ns_) return;
         lock.unlock();
         journal_rows();
+        note_covered();
         reserve_journal();
         flush_begin_ns_ = now;
         flush_covers_bytes_ = journal_.size_bytes();
@@ -223,6 +233,10 @@ void Committer::advance_flush(std::uint64_t now) {
     case Sync::journal_done:
         durable_ns_ = flush_begin_ns_;
         sync_ns_ = now - flush_begin_ns_;
+        {
+            std::lock_guard const status_lock(mutex_);
+            durable_items_ = std::move(flushing_items_);
+        }
         if (!begin_checkpoint()) {
             end_flush(now);
             return;
@@ -314,14 +328,9 @@ std::vector<ProducerStatus> Committer::unfinished() const {
 ProducerStatus Committer::status_of(ProducerIntake const& producer) const {
     auto const& slot = run_.ledger->slot(producer.slot());
     auto const& staging = producer.staging();
-    ProducerStatus status{producer.slot(),
-                          producer.table(),
-                          slot.producer,
-                          slot.state,
-                          staging.head().rows_published.load(),
-                          {},
-                          0,
-                          false};
+    ProducerStatus status{.slot = producer.slot(), .table = producer.table(), .process = slot.producer};
+    status.state = slot.state;
+    status.rows = staging.head().rows_published.load();
     for (auto const& count : staging.head().counts) status.counts.push_back(count.load(std::memory_order_relaxed));
     for (std::size_t i = 0; i < staging.columns(); ++i) {
         auto const& column = staging.column(i);
@@ -343,6 +352,10 @@ CommitStatus Committer::status() const {
         for (auto& producer : status.producers) producer.state = SlotState::settled;
         for (auto const& producer : producers_) {
             if (!producer->settled()) status.producers.push_back(status_of(*producer));
+        }
+        for (auto& producer : status.producers) {
+            auto const found = durable_items_.find(producer.slot);
+            if (found != durable_items_.end()) producer.durable_items = found->second;
         }
     }
     for (auto const& producer : status.producers) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,8 @@ struct ProducerStatus {
     std::vector<std::uint64_t> counts; // by Count
     double staging_fill = 0;           // of the fullest column, 0 to 1
     bool died = false;
+    // By column: the first so many items would survive a power cut. Empty: there was no flush yet.
+    std::vector<std::uint64_t> durable_items = {};
 };
 
 struct CommitStatus {
@@ -80,6 +83,7 @@ class Committer {
     void allocate();
     std::uint64_t unwritten_bytes() const;
     void journal_rows();
+    void note_covered();
     void advance_flush(std::uint64_t now);
     void end_flush(std::uint64_t now);
     bool begin_checkpoint();
@@ -112,9 +116,14 @@ class Committer {
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
     std::string space_error_;
 
-    mutable std::mutex mutex_; // guards the two lists against status()
+    using ItemsBySlot = std::map<std::size_t, std::vector<std::uint64_t>>;
+    ItemsBySlot journaled_items_; // as it was when the newest flush began, and of all that have settled
+    ItemsBySlot flushing_items_;
+
+    mutable std::mutex mutex_; // guards the next three against status()
     std::vector<std::unique_ptr<ProducerIntake>> producers_;
     std::vector<ProducerStatus> ended_;
+    ItemsBySlot durable_items_;
 
     std::atomic<std::uint64_t> pages_ = 0;
     std::atomic<std::uint64_t> cpu_ns_ = 0;

@@ -110,6 +110,12 @@ std::uint64_t ProducerIntake::take_rows(JournalWriter& journal, bool everything,
     return written;
 }
 
+std::vector<std::uint64_t> ProducerIntake::covered_items() const {
+    std::vector<std::uint64_t> items;
+    for (auto const& progress : progress_) items.push_back(progress.covered);
+    return items;
+}
+
 void ProducerIntake::settle(JournalWriter& journal, bool died) {
     if (settled_) return;
     take_pages(journal);

@@ -43,6 +43,10 @@ class ProducerIntake {
     // The producer's segment goes with this object if everything in it is journaled, and stays for `recover` if not.
     ~ProducerIntake();
 
+    // By column: so many items, from the first one on, are in journaled pages or rows - once take_pages was called
+    // after take_rows.
+    std::vector<std::uint64_t> covered_items() const;
+
     Staging const& staging() const { return staging_; }
     std::size_t table() const { return table_; }
     std::size_t slot() const { return slot_; }

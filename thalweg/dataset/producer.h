@@ -36,6 +36,7 @@ class Producer {
     void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
 
     std::uint64_t rows() const { return rows_before_ + rows_; }
+    std::size_t slot() const { return slot_; } // of the ledger: names it in CommitStatus
     model::Table const& table() const { return run_->head.schema.tables[table_]; }
     std::vector<model::Column> const& columns() const { return run_->head.columns[table_]; }
     Staging const& staging() const { return *staging_; }
