@@ -10,7 +10,11 @@ void bind_model(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);
 void bind_source(nanobind::module_& module);
+void bind_felix(nanobind::module_& module);
 void bind_record(nanobind::module_& module);
 void bind_inspect(nanobind::module_& module);
+void bind_readout_handler(nanobind::module_& module);
+void bind_readout_client(nanobind::module_& module);
+void bind_pinning(nanobind::module_& module);
 
 } // namespace thalweg::bind

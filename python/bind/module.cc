@@ -10,6 +10,10 @@ NB_MODULE(_core, module) {
     bind_dataset(module);
     bind_arrow(module);
     bind_source(module);
+    bind_felix(module);
     bind_record(module);
     bind_inspect(module);
+    bind_readout_handler(module);
+    bind_readout_client(module);
+    bind_pinning(module);
 }

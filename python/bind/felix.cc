@@ -1,0 +1,83 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/felix/card.h"
+#include "thalweg/felix/dma_buffer.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace felix;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+void bind_options(nb::module_& module) {
+    nb::class_<BlockFormat>(module, "BlockFormat")
+        .def_static("parse", &parse_format, nb::arg("name"), nb::arg("block_bytes"))
+        .def_ro("block_bytes", &BlockFormat::block_bytes);
+    nb::class_<PacketSizes>(module, "PacketSizes").def_static("parse", &parse_packet_sizes, nb::arg("text"));
+    nb::class_<FaultOptions>(module, "FaultOptions")
+        .def_static("parse", &parse_faults, nb::arg("text"))
+        .def_prop_ro("any", &FaultOptions::any);
+    nb::class_<CardOptions>(module, "CardOptions")
+        .def(nb::init<>())
+        .def_rw("name", &CardOptions::name)
+        .def_rw("elinks", &CardOptions::elinks)
+        .def_rw("first_elink", &CardOptions::first_elink)
+        .def_rw("buffers", &CardOptions::buffers)
+        .def_rw("buffer_bytes", &CardOptions::buffer_bytes)
+        .def_rw("format", &CardOptions::format)
+        .def_rw("sizes", &CardOptions::sizes)
+        .def_rw("event_rate_hz", &CardOptions::event_rate_hz)
+        .def_rw("events", &CardOptions::events)
+        .def_rw("first_l1id", &CardOptions::first_l1id)
+        .def_rw("events_per_ecr", &CardOptions::events_per_ecr)
+        .def_rw("l1id_offset", &CardOptions::l1id_offset)
+        .def_rw("timeout_ns", &CardOptions::timeout_ns)
+        .def_rw("seed", &CardOptions::seed)
+        .def_rw("faults", &CardOptions::faults);
+}
+
+void bind_tally(nb::module_& module) {
+    nb::class_<FaultTally>(module, "FaultTally")
+        .def_ro("missing", &FaultTally::missing)
+        .def_ro("late", &FaultTally::late)
+        .def_ro("duplicated", &FaultTally::duplicated)
+        .def_ro("swapped", &FaultTally::swapped)
+        .def_ro("truncated", &FaultTally::truncated)
+        .def_ro("crc", &FaultTally::crc)
+        .def_ro("error", &FaultTally::error)
+        .def_ro("busy", &FaultTally::busy)
+        .def_ro("lost_blocks", &FaultTally::lost_blocks)
+        .def_ro("garbage_blocks", &FaultTally::garbage_blocks)
+        .def_ro("dead_times", &FaultTally::dead_times)
+        .def_ro("packets_in_lost_blocks", &FaultTally::packets_in_lost_blocks)
+        .def_ro("undetectable", &FaultTally::undetectable);
+    nb::class_<LinkTally>(module, "LinkTally")
+        .def_ro("elink", &LinkTally::elink)
+        .def_ro("events", &LinkTally::events)
+        .def_ro("packets", &LinkTally::packets)
+        .def_ro("blocks", &LinkTally::blocks)
+        .def_ro("faults", &LinkTally::faults);
+}
+
+} // namespace
+
+void bind_felix(nb::module_& module) {
+    bind_options(module);
+    bind_tally(module);
+    nb::class_<Card>(module, "Card")
+        .def(nb::init<CardOptions const&>(), nb::arg("options"), WithoutGil())
+        .def("run", &Card::run, WithoutGil())
+        .def("stop", &Card::stop)
+        .def_prop_ro("events_sent", &Card::events_sent)
+        .def_prop_ro("bytes_sent", &Card::bytes_sent)
+        .def_prop_ro("stall_ns", &Card::stall_ns)
+        .def_prop_ro("backlog_bytes", &Card::backlog_bytes)
+        .def("tally", &Card::tally);
+    module.def("dma_name", &dma_name, nb::arg("card"), nb::arg("index"));
+}
+
+} // namespace thalweg::bind

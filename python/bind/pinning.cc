@@ -1,0 +1,68 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/readout/handler/placement.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace machine;
+using Handlers = std::vector<readout::HandlerConfig>;
+
+// A pinning that is not empty counts instead of the handlers' own.
+Plan place(Handlers handlers, Topology const& topology, std::string const& pinning) {
+    for (auto& handler : handlers) {
+        if (!pinning.empty()) handler.pinning = pinning;
+    }
+    return readout::place(std::move(handlers), topology);
+}
+
+Handlers alike(std::uint32_t count, std::uint32_t build_threads, std::uint32_t serve_threads) {
+    Handlers handlers(count);
+    for (std::size_t i = 0; i < handlers.size(); ++i) {
+        handlers[i].name = "dh" + std::to_string(i);
+        handlers[i].threads = build_threads;
+        handlers[i].server.threads = serve_threads;
+    }
+    return handlers;
+}
+
+} // namespace
+
+void bind_pinning(nb::module_& module) {
+    nb::class_<Chiplet>(module, "Chiplet")
+        .def_ro("numa_node", &Chiplet::numa_node)
+        .def_ro("package", &Chiplet::package)
+        .def_ro("cores", &Chiplet::cores)
+        .def_ro("cache_bytes", &Chiplet::cache_bytes);
+    nb::class_<Topology>(module, "Topology")
+        .def_ro("source", &Topology::source)
+        .def_ro("chiplets", &Topology::chiplets)
+        .def_prop_ro("core_count", &Topology::core_count)
+        .def_prop_ro("processor_count", &Topology::processor_count);
+    nb::class_<Placement>(module, "Placement")
+        .def_ro("application", &Placement::application)
+        .def_ro("role", &Placement::role)
+        .def_ro("thread", &Placement::thread)
+        .def_ro("chiplet", &Placement::chiplet)
+        .def_ro("processors", &Placement::processors);
+    nb::class_<Plan>(module, "Plan").def_ro("placements", &Plan::placements).def_ro("warnings", &Plan::warnings);
+    module.def("discover", &discover, nb::arg("synthetic"));
+    module.def("processors_text", &processors_text, nb::arg("processors"));
+    module.def(
+        "place_configured",
+        [](std::string_view json, Topology const& topology, std::string const& pinning) {
+            return place(readout::parse_config(json), topology, pinning);
+        },
+        nb::arg("json"), nb::arg("topology"), nb::arg("pinning"));
+    module.def(
+        "place_alike",
+        [](std::uint32_t count, std::uint32_t build_threads, std::uint32_t serve_threads, Topology const& topology,
+           std::string const& pinning) { return place(alike(count, build_threads, serve_threads), topology, pinning); },
+        nb::arg("count"), nb::arg("build_threads"), nb::arg("serve_threads"), nb::arg("topology"), nb::arg("pinning"));
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,135 @@
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/readout/client/client.h"
+#include "thalweg/readout/config.h"
+#include "thalweg/record/collect.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace readout;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+// Fragments are copied once, out of buffers that are used again, into `bytes` that stay for as long as they are held.
+nb::list copy_fragments(Event const& event) {
+    nb::list copies;
+    for (auto const& fragment : event.fragments)
+        copies.append(nb::bytes(fragment.bytes().data(), fragment.bytes().size()));
+    return copies;
+}
+
+// Python's signal handlers run now and then, also when nothing comes.
+std::function<void()> signal_check() {
+    constexpr std::uint64_t kIntervalNs = 50'000'000;
+    return [next_ns = std::uint64_t{0}]() mutable {
+        if (base::monotonic_ns() < next_ns) return;
+        next_ns = base::monotonic_ns() + kIntervalNs;
+        nb::gil_scoped_acquire const gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    };
+}
+
+// `callback(run, event, state, latency_ns, handlers_missing, fragments)`; its events are safe when it has returned for
+// all of a range.
+using Callback = nb::typed<nb::callable, nb::object(std::uint32_t, std::uint64_t, int, std::uint64_t, std::uint32_t,
+                                                    nb::typed<nb::list, nb::bytes>)>;
+
+void run(Client& client, Callback const& callback) {
+    EventSink sink;
+    sink.event = [&](Event const& event) {
+        nb::gil_scoped_acquire const gil;
+        callback(event.run, event.event, static_cast<int>(event.state), event.latency_ns, event.handlers_missing,
+                 copy_fragments(event));
+    };
+    sink.end_of_range = [&](RangeId const& range) { client.commit(range); };
+    sink.idle = signal_check();
+    nb::gil_scoped_release const released;
+    client.run(sink);
+    client.settle(2'000'000'000);
+}
+
+std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, ClientOptions const& client,
+                                                  std::uint64_t max_events, bool complete_only) {
+    return std::make_unique<record::Collector>(
+        writer, record::CollectOptions{.client = client, .max_events = max_events, .complete_only = complete_only});
+}
+
+void bind_options(nb::module_& module) {
+    nb::class_<ClientOptions>(module, "ClientOptions")
+        .def(nb::init<>())
+        .def_rw("handlers", &ClientOptions::handlers)
+        .def_rw("token", &ClientOptions::token)
+        .def_rw("range_events", &ClientOptions::range_events)
+        .def_rw("credit_bytes", &ClientOptions::credit_bytes)
+        .def_rw("ranges_in_flight", &ClientOptions::ranges_in_flight)
+        .def_rw("connections", &ClientOptions::connections)
+        .def_rw("give_up_ns", &ClientOptions::give_up_ns)
+        .def_rw("sample_fraction", &ClientOptions::sample_fraction)
+        .def("observe", [](ClientOptions& options) { options.role = Role::observer; });
+}
+
+void bind_counters(nb::module_& module) {
+    nb::class_<ClientCounters>(module, "ClientCounters")
+        .def_ro("events", &ClientCounters::events)
+        .def_ro("complete", &ClientCounters::complete)
+        .def_ro("incomplete", &ClientCounters::incomplete)
+        .def_ro("absent", &ClientCounters::absent)
+        .def_ro("cleared", &ClientCounters::cleared)
+        .def_ro("evicted", &ClientCounters::evicted)
+        .def_ro("lost", &ClientCounters::lost)
+        .def_ro("parts_lost", &ClientCounters::parts_lost)
+        .def_ro("again", &ClientCounters::again)
+        .def_ro("duplicates", &ClientCounters::duplicates)
+        .def_ro("fragments", &ClientCounters::fragments)
+        .def_ro("bytes", &ClientCounters::bytes)
+        .def_ro("wrong", &ClientCounters::wrong)
+        .def_ro("reconnects", &ClientCounters::reconnects)
+        .def_ro("gaps", &ClientCounters::gaps)
+        .def_ro("refused_clears", &ClientCounters::refused_clears)
+        .def_ro("max_outstanding_bytes", &ClientCounters::max_outstanding_bytes);
+}
+
+} // namespace
+
+void bind_readout_client(nb::module_& module) {
+    bind_options(module);
+    bind_counters(module);
+    nb::class_<Client>(module, "ReadoutClient")
+        .def(nb::init<ClientOptions const&>(), nb::arg("options"))
+        .def("run", run, nb::arg("callback"))
+        .def("stop", &Client::stop)
+        .def("counters", &Client::counters)
+        .def("run_number", &Client::run_number)
+        .def("waiting_for", &Client::waiting_for);
+    nb::class_<record::Collector>(module, "Collector")
+        .def("run", &record::Collector::run, WithoutGil())
+        .def("stop", &record::Collector::stop)
+        .def("counters", &record::Collector::counters)
+        .def("rows", &record::Collector::rows)
+        .def("bytes", &record::Collector::bytes)
+        .def("left_out", &record::Collector::left_out)
+        .def("not_cleared", &record::Collector::not_cleared)
+        .def("run_number", &record::Collector::run_number)
+        .def("waiting_for", &record::Collector::waiting_for);
+    module.def("make_collector", make_collector, nb::arg("writer"), nb::arg("client"), nb::arg("max_events"),
+               nb::arg("complete_only"), nb::keep_alive<0, 1>());
+    module.def(
+        "parse_readout",
+        [](std::string const& json) {
+            std::vector<std::pair<std::string, std::string>> servers;
+            for (auto const& handler : parse_config(json))
+                servers.emplace_back(handler.server.listen, handler.server.token);
+            return servers;
+        },
+        nb::arg("json"), "Where each handler listens, and its token.");
+    module.def("schema_of_events", [] { return model::to_json(record::schema_of_events()); });
+}
+
+} // namespace thalweg::bind
