@@ -23,7 +23,7 @@ _COLOURS = [
     "#a89b2d",
     "#3a9ca6",
 ]
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
@@ -43,7 +43,7 @@ _POINTS = 4000  # more cannot be seen
 
 
 def draw(path: Path, title: str, tables: list[Signals], panels: list[str], pulses: int, rows: int) -> None:
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         grids = [panel for panel in panels if panel != "pulses"]
         drawn = [table for table in tables if table.can_show("pulses")] if "pulses" in panels else []
         columns = min(3, len(drawn)) or 1
@@ -74,7 +74,7 @@ def _draw_pulses(grid: Any, tables: list[Signals], count: int) -> None:
             times = pulse.times / scale if in_ns else np.arange(len(pulse.values))
             step = max(1, len(times) // _POINTS)
             fade = 1 - 0.7 * number / max(1, count)
-            axes.plot(times[::step], pulse.values[::step], lw=0.7, color=_colour(index), alpha=fade)
+            axes.plot(times[::step], pulse.values[::step], lw=0.7, color=colour(index), alpha=fade)
         axes.set_title(table.name)
         axes.margins(x=0)
         if index % grid.shape[1] == 0:
@@ -90,7 +90,7 @@ def _draw_spectrum(axes: Axes, tables: list[Signals], rows: int) -> None:
     low, high = np.quantile(together, [0.0, 0.999])
     edges = np.linspace(min(low, 0), high * 1.05 if high > 0 else 1, _bins(len(together) // len(tables)))
     for index, (name, energies) in enumerate(spectra.items()):
-        axes.stairs(np.histogram(energies, edges)[0], edges, color=_colour(index), lw=1.0, label=name)
+        axes.stairs(np.histogram(energies, edges)[0], edges, color=colour(index), lw=1.0, label=name)
     unit = tables[0].sample_unit
     axes.set_title("Energy spectrum")
     axes.set_xlabel(f"pulse integral above baseline ({f'{unit} · ' if unit else ''}samples)")
@@ -109,7 +109,7 @@ def _draw_rates(axes: Axes, tables: list[Signals]) -> None:
     unit, scale = _time_unit(longest) if known else ("timestamp units", 1.0)
     for index, (name, each) in enumerate(times.items()):
         rates = np.histogram(each, edges)[0] / np.diff(edges)
-        axes.stairs(rates, edges * scale, color=_colour(index), lw=1.2, label=name, baseline=None)
+        axes.stairs(rates, edges * scale, color=colour(index), lw=1.2, label=name, baseline=None)
     axes.set_title("Trigger rate")
     axes.set_xlabel(f"timestamp since the first record ({unit}, by the clock of the source)")
     axes.set_ylabel("records per second" if known else "records per unit")
@@ -134,5 +134,5 @@ def _bins(count: int) -> int:
     return max(11, min(401, int(2 * math.sqrt(count))))
 
 
-def _colour(index: int) -> str:
+def colour(index: int) -> str:
     return _COLOURS[index % len(_COLOURS)]

@@ -42,9 +42,8 @@ def convert(
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
     else:
         before, after = as_bytes(os.path.getsize(source)), as_bytes(report.file_bytes)
-        say(
-            f"{source} is now in {target}, too: {report.rows:,} rows in {len(report.tables)} tables; {before}, {after}."
-        )
+        tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
+        say(f"{source} is now in {target}, too: {report.rows:,} rows in {tables}; {before}, {after}.")
     return 0
 
 

@@ -73,7 +73,8 @@ def storage_of(reader: _core.Reader, table: int) -> dict[str, Storage]:
 def show(file: str, reader: _core.Reader, schema: Schema) -> None:
     rows = [reader.rows(index) for index in range(len(schema))]
     state = "a run that is still open" if reader.is_open_run else "complete"
-    say(f"{file}: {state}, {sum(rows):,} rows in {len(schema)} tables, {as_bytes(os.path.getsize(file))}")
+    tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
+    say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
     say(*run_sentences(reader))
     for alike in groups(schema):
         say("", heading(schema, alike, rows), field_table(reader, schema.tables[alike[0]], alike))
@@ -82,11 +83,11 @@ def show(file: str, reader: _core.Reader, schema: Schema) -> None:
 def run_sentences(reader: _core.Reader) -> Iterator[str]:
     known = reader.metadata
     if "start_utc" in known:
-        stop, engine = known.get("stop_utc", "?"), known.get("engine", "engine unknown")
-        yield f"Recorded from {known['start_utc']} to {stop}, {engine}"
+        engine = f", {known['engine']}" if "engine" in known else ""
+        yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}{engine}"
     for key, value in known.items():
         if key not in _NOT_LISTED:
-            yield f"  {key}: {value}"
+            yield f"  {key}: {_in_a_line(value)}"
     if reader.is_open_run:
         producers = _core.live_producers(reader)
         alive = [producer for producer in producers if producer.alive]
@@ -98,6 +99,11 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
     yield from reader.notes[:_MOST_NOTES]
     if len(reader.notes) > _MOST_NOTES:
         yield f"... and {len(reader.notes) - _MOST_NOTES:,} more fields that are left out"
+
+
+def _in_a_line(value: str) -> str:
+    count = len(value.splitlines())
+    return f"{count} lines (--json has them)" if count > 1 else value
 
 
 def groups(schema: Schema) -> list[list[int]]:

@@ -1,5 +1,6 @@
 """thalweg plot"""
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -36,32 +37,48 @@ def plot(
 ) -> int:
     """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
 
-    The energy is the integral of a pulse above its baseline. Runs that are still open can be drawn, too.
+    The energy is the integral of a pulse above its baseline. Of the events of a readout: sizes of fragments, latencies,
+    build times, and how many are complete. Runs that are still open can be drawn, too.
     """
-    from thalweg.cli._figures import draw  # matplotlib takes its time
+    from thalweg.cli import _events  # matplotlib takes its time
+    from thalweg.cli._figures import draw
 
     run = thalweg.open(file)
-    found = _signals(run, file, table)
+    target = out or Path(file).with_suffix(".png")
+    if target.suffix.lower() != ".png":
+        raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
+    if not what and table in ([], ["events"]) and "events" in run and _events.is_events(run["events"]):
+        names, panels, hidden = ["events"], _events.PANELS, ""
+        _save(target, lambda: _events.draw_events(target, Path(file).name, run["events"], rows))
+    else:
+        found = _signals(run, file, table)
+        panels = _panels(file, found, what)
+        shown = found[:_MOST_TABLES]
+        names = [signals.name for signals in shown]
+        hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
+        _save(target, lambda: draw(target, Path(file).name, shown, panels, pulses, rows))
+    if json:
+        print_json({"path": str(target), "tables": names, "panels": panels})
+    else:
+        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(names)}{hidden}.")
+    return 0
+
+
+def _panels(file: str, found: list[Signals], what: list[What]) -> list[str]:
     panels = [str(each) for each in what or What if any(signals.can_show(each) for signals in found)]
     if not panels:
         raise UsageError(
             f"{file} has nothing to plot (no table with rows has a waveform or a timestamp); "
             "`thalweg inspect` shows its columns"
         )
-    target = out or Path(file).with_suffix(".png")
-    if target.suffix.lower() != ".png":
-        raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
-    shown = found[:_MOST_TABLES]
+    return panels
+
+
+def _save(target: Path, draw: Callable[[], None]) -> None:
     try:
-        draw(target, Path(file).name, shown, panels, pulses, rows)
+        draw()
     except OSError as error:
         raise thalweg.SystemError(error.errno, f"cannot write {target} ({error.strerror})") from None
-    if json:
-        print_json({"path": str(target), "tables": [signals.name for signals in shown], "panels": panels})
-    else:
-        hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
-        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(signals.name for signals in shown)}{hidden}.")
-    return 0
 
 
 def _signals(run: thalweg.Run, file: str, names: list[str]) -> list[Signals]:

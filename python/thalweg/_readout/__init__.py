@@ -1,0 +1,1 @@
+"""What `thalweg readout` runs."""

@@ -1,0 +1,273 @@
+"""A collector while it runs: events from handlers into one file, and what is said of it at the end."""
+
+import json
+import platform
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thalweg import _core
+from thalweg._errors import Error, UsageError
+from thalweg._readout import configuration
+from thalweg._readout.live import LiveLine, Recent, times
+from thalweg._readout.signals import Stop, listening
+from thalweg._recording.units import as_bytes, as_duration
+from thalweg.readout import Counters
+
+_LOOK_S = 0.1
+_CLOSE_TIMEOUT_NS = 120_000_000_000
+
+
+@dataclass
+class CollectOptions:
+    out: Path
+    handlers: list[str] = field(default_factory=list)
+    toml: str = ""  # the readout's configuration, to be kept with the events
+    token: str = ""
+    events: int = 0
+    duration_s: float = 0
+    complete_only: bool = False
+    credit_bytes: int = 32 << 20
+    range_events: int = 256
+    codec: str = "lz4"  # the least work for sender, collector and disk together
+    flush_interval_s: float = 0.2
+    force: bool = False
+
+
+def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
+    """Where its handlers listen, and their token."""
+    handlers = _core.parse_readout(config.json)
+    tokens = {token for _, token in handlers}
+    if len(tokens) > 1:
+        raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): use one for all")
+    return [listen for listen, _ in handlers], tokens.pop()
+
+
+def read_token(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the token in {path} ({error})") from None
+
+
+@dataclass(frozen=True)
+class Report:
+    path: Path
+    ended_by: str
+    run: int
+    counters: Counters
+    rows: int
+    raw_bytes: int
+    left_out: int
+    not_cleared: int
+    unanswered: str
+    seconds: float
+    close_seconds: float
+    result: _core.CompleteResult | None
+    problem: str
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.problem or self.result is None else 0
+
+    @property
+    def _per_s(self) -> float:
+        return 1 / max(self.seconds + self.close_seconds, 1e-9)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "complete": self.result is not None,
+            "ended_by": self.ended_by,
+            "run": self.run,
+            "events": self.rows,
+            "raw_bytes": self.raw_bytes,
+            "file_bytes": self.result.file_bytes if self.result else 0,
+            "seconds": round(self.seconds, 3),
+            "close_seconds": round(self.close_seconds, 3),
+            "events_per_s": round(self.rows * self._per_s, 1),
+            "left_out": self.left_out,
+            "not_cleared": self.not_cleared,
+            "counters": self.counters.as_json(),
+            "problem": self.problem,
+        }
+
+    def sentences(self) -> list[str]:
+        counters, took = self.counters, as_duration(self.seconds + self.close_seconds)
+        rates = f"{self.rows * self._per_s:,.0f} events/s and {as_bytes(self.raw_bytes * self._per_s)}/s"
+        of_run = f" of run {self.run}" if self.run else ""
+        said = [
+            f"Collected {self.rows:,} events{of_run} in {took}, until durable: {as_bytes(self.raw_bytes)}, {rates}.",
+            *self._odd(counters),
+        ]
+        if self.result:
+            file = f"{as_bytes(self.result.file_bytes)}, adler32 {self.result.adler32:08x}"
+            said.append(f"{self.path} is complete: {self.rows:,} events, {file}. {_ENDINGS[self.ended_by]}")
+        else:
+            said.append(f"{self.path} is not complete: `thalweg recover {self.path}` completes it.")
+        if self.unanswered:
+            said.append(f"At the end there was no answer from {self.unanswered.replace(' ()', '')}.")
+        if self.not_cleared:
+            said.append(f"{self.not_cleared:,} ranges were not cleared: their events will be delivered again.")
+        return said
+
+    def _odd(self, counters: Counters) -> list[str]:
+        what = {
+            "incomplete": counters.incomplete,
+            "left out because they were not complete": self.left_out,
+            "absent": counters.absent,
+            "evicted before they were asked for": counters.evicted,
+            "lost with a handler": counters.lost,
+            "unknown to any handler (a gap)": counters.gaps,
+            "had by another collector before": counters.again,
+            "delivered again and not recorded again": counters.duplicates,
+        }
+        said = [f"{count:,} {name}" for name, count in what.items() if count]
+        lines = [f"Events: {', '.join(said)}."] if said else []
+        if counters.wrong:
+            lines.append(f"{counters.wrong:,} fragments were not what they said, and are left out.")
+        if counters.reconnects:
+            lines.append(f"Connections were lost {times(counters.reconnects)}.")
+        return lines
+
+
+_ENDINGS = {
+    "signal": "It was stopped; handlers that go on keep the events that are not in it.",
+    "duration": "The time was over; handlers that go on keep the events that are not in it.",
+    "events": "It has as many events as were asked for.",
+    "run": "The run has ended.",
+    "failure": "It holds what came before the failure.",
+}
+
+
+class Collection:
+    def __init__(self, options: CollectOptions) -> None:
+        self._options = options
+        self._begin_s = time.monotonic()
+        client = _core.ClientOptions()
+        client.handlers, client.token = options.handlers, options.token
+        client.credit_bytes, client.range_events = options.credit_bytes, options.range_events
+        _core.ReadoutClient(client)  # refuses what is wrong with them, before there is a file
+        self._writer = _core.create(
+            str(options.out), _core.schema_of_events(), self._create_options(), self._metadata()
+        )
+        self._collector = _core.make_collector(self._writer, client, options.events, options.complete_only)
+        self._error: Exception | None = None
+        self._runner = threading.Thread(target=self._run, daemon=True)
+        self._live = LiveLine()
+
+    def _create_options(self) -> _core.CreateOptions:
+        create = _core.CreateOptions()
+        create.force = self._options.force
+        create.commit.flush_interval_ns = int(self._options.flush_interval_s * 1e9)
+        if self._options.codec:
+            create.layout.wide_codec = create.layout.narrow_codec = self._options.codec
+        return create
+
+    def _metadata(self) -> dict[str, str]:
+        own = {
+            "start_utc": _core.utc_now(),
+            "host": _core.host_name(),
+            "kernel": f"{platform.system()} {platform.release()}",
+            "thalweg_version": _core.version(),
+            "source": "readout",
+            "handlers": ", ".join(self._options.handlers),
+        }
+        return own | ({"readout.toml": self._options.toml} if self._options.toml else {})
+
+    def _run(self) -> None:
+        try:
+            self._collector.run()
+        except Exception as error:
+            self._error = error
+
+    def run(self) -> Report:
+        """Until the run ends, enough events came, the time is over, or a signal asks for the end."""
+        with listening() as stop:
+            self._runner.start()
+            ended_by = self._watch(stop)
+            seconds = time.monotonic() - self._begin_s
+            if self._runner.is_alive():  # asked to end once more, while it waits for the disk or for handlers
+                return self._report("signal", seconds, None, "it was abandoned")
+            result, problem = self._close()
+        self._live.close()
+        if isinstance(self._error, UsageError):
+            self._give_up_file(result)
+            raise self._error
+        if self._error:
+            ended_by, problem = "failure", str(self._error)
+        return self._report(ended_by, seconds, result, problem)
+
+    def _watch(self, stop: Stop) -> str:
+        ended_by, recent = "", Recent[_Moment]()
+        while self._runner.is_alive() and stop.times < 2:
+            self._runner.join(_LOOK_S)
+            elapsed_s = time.monotonic() - self._begin_s
+            if not ended_by and (stop or 0 < self._options.duration_s <= elapsed_s):
+                ended_by = "signal" if stop else "duration"
+                self._collector.stop()
+            now = _Moment.of(self._collector)
+            self._live.show(now.sentence(recent.since(now), elapsed_s, bool(ended_by)))
+        enough = 0 < self._options.events <= self._collector.rows()
+        return ended_by or ("events" if enough else "run")
+
+    def _close(self) -> tuple[_core.CompleteResult | None, str]:
+        counters = Counters.of(self._collector.counters())
+        self._writer.set_metadata("run_number", str(self._collector.run_number()))
+        self._writer.set_metadata("engine", self._writer.engine)
+        self._writer.set_metadata("stop_utc", _core.utc_now())
+        self._writer.set_metadata("counters", json.dumps(counters.as_json()))
+        try:
+            return self._writer.close(_CLOSE_TIMEOUT_NS), ""
+        except Error as error:
+            return None, str(error)
+
+    def _give_up_file(self, result: _core.CompleteResult | None) -> None:
+        """A request that was wrong from the beginning leaves nothing behind."""
+        if result and not self._collector.rows():
+            self._options.out.unlink(missing_ok=True)
+
+    def _report(self, ended_by: str, seconds: float, result: _core.CompleteResult | None, problem: str) -> Report:
+        collector = self._collector
+        return Report(
+            path=self._options.out,
+            ended_by=ended_by,
+            run=collector.run_number(),
+            counters=Counters.of(collector.counters()),
+            rows=collector.rows(),
+            raw_bytes=collector.bytes(),
+            left_out=collector.left_out(),
+            not_cleared=collector.not_cleared(),
+            unanswered=collector.waiting_for(),
+            seconds=seconds,
+            close_seconds=time.monotonic() - self._begin_s - seconds,
+            result=result,
+            problem=problem,
+        )
+
+
+@dataclass(frozen=True)
+class _Moment:
+    time_s: float
+    rows: int
+    raw_bytes: int
+    incomplete: int
+    waiting_for: str
+
+    @classmethod
+    def of(cls, collector: _core.Collector) -> "_Moment":
+        counters = collector.counters()
+        waiting = collector.waiting_for()
+        return cls(time.monotonic(), collector.rows(), collector.bytes(), counters.incomplete, waiting)
+
+    def sentence(self, before: "_Moment", elapsed_s: float, is_ending: bool) -> str:
+        seconds = max(self.time_s - before.time_s, 1e-9)
+        speed = f"{(self.raw_bytes - before.raw_bytes) / seconds / 1e9:.2f} GB/s"
+        waiting = f", waiting for {self.waiting_for}" if self.waiting_for else ""
+        ending = ", writing what is here (Ctrl-C: abandon)" if is_ending else ""
+        return (
+            f"{as_duration(elapsed_s)}: {(self.rows - before.rows) / seconds:,.0f} events/s, {speed}, "
+            f"{self.rows:,} events, {self.incomplete:,} incomplete{waiting}{ending}"
+        )

@@ -1,0 +1,279 @@
+"""A handler while it runs: its states, who asks for them, and what it says of itself."""
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg import _core
+from thalweg._errors import Error, UsageError
+from thalweg._readout.live import LiveLine, Recent, times
+from thalweg._readout.signals import Stop, listening
+from thalweg._recording.units import as_bytes, as_duration
+
+_LOOK_S = 0.1
+_MOSTLY = 0.9
+_LOOK_FOR_CARD_NS = 200_000_000
+_VERBS = ("configure", "start", "pause", "resume", "stop")
+_GROUP_COUNTS = ("complete", "incomplete", "absent", "evicted", "timed_out", "overflows", "jumps")
+_PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
+_DAMAGES = ("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "crc_errors", "errors", "truncated", "busy")
+
+
+@dataclass
+class ServeOptions:
+    config: _core.HandlerConfig
+    run: int = 1
+    drain_s: float = 10
+    hold: bool = False  # configured only: somebody else starts it, over /control
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    seconds: float
+    counts: _core.HandlerReport
+
+    @property
+    def streams(self) -> list[_core.StreamReport]:
+        return [stream for group in self.counts.groups for stream in group.streams]
+
+    def of_groups(self, count: str) -> int:
+        return sum(getattr(group, count) for group in self.counts.groups)
+
+    def of_streams(self, count: str) -> int:
+        return sum(getattr(stream, count) for stream in self.streams)
+
+    def sentences(self) -> list[str]:
+        counts, seconds = self.counts, max(self.seconds, 1e-9)
+        fragments = self.of_groups("complete") + self.of_groups("incomplete")
+        packets = self.of_streams("packets")
+        cores = (counts.builder.cpu_ns + counts.server_cpu_ns) / 1e9 / seconds
+        said = [
+            (
+                f"{self.name}, run {counts.run}: {fragments:,} fragments of {packets:,} packets in "
+                f"{as_duration(self.seconds)}, {self.of_groups('incomplete'):,} of them incomplete; "
+                f"{counts.fragments_sent:,} sent ({as_bytes(counts.bytes_sent)}); {cores:.2f} cores"
+            )
+        ]
+        if wrong := self._wrong():
+            said.append(f"what was wrong: {', '.join(wrong)}")
+        if counts.builder.busy_ns:
+            busy = as_duration(counts.builder.busy_ns / 1e9)
+            said.append(f"for {busy} nothing was read, because the index was full: collectors did not keep up")
+        if counts.cards_gone:
+            said.append(f"the card fell silent {times(counts.cards_gone)}")
+        said.append(self._books())
+        return said
+
+    def _wrong(self) -> list[str]:
+        of_groups = [(count, self.of_groups(count)) for count in _GROUP_COUNTS[2:]]
+        of_streams = [(count, self.of_streams(count)) for count in (*_PATHS[1:], *_DAMAGES, "deaths")]
+        builder = [(count, getattr(self.counts.builder, count)) for count in ("bad_headers", "bad_pointers")]
+        return [f"{number:,} {count.replace('_', ' ')}" for count, number in of_groups + of_streams + builder if number]
+
+    def _books(self) -> str:
+        if self.counts.balances():
+            return "the books balance: every packet went to one place"
+        wrong = [stream.elink for stream in self.streams if not stream.balances()]
+        return f"the books do not balance for e-links {wrong} (please report this)"
+
+    def as_json(self) -> dict[str, Any]:
+        counts = self.counts
+        stream_counts = ("packets", "payload_bytes", *_PATHS, "blocks", *_DAMAGES, "timeouts", "undefined", "deaths")
+        return {
+            "handler": self.name,
+            "run": counts.run,
+            "seconds": self.seconds,
+            "balances": counts.balances(),
+            "fragments_sent": counts.fragments_sent,
+            "bytes_sent": counts.bytes_sent,
+            "busy_s": counts.builder.busy_ns / 1e9,
+            "build_cpu_s": counts.builder.cpu_ns / 1e9,
+            "serve_cpu_s": counts.server_cpu_ns / 1e9,
+            "cards_gone": counts.cards_gone,
+            "foreign_blocks": counts.builder.foreign_blocks,
+            "bad_headers": counts.builder.bad_headers,
+            "bad_pointers": counts.builder.bad_pointers,
+            "groups": [
+                {
+                    "source_id": group.source_id,
+                    **{count: getattr(group, count) for count in _GROUP_COUNTS},
+                    "streams": [
+                        {"elink": stream.elink, **{count: getattr(stream, count) for count in stream_counts}}
+                        for stream in group.streams
+                    ],
+                }
+                for group in counts.groups
+            ],
+        }
+
+
+class Serving:
+    """One handler from its configuration to its end. Signals and POST /control drive it through its states."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self._config = options.config
+        self._handler = _core.Handler(self._config)
+        self._live = LiveLine()
+        self._begin_s = 0.0
+        self._reports: list[Report] = []
+        self._control_lock = threading.Lock()  # of the states: signals and requests come from different threads
+        self._is_leaving = threading.Event()
+        self.was_cut_short = False  # the end was not waited for, and a thread is still at it
+
+    def run(self) -> list[Report]:
+        """Until a signal asks for the end. What it says of each run."""
+        self._handler.configure()
+        self._live.say(self._introduction())
+        monitor = self._config.metrics and _core.monitor_of(self._handler, self._config.metrics, self._control)
+        if monitor:
+            self._live.say(f"metrics, health and control: {monitor.url}")
+        with listening() as stop:
+            if not self._options.hold:
+                self._wait_for_card(stop)
+            self._watch(stop)
+            self._live.close()
+            with self._control_lock:
+                self._is_leaving.set()
+                if self._handler.state in ("running", "paused"):
+                    self._live.say("stopping: what the card has written is built, and collectors fetch the rest")
+                    self._drain(stop)
+        del monitor
+        if not self._reports:
+            self._live.say(f"{self._config.name} ends; there was no run")
+        return self._reports
+
+    def _drain(self, stop: Stop) -> None:
+        ending = threading.Thread(target=self._end_run, args=(self._options.drain_s,), daemon=True)
+        ending.start()
+        recent = Recent[_Moment]()
+        while ending.is_alive() and stop.times < 2:
+            ending.join(_LOOK_S)
+            now = _Moment.of(self._handler)
+            self._live.show(now.last_words(recent.since(now)))
+        self._live.close()
+        self.was_cut_short = ending.is_alive()
+        if self.was_cut_short:
+            self._report()
+
+    def _introduction(self) -> str:
+        config = self._config
+        return (
+            f"{config.name} reads {config.buffer} and serves {config.groups} groups at {self._handler.address}; "
+            f"its index of {as_bytes(config.index_bytes)} holds {config.depth_s:.3g} s "
+            f"at {config.expected_rate_hz:,.0f} events/s"
+        )
+
+    def _wait_for_card(self, stop: Stop) -> None:
+        """A card may come later than its handler."""
+        while not stop:
+            try:
+                with self._control_lock:
+                    if self._handler.state != "configured":
+                        return
+                    self._begin_run(self._options.run)
+                return
+            except UsageError:
+                raise
+            except Error as error:
+                self._live.show(f"waiting for the card: {error}")
+
+    def _begin_run(self, number: int) -> None:
+        self._handler.start(number, _LOOK_FOR_CARD_NS)
+        self._begin_s = time.monotonic()
+
+    def _end_run(self, drain_s: float) -> None:
+        self._handler.stop(int(drain_s * 1e9))
+        self._report()
+
+    def _report(self) -> None:
+        seconds = time.monotonic() - self._begin_s
+        self._reports.append(Report(self._config.name, seconds, self._handler.report()))
+
+    def _watch(self, stop: Stop) -> None:
+        recent, told = Recent[_Moment](), ""
+        while not stop:
+            time.sleep(_LOOK_S)
+            now = _Moment.of(self._handler)
+            problem = now.problem if now.state == "running" else ""
+            if problem != told and "gone" in problem + told:
+                self._live.say(problem or "the card is back")
+            told = problem
+            self._live.show(now.sentence(recent.since(now), time.monotonic() - self._begin_s))
+
+    def _control(self, verb: str, body: str) -> tuple[int, str]:
+        """Called by the thread of the monitor."""
+        if verb not in _VERBS:
+            return 404, f"there is no {verb}; say one of {', '.join(_VERBS)}\n"
+        try:
+            with self._control_lock:
+                if self._is_leaving.is_set():
+                    return 409, f"{self._config.name} ends\n"
+                self._do(verb, body.strip())
+                return 200, f"{self._config.name} is {self._handler.state}\n"
+        except UsageError as error:
+            return 409, f"{error}\n"
+        except Error as error:
+            return 503, f"{error}\n"
+
+    def _do(self, verb: str, body: str) -> None:
+        if verb == "start":
+            if body and not body.isdigit():
+                raise UsageError(f"'{body}' is no run number: send digits")
+            self._begin_run(int(body) if body else (self._handler.run + 1 if self._handler.run else self._options.run))
+        elif verb == "stop":
+            if self._handler.state not in ("running", "paused"):
+                raise UsageError(f"{self._config.name} is {self._handler.state}: there is no run to stop")
+            self._end_run(self._options.drain_s)
+        else:
+            getattr(self._handler, verb)()
+
+
+@dataclass(frozen=True)
+class _Moment:
+    time_s: float
+    state: str
+    problem: str
+    events: int
+    packets: int
+    incomplete: int
+    sent_bytes: int
+    fill: float
+    busy_ns: int
+
+    @classmethod
+    def of(cls, handler: _core.Handler) -> "_Moment":
+        report = handler.report()
+        groups = report.groups
+        return cls(
+            time_s=time.monotonic(),
+            state=handler.state,
+            problem=handler.not_ready(),
+            events=max((group.complete + group.incomplete for group in groups), default=0),
+            packets=sum(stream.packets for group in groups for stream in group.streams),
+            incomplete=sum(group.incomplete for group in groups),
+            sent_bytes=report.bytes_sent,
+            fill=max((group.fill for group in groups), default=0.0),
+            busy_ns=report.builder.busy_ns,
+        )
+
+    def sentence(self, before: "_Moment", elapsed_s: float) -> str:
+        if self.state not in ("running", "paused"):
+            return f"{self.state}: POST /control/start begins a run"
+        seconds = max(self.time_s - before.time_s, 1e-9)
+        busy = min(1.0, (self.busy_ns - before.busy_ns) / 1e9 / seconds)
+        state = " (paused)" if self.state == "paused" else ", waiting for collectors" if busy > _MOSTLY else ""
+        return (
+            f"{as_duration(elapsed_s)}: {(self.events - before.events) / seconds:,.0f} events/s, "
+            f"{(self.packets - before.packets) / seconds / 1e6:,.2f} M packets/s, "
+            f"{self._sent_since(before)}, {self.incomplete:,} incomplete, "
+            f"index {self.fill:.0%} full, busy {busy:.0%}{state}"
+        )
+
+    def last_words(self, before: "_Moment") -> str:
+        return f"waiting for collectors to fetch the rest: {self._sent_since(before)} (Ctrl-C: do not wait)"
+
+    def _sent_since(self, before: "_Moment") -> str:
+        return f"{as_bytes((self.sent_bytes - before.sent_bytes) / max(self.time_s - before.time_s, 1e-9))}/s sent"

@@ -1,0 +1,101 @@
+"""thalweg readout plan"""
+
+import sys
+from dataclasses import astuple
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from thalweg import _core
+from thalweg._errors import UsageError
+from thalweg._readout import plan as plans
+from thalweg._recording.units import as_bytes
+from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+
+EXAMPLES = [
+    "thalweg readout plan",
+    "thalweg readout plan --config readout.toml --pinning auto",
+    'thalweg readout plan --topology "pack:2 numa:1 l3:12 core:8 pu:2"',
+]
+
+
+def plan(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The handlers of this readout; nothing: handlers all alike.")
+    ] = None,
+    topology: Annotated[
+        str, typer.Option(metavar="TEXT", help="Another machine, as hwloc describes one; nothing: this one.")
+    ] = "",
+    pinning: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="none, auto, or processors by role as in build=0-2,serve=3-6; nothing: as --config says, or auto.",
+        ),
+    ] = "",
+    handlers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Without --config; nothing: one for each chiplet.")
+    ] = None,
+    build_threads: Annotated[
+        int | None, typer.Option(min=1, max=64, metavar="N", help="Of each handler, without --config; nothing: 3.")
+    ] = None,
+    serve_threads: Annotated[
+        int | None, typer.Option(min=1, max=64, metavar="N", help="Of each handler, without --config; nothing: 4.")
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Where the threads of data handlers run: one handler for each chiplet, that is, for cores that share a cache.
+
+    Nothing is pinned by this: handlers do it when they start, as their configuration says.
+    """
+    machine = _core.discover(topology)
+    if config is None:
+        count = handlers or len(machine.chiplets)
+        made = plans.of_handlers(count, build_threads or 3, serve_threads or 4, machine, pinning or "auto")
+    else:
+        _refuse_with_config(handlers=handlers, build_threads=build_threads, serve_threads=serve_threads)
+        made = plans.of_configuration(config, machine, pinning)
+    if json:
+        print_json(plans.facts(machine, made))
+    else:
+        _show(machine, made)
+    say(*(f"warning: {text}" for text in made.warnings))
+    return 0
+
+
+def _refuse_with_config(**options: int | None) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --config, which says it itself")
+
+
+def _show(machine: _core.Topology, made: _core.Plan) -> None:
+    shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for heading in ("handler", "chiplet", "package", "memory node", "threads that build", "threads that serve"):
+        shown.add_column(heading, no_wrap=True)
+    for row in plans.rows(machine, made):
+        shown.add_row(*astuple(row))
+    width = None if sys.stdout.isatty() else 200
+    console = Console(highlight=False, markup=False, soft_wrap=width is not None, width=width)
+    console.print(_sentence(machine), "", shown, sep="\n")
+    if free := plans.unpinned(made):
+        say(f'not pinned: {", ".join(free)}; pinning = "auto" in the configuration gives each a chiplet of its own')
+
+
+def _sentence(machine: _core.Topology) -> str:
+    chiplets, cores, processors = len(machine.chiplets), machine.core_count, machine.processor_count
+    caches = sorted({chiplet.cache_bytes for chiplet in machine.chiplets} - {0})
+    shared = f" with {as_bytes(caches[0])} of cache{' each' if chiplets > 1 else ''}" if len(caches) == 1 else ""
+    counts = (_count(chiplets, "chiplet") + shared, _count(cores, "core"), _count(processors, "processor"))
+    return f"{machine.source}: {', '.join(counts)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("plan", epilog=as_epilog(EXAMPLES))(plan)

@@ -1,0 +1,86 @@
+"""The configuration of a readout, from TOML to what the handlers take."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import thalweg as tw
+from thalweg._readout.configuration import dump_default, load
+
+SMALL = '[[handler]]\nname = "a"\n[[handler.group]]\nsource_id = 0x11\nelinks = ["0-3"]\n'
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "readout.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_read_and_kept_as_it_is(tmp_path: Path) -> None:
+    configuration = load(write(tmp_path, SMALL + "[[handler]]\n"))
+    assert configuration.handlers == ["a", "dh1"]
+    assert configuration.text == SMALL + "[[handler]]\n"
+    assert json.loads(configuration.json)["handler"][0]["group"] == [{"source_id": 17, "elinks": ["0-3"]}]
+
+
+def test_tokens_are_not_kept_and_files_are_found_beside_the_configuration(tmp_path: Path) -> None:
+    token = '[server]\ntoken = "sesame"\n[hook]\nlibrary = "hook.so"\n'
+    inner = '[handler.server]\ntoken_file = "secret"\n'
+    configuration = load(write(tmp_path, token + SMALL + inner))
+    assert "sesame" not in configuration.text
+    assert tomllib.loads(configuration.text)["server"] == {"token": "..."}
+    tables = json.loads(configuration.json)
+    assert tables["server"]["token"] == "sesame"
+    assert tables["hook"]["library"] == str(tmp_path / "hook.so")
+    assert tables["handler"][0]["server"]["token_file"] == str(tmp_path / "secret")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[index\n", "is not TOML .*at line 1"),
+        ("handler = 5\n", "is no list of tables"),
+        ("[handler]\n", "is no list of tables"),
+        ("[index]\n", "has no handlers"),
+        ("[index]\nevents = 2026-11-20\n" + SMALL, "dates and times"),
+        ("[readout]\nexpected_rate = inf\n" + SMALL, "inf and nan"),
+        ('[server]\ntoken = "a\\tb"\n' + SMALL, "use token_file"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, why: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(tw.UsageError, match=f"{path}.*{why}"):
+        load(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(tw.UsageError, match=r"cannot read .*none\.toml"):
+        load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("mode", ["build", "relay", "triggerless"])
+def test_the_default_shares_all_links_out(tmp_path: Path, mode: str) -> None:
+    configuration = load(write(tmp_path, dump_default(43, buffers=2, groups=3, first_elink=64, mode=mode)))
+    handlers = json.loads(configuration.json)["handler"]
+    assert configuration.handlers == ["dh0", "dh1"]
+    links: list[int] = []
+    sources: list[int] = []
+    for group in (group for handler in handlers for group in handler["group"]):
+        first, last = (int(number) for number in group["elinks"][0].split("-"))
+        links += range(first, last + 1)
+        sources += range(group["source_id"], group["source_id"] + (last + 1 - first if mode == "relay" else 1))
+    assert links == list(range(64, 64 + 43))
+    assert len(sources) == len(set(sources))
+    assert len({handler["listen"] for handler in handlers} | {handler["metrics"] for handler in handlers}) == 4
+
+
+def test_the_default_has_room_for_a_packet_of_every_stream(tmp_path: Path) -> None:
+    configuration = load(write(tmp_path, dump_default(14, groups=1, packet_bytes=25)))
+    assert json.loads(configuration.json)["handler"][0]["group"][0]["fragment_bytes"] >= 64 + 14 * 4 + 14 * 28
+
+
+def test_more_groups_than_links_are_refused() -> None:
+    with pytest.raises(tw.UsageError, match="2 e-links cannot be shared by 1 buffers with 3 groups"):
+        dump_default(2)
