@@ -1,0 +1,239 @@
+"""What the tests of the readout's faults share: its programs as processes of their own, and what they said."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+THALWEG = Path(sys.executable).with_name("thalweg")
+CONFIGURATION = """
+[readout]
+expected_rate = "10kHz"
+[index]
+events = 16384
+window_events = 512
+close_after_events = 256
+close_after = "500ms"
+dead_after = "1s"
+{index}
+[server]
+lease = "1s"
+outstanding_events = 4096
+{server}
+"""
+HANDLER = """
+[[handler]]
+name = "dh{number}"
+card = "{card}"
+dma = {number}
+listen = "127.0.0.1:{port}"
+metrics = "127.0.0.1:{metrics_port}"
+[handler.server]
+threads = 1
+"""
+GROUP = """
+[[handler.group]]
+source_id = {source_id}
+elinks = {elinks}
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    """Of this moment: a handler that is started anew has to listen where it did."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+    end_s = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end_s, f"after {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+class Program:
+    """One of them, and what it says."""
+
+    def __init__(self, name: Path, *command: object) -> None:
+        self._out, self._err = name.with_suffix(".out"), name.with_suffix(".err")
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [*map(str, command)], stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+
+    @property
+    def said(self) -> str:
+        return self._err.read_text()
+
+    @property
+    def answer(self) -> Any:
+        return json.loads(self._out.read_text())
+
+    def wait_for(self, text: str, seconds: float = 20) -> None:
+        wait_for(lambda: text in self.said or self.has_ended, f"it never said '{text}'", seconds)
+        assert text in self.said, self.said
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def terminate(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def end(self, *, code: int = 0, seconds: float = 40) -> Program:
+        """It does so by itself, in time, and with this code."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end: {self.process.args!r}\n{self.said}") from None
+        assert self.process.returncode == code, (
+            f"{self.process.args!r} ended with {self.process.returncode}\n{self.said}"
+        )
+        return self
+
+
+@dataclass
+class Readout:
+    """A card, its handlers and collectors, in one folder."""
+
+    folder: Path
+    card_name: str
+    handlers: int = 1
+    groups: int = 2  # of each handler
+    links: int = 3  # of each group
+    index: str = ""  # more keys of the configuration
+    server: str = ""
+    programs: list[Program] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._ports = free_ports(2 * self.handlers)
+        self._numbers = itertools.count()
+        self.config.write_text(self._configuration())
+
+    @property
+    def config(self) -> Path:
+        return self.folder / f"{self.card_name}.toml"
+
+    def _configuration(self) -> str:
+        parts = [CONFIGURATION.format(index=self.index, server=self.server)]
+        for number in range(self.handlers):
+            ports = {"port": self._ports[2 * number], "metrics_port": self._ports[2 * number + 1]}
+            parts.append(HANDLER.format(number=number, card=self.card_name, **ports))
+            first_group = number * self.groups
+            parts += [
+                GROUP.format(source_id=source, elinks=self.elinks_of(source))
+                for source in range(first_group, first_group + self.groups)
+            ]
+        return "".join(parts)
+
+    def elinks_of(self, source_id: int) -> list[int]:
+        return list(range(source_id * self.links, (source_id + 1) * self.links))
+
+    @property
+    def sources(self) -> list[int]:
+        return list(range(self.handlers * self.groups))
+
+    def port(self, which: int = 0) -> int:
+        """0: where the first handler listens; 1: of its metrics; 2: where the second one listens; and so on."""
+        return self._ports[which]
+
+    def address(self, handler: int = 0) -> str:
+        return f"127.0.0.1:{self.port(2 * handler)}"
+
+    def use_card_of(self, other: Readout) -> None:
+        self.config.write_text(self.config.read_text().replace(self.card_name, other.card_name))
+
+    def start(self, *words: object, program: object = THALWEG) -> Program:
+        started = Program(self.folder / f"{self.card_name}-{next(self._numbers)}", program, *words)
+        self.programs.append(started)
+        return started
+
+    def card(self, *options: object, rate: str = "4kHz") -> Program:
+        fixed = ["--name", self.card_name, "--buffers", self.handlers, "--elinks", len(self.sources) * self.links]
+        sizes = ["--packet-bytes", "8-40", "--rate", rate, "--buffer-size", "1MiB"]
+        return self.start("readout", "emulate", *fixed, *sizes, *options)
+
+    def handler(self, number: int = 0, *options: object) -> Program:
+        return self.start("readout", "serve", "--config", self.config, "--handler", f"dh{number}", "--json", *options)
+
+    def collector(self, name: str, *options: object) -> Program:
+        return self.start(*self.collect(self.folder / name, *options))
+
+    def collect(self, path: Path, *options: object) -> list[object]:
+        return ["readout", "collect", "--config", self.config, "--out", path, "--json", *options]
+
+    def recover(self, name: str) -> None:
+        self.start("recover", self.folder / name).end()
+
+    def run(self, name: str, *, rate: str = "4kHz") -> tuple[Program, list[Program], Program]:
+        """A card, all handlers, a collector with events already in its file."""
+        card = self.card("--tally", self.folder / "tally.json", rate=rate)
+        handlers = [self.handler(number) for number in range(self.handlers)]
+        collector = self.collector(name)
+        self.wait_for_clears()
+        return card, handlers, collector
+
+    def ask(self, path: str, handler: int = 0, *, post: bool = False) -> tuple[int, str]:
+        """GET or POST of the handler's monitor."""
+        url = f"http://127.0.0.1:{self.port(2 * handler + 1)}{path}"
+        request = urllib.request.Request(url, data=b"" if post else None)
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def control(self, verb: str, handler: int = 0) -> int:
+        return self.ask(f"/control/{verb}", handler, post=True)[0]
+
+    def metric(self, name: str, label: str = "", handler: int = 0) -> float:
+        """Summed over all labels, or those that hold this text."""
+        lines = self.ask("/metrics", handler)[1].splitlines()
+        mine = (line for line in lines if line.startswith(f"thalweg_readout_{name}{{") and label in line)
+        return sum(float(line.split()[-1]) for line in mine)
+
+    def wait_for_clears(self, more: int = 2) -> None:
+        """So many more ranges are safe in files."""
+        enough = self.metric("requests_total", '"clear"') + more
+        wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe", 40)
+
+    @property
+    def tally(self) -> Any:
+        return json.loads((self.folder / "tally.json").read_text())
+
+    def close(self) -> None:
+        for program in self.programs:
+            program.kill()
+        for number in range(self.handlers):
+            Path(f"/dev/shm/thalweg-felix-{self.card_name}-{number}").unlink(missing_ok=True)
+
+
+def card_name() -> str:
+    return f"faults-{os.getpid()}-{next(_cards)}"
+
+
+_cards = itertools.count()
