@@ -17,7 +17,7 @@ from harness import figures, machine, plot, report
 from harness.programs import REPOSITORY, WORK, MissingError, Programs
 from harness.study import Study
 
-STUDIES = ("record", "rntuple")
+STUDIES = ("record", "rntuple", "readout")
 BUSY_CORES = 0.2
 GIB = 2**30
 
@@ -30,7 +30,7 @@ def load(name: str) -> Study[Any]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", choices=STUDIES)
-    parser.add_argument("--rounds", type=int, help="default: 7; --quick: 2")
+    parser.add_argument("--rounds", type=int, help="default: the study's; --quick: 2")
     parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: the study's; --quick: 0.5)")
     parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
@@ -39,7 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
     options = parser.parse_args()
     options.study = load(options.study)
-    options.rounds = options.rounds or (2 if options.quick else 7)
+    options.rounds = options.rounds or (2 if options.quick else options.study.rounds)
     options.total = options.total or (0.5 if options.quick else options.study.total_gib)
     if options.out is None:
         options.out = (WORK if options.quick or options.only else options.study.folder) / "results"
@@ -96,9 +96,12 @@ def measure(study: Study[Any], programs: Programs, name: str) -> dict[str, Any] 
     return {**measured, **machine.noise_since(before)}
 
 
-def told(measured: dict[str, Any]) -> str:
-    keys = ("GB_per_s", "cpu_s_per_GB", "committer_us_per_page", "close_us_per_page", "producer_pss_MiB", "other_cores")
-    return ", ".join(f"{key} {measured[key]:.3f}" for key in keys if key in measured)
+def told(measured: dict[str, Any], keys: tuple[str, ...]) -> str:
+    return ", ".join(f"{key} {measured[key]:.3f}" for key in (*keys, "other_cores") if key in measured)
+
+
+def is_due(study: Study[Any], name: str, index: int) -> bool:
+    return all(index < rounds for beginning, rounds in study.seldom.items() if name.startswith(beginning))
 
 
 def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> list[figures.Round]:
@@ -116,13 +119,14 @@ def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> li
     for index, done in enumerate(rounds):
         say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
         for name in in_turn(names, index):
-            measured = None if name in done else measure(options.study, programs, name)
+            wanted = name not in done and is_due(options.study, name, index)
+            measured = measure(options.study, programs, name) if wanted else None
             if measured is None:
                 continue
             done[name] = measured
             with log.open("a") as file:
                 file.write(json.dumps({"round": index, "variant": name, "measured": measured}) + "\n")
-            say(f"  {name:<34} {told(measured)}")
+            say(f"  {name:<34} {told(measured, options.study.told)}")
     return [{name: each[name] for name in options.study.variants if name in each} for each in rounds]
 
 
@@ -176,11 +180,14 @@ def main() -> int:
         for folder in programs.folders():
             shutil.rmtree(folder, ignore_errors=True)
     answers = figures.answers(rounds, study.figures)
-    report.write_files(options.out, answers, rounds, summarise(study, programs, rounds, description))
-    plot.draw(options.out / f"{study.name}.png", answers, rounds)
+    options.out.mkdir(parents=True, exist_ok=True)
+    plot.draw(options.out / f"{study.name}.png", answers, rounds, study)
+    pictures = [f"{study.name}.png", *study.pictures(options.out, rounds)]
+    summary = summarise(study, programs, rounds, description)
+    report.write_files(options.out, answers, rounds, study, {**summary, "pictures": pictures})
     if options.out == study.folder / "results":
         report.put_into_readme(study.folder / "README.md", options.out / "results.md")
-    print(report.as_table(answers, len(rounds)))
+    print(report.as_table(answers))
     say(f"results are in {options.out}")
     return 0
 

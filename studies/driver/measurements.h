@@ -1,13 +1,9 @@
 // The subcommands. Each measures one thing and returns what it found: times in seconds, rates in 10^9 bytes a second.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include "studies/driver/arguments.h"
+#include "studies/driver/subcommands.h"
 
 namespace thalweg::study {
-
-using Json = nlohmann::ordered_json;
 
 Json measure_write(Arguments& arguments);      // rows into one durable file, or into memory
 Json measure_pages(Arguments& arguments);      // very many very small pages: what committer and close cost for each

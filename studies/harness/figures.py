@@ -11,17 +11,32 @@ Best = Callable[[str], str]  # of the variants whose names begin so, the one tha
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What all variants are compared by: a key of their measurements, and how people read it."""
+
+    key: str = "GB_per_s"
+    unit: str = "GB/s"
+    axis: str = "raw data, GB/s (dots: the rounds)"
+    title: str = "durable unless in memory or read"
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
 class Figure:
     name: str
     target: str  # ">= 0.9", "<= 2 µs"; empty: only told
     value: Value
     variants: tuple[str, ...]
+    paper: str = ""  # what the paper that is compared with says
 
     def met(self, median: float) -> bool | None:
         if not self.target:
             return None
-        relation, limit = self.target.split()[:2]
-        return median >= float(limit) if relation == "≥" else median <= float(limit)
+        return median >= self.limit if self.target.startswith("≥") else median <= self.limit
+
+    @property
+    def limit(self) -> float:
+        return float(self.target.split()[1])
 
 
 @dataclass(frozen=True)
@@ -52,8 +67,8 @@ def cpu_ratio(name: str, target: str, ours: str, theirs: str, cores: int = 1) ->
     return Figure(name, target, value, (ours, theirs))
 
 
-def of_one(name: str, target: str, variant: str, key: str) -> Figure:
-    return Figure(name, target, lambda each: float(each[variant][key]), (variant,))
+def of_one(name: str, target: str, variant: str, key: str, paper: str = "") -> Figure:
+    return Figure(name, target, lambda each: float(each[variant][key]), (variant,), paper)
 
 
 def best_of(rounds: Iterable[Round], beginning: str) -> str:

@@ -42,6 +42,7 @@ class Programs:
     opponents: Path
     missing: dict[str, str] = field(default_factory=dict)
     driver: Path = WORK / "studies" / "driver" / "study"
+    drivers: tuple[str, ...] = ("study",)  # what is built
 
     @property
     def target(self) -> Path:
@@ -66,7 +67,7 @@ class Programs:
     def build(self) -> None:
         definitions = ["-DTHALWEG_BENCH=ON", "-DTHALWEG_TESTS=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
         call(["cmake", "-S", str(REPOSITORY), "-B", str(WORK), "-G", "Ninja", *definitions])
-        call(["cmake", "--build", str(WORK), "--target", "study"])
+        call(["cmake", "--build", str(WORK), "--target", *self.drivers])
         for name, find in self.finders().items():
             try:
                 find()

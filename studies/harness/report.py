@@ -6,10 +6,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from harness.figures import Answer, Round
+from harness.figures import Answer, Measure, Round
+from harness.study import AnyPrograms, Study
 
 NOISE = ["load", "other_cores", "stolen_cores"]
-COLUMNS = ["round", "variant", "seconds", "raw_bytes", "GB_per_s", "cpu_s_per_GB", *NOISE]
 BEGIN, END = "<!-- results: written by run.py -->", "<!-- end of results -->"
 
 
@@ -17,47 +17,53 @@ def number(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
-def as_table(answers: list[Answer], rounds: int) -> str:
-    lines = [f"| figure | target | median of {rounds} | range | |", "|---|---|---|---|---|"]
+def as_table(answers: list[Answer]) -> str:
+    of_paper = any(answer.figure.paper for answer in answers)
+    rounds = max((len(answer.values) for answer in answers), default=0)
+    heads = ["figure", *(["the paper"] if of_paper else []), "target", f"median of {rounds}", "range", ""]
+    lines = [f"| {' | '.join(heads)} |".replace("|  |", "| |"), "|---" * len(heads) + "|"]
     for answer in answers:
         spread = f"{number(min(answer.values))} to {number(max(answer.values))}"
-        target = answer.figure.target
-        lines.append(f"| {answer.figure.name} | {target} | {number(answer.median)} | {spread} | {answer.verdict} |")
+        figure = answer.figure
+        cells = [figure.name, *([figure.paper] if of_paper else []), figure.target, number(answer.median), spread]
+        lines.append(f"| {' | '.join([*cells, answer.verdict])} |")
     return "\n".join(lines)
 
 
-def rates(rounds: list[Round]) -> dict[str, list[float]]:
-    """Variant -> GB/s by round, of all that have a rate."""
+def rates(rounds: list[Round], measure: Measure) -> dict[str, list[float]]:
+    """Variant -> what is measured by round, of all that have it."""
     found: dict[str, list[float]] = {}
     for each in rounds:
         for variant, measured in each.items():
-            if "GB_per_s" in measured:
-                found.setdefault(variant, []).append(measured["GB_per_s"])
+            if measure.key in measured:
+                found.setdefault(variant, []).append(measured[measure.key])
     return found
 
 
-def rate_table(rounds: list[Round]) -> str:
-    lines = ["| variant | GB/s, median | range |", "|---|---|---|"]
-    for variant, values in rates(rounds).items():
+def rate_table(rounds: list[Round], measure: Measure) -> str:
+    lines = [f"| variant | {measure.unit}, median | range |", "|---|---|---|"]
+    for variant, values in rates(rounds, measure).items():
         spread = f"{number(min(values))} to {number(max(values))}"
         lines.append(f"| {variant} | {number(statistics.median(values))} | {spread} |")
     return "\n".join(lines)
 
 
-def as_markdown(answers: list[Answer], rounds: list[Round], summary: dict[str, Any]) -> str:
+def as_markdown(answers: list[Answer], rounds: list[Round], measure: Measure, summary: dict[str, Any]) -> str:
     machine = "\n".join(f"- {name.replace('_', ' ')}: {value}" for name, value in summary["machine"].items())
     left_out = "\n".join(f"- {name}: {why}" for name, why in summary["missing"].items()) or "- nothing"
     noise = summary["noise"]
     others, stolen = noise["other_cores"], noise["stolen_cores"]
     best = ", ".join(f'"{name}"' for name in summary["opponents"])
-    return f"""{as_table(answers, len(rounds))}
+    opponents = f"Of an opponent in several variants the best counts: {best}.\n" if best else ""
+    busy = f"Other work kept {others:.2f} cores busy and the host took {stolen:.2f} cores away"
+    pictures = "\n\n".join(f"![{Path(name).stem}](results/{name})" for name in summary["pictures"])
+    return f"""{as_table(answers)}
 
-Of an opponent in several variants the best counts: {best}.
-Other work kept {others:.2f} cores busy and the host took {stolen:.2f} cores away, in the median of all measurements.
+{opponents}{busy}, in the median of all measurements.
 
-![rates and ratios](results/{summary["study"]}.png)
+{pictures}
 
-{rate_table(rounds)}
+{rate_table(rounds, measure)}
 
 Left out, and why:
 {left_out}
@@ -67,10 +73,13 @@ The machine:
 """
 
 
-def write_files(directory: Path, answers: list[Answer], rounds: list[Round], summary: dict[str, Any]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+def write_files(
+    directory: Path, answers: list[Answer], rounds: list[Round], study: Study[AnyPrograms], summary: dict[str, Any]
+) -> None:
     with (directory / "measurements.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", restval="", lineterminator="\n")
+        writer = csv.DictWriter(
+            file, ["round", "variant", *study.columns, *NOISE], extrasaction="ignore", restval="", lineterminator="\n"
+        )
         writer.writeheader()
         for index, each in enumerate(rounds, start=1):
             for variant, measured in each.items():
@@ -82,7 +91,7 @@ def write_files(directory: Path, answers: list[Answer], rounds: list[Round], sum
     ]
     text = json.dumps({**summary, "figures": figures, "rounds": rounds}, indent=1, ensure_ascii=False)
     (directory / "summary.json").write_text(text + "\n")
-    (directory / "results.md").write_text(as_markdown(answers, rounds, summary))
+    (directory / "results.md").write_text(as_markdown(answers, rounds, study.measure, summary))
 
 
 def put_into_readme(readme: Path, results: Path) -> None:

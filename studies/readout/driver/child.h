@@ -1,0 +1,48 @@
+// A part of a measurement in a process of its own, so that its CPU time and its memory are its own, too.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <sys/types.h>
+#include <thread>
+
+#include "studies/driver/subcommands.h"
+#include "thalweg/base/file_descriptor.h"
+
+namespace thalweg::study {
+
+// Inside the process: what it is told, and whether it should end.
+class StopSign {
+  public:
+    explicit StopSign(int fd) : fd_(fd) {}
+    std::string wait_for_line() const;
+    bool shown() const;
+    // Calls `stop` once it is shown, from a thread of its own, as long as the result lives.
+    std::jthread call(std::function<void()> const& stop) const;
+
+  private:
+    int fd_;
+};
+
+class Child {
+  public:
+    // Forks, so there must be no other thread yet. The process dies with this one.
+    explicit Child(std::function<Json(StopSign const&)> const& work);
+    Child(Child const&) = delete;
+    Child& operator=(Child const&) = delete;
+    ~Child();
+
+    void tell(std::string const& line);
+    // Shows the stop sign, waits, and returns what `work` did; throws base::SystemError where it failed.
+    Json finish();
+    pid_t pid() const { return pid_; }
+
+  private:
+    void wait();
+
+    pid_t pid_ = -1;
+    base::FileDescriptor stop_;   // closed: stop
+    base::FileDescriptor result_; // what it says at its end
+};
+
+} // namespace thalweg::study
