@@ -9,10 +9,10 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo demo-readout bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: .venv/package ## Install what is missing and build, which leaves .venv/bin/thalweg
 
@@ -24,9 +24,13 @@ test: test-packages .venv/test build/jsroot/installed ## Build and run all tests
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
 
-bench: bench-packages .venv/bench ## Measure, as studies/record and studies/rntuple describe it
+demo-readout: build ## Read an emulated FELIX card out into a file: a card, a handler and a collector; verify, and draw
+	@$(venv)/python tools/demo_readout.py $(venv)/thalweg
+
+bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record
 	@$(venv)/python studies/run.py rntuple
+	@$(venv)/python studies/run.py readout
 
 asan: test-packages ## Run the C++ tests under AddressSanitizer
 	@cmake --workflow --preset asan
@@ -72,7 +76,7 @@ build/jsroot/installed: tests/jsroot/package.json | test-packages
 	@touch $@
 
 # The studies build what they measure themselves, without the package.
-.venv/bench: .venv/tools studies/record/requirements.txt studies/rntuple/requirements.txt
+.venv/bench: .venv/tools $(wildcard studies/*/requirements.txt)
 	@$(venv)/pip install -q $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 

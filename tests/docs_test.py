@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,16 +16,12 @@ def blocks(document: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(document.read_text())
 
 
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
 def run(words: list[str], folder: Path, timeout_s: float = 120) -> str:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        words,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        env={**os.environ, "PATH": path},
+        words, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False, env=ENVIRONMENT
     )
     assert done.returncode == 0, f"{words[-1]}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -40,6 +37,41 @@ def run_console(text: str, folder: Path) -> str:
     commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     assert commands, f"a console block without a command: {text}"
     return "".join(run(["bash", "-c", command], folder) for command in commands)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def run_terminals(text: str, folder: Path) -> None:
+    """The readout: each command in a terminal of its own, the last one until it has enough; then the others are ended.
+
+    Card and ports get other names, because this machine may have a readout that is in use.
+    """
+    card = f"docs{os.getpid()}"
+    config = folder / "readout.toml"
+    toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":9100", f":{free_port()}")
+    config.write_text(toml.replace(":9200", f":{free_port()}"))
+    added = {"emulate": f"--name {card} --duration 60s", "serve": "--drain 100ms", "collect": "--events 5000"}
+    terminals = []
+    for line in text.splitlines():
+        command = re.sub(r"readout (\w+)", lambda found: f"{found[0]} {added[found[1]]}", line.removeprefix("$ "))
+        words = ["bash", "-c", f"exec {command}"]
+        terminals.append(subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT))
+    try:
+        *others, collector = terminals
+        said = collector.communicate(timeout=100)[1]
+        assert collector.returncode == 0, said
+        assert "It has as many events as were asked for" in said
+        for terminal in others:
+            terminal.terminate()
+            said = terminal.communicate(timeout=60)[1]
+            assert terminal.returncode == 0, said
+        assert "the books balance" in said
+    finally:
+        for terminal in terminals:
+            terminal.kill()
 
 
 def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
@@ -61,7 +93,10 @@ def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
     ran = 0
     for number, (kind, text) in enumerate(blocks(repository / "README.md")):
         if kind == "python":
-            assert "waveform" in run_python(text, tmp_path, number)
+            printed = run_python(text, tmp_path, number)
+            assert ("14 packets" if "readout" in text else "waveform") in printed
+        elif "readout emulate" in text:
+            run_terminals(text, tmp_path)
         elif "thalweg" in text:
             text = re.sub(r" *#.*", "", text).replace("$ .venv/bin/thalweg recover run.h5", "")
             for long, short in shortened.items():
