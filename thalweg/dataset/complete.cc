@@ -128,7 +128,7 @@ CompleteResult recover(std::string const& path) {
     CompleteOptions options;
     if (ledger) options.least_end = ledger->head().claimed;
     auto result = complete_run(*file, journal, format, options);
-    if (!ledger && result.report.producers_lost > 0) {
+    if (!ledger && result.report.producers_unsettled > 0) {
         notes.push_back(fmt::format("{}: the memory of its producers is gone, as after a restart of the machine: rows "
                                     "published after the last ones in the journal are lost",
                                     path));

@@ -115,6 +115,7 @@ void add_part(ProducerFacts& producer, std::uint32_t index, JournalFacts const& 
         table.lost_rows += producer.rows_seen - rows;
     ++report.producers;
     if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
+    if (!producer.finish) ++report.producers_unsettled;
     facts.tables[producer.table].push_back(std::move(part));
 }
 

@@ -24,8 +24,9 @@ struct Report {
     std::uint64_t pages = 0;
     std::uint64_t damaged_pages = 0;
     std::uint64_t producers = 0;
-    std::uint64_t producers_lost = 0; // that died, or never finished
-    std::vector<std::string> notes;   // plain sentences: what was damaged or left out, and where
+    std::uint64_t producers_lost = 0;      // that died, or never finished
+    std::uint64_t producers_unsettled = 0; // among them: the journal does not hold all that they had published
+    std::vector<std::string> notes;        // plain sentences: what was damaged or left out, and where
 };
 
 // Bytes of the file whose Adler-32 their producer told.
