@@ -51,8 +51,8 @@ def run_terminals(text: str, folder: Path) -> None:
     """
     card = f"docs{os.getpid()}"
     config = folder / "readout.toml"
-    toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":9100", f":{free_port()}")
-    config.write_text(toml.replace(":9200", f":{free_port()}"))
+    toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":7700", f":{free_port()}")
+    config.write_text(toml.replace(":7780", f":{free_port()}"))
     added = {"emulate": f"--name {card} --duration 60s", "serve": "--drain 100ms", "collect": "--events 5000"}
     terminals = []
     for line in text.splitlines():

@@ -7,7 +7,7 @@ def look(event: readout.Event) -> None:
         for stream, payload in readout.packets(fragment).items():
             ...
 
-readout.Client("127.0.0.1:9100", sample=0.01).run(look)
+readout.Client("127.0.0.1:7700", sample=0.01).run(look)
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ threads = 4
 [[handler]]
 name = "{name}"
 dma = {number}
-listen = "127.0.0.1:{9100 + number}"
+listen = "127.0.0.1:{7700 + number}"
 [[handler.group]]
 source_id = {16 * number}
 elinks = [{10 * number}]

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kLimit = 8192;
 
 TEST(HttpRequest, AsCurlAndPrometheusSendIt) {
-    auto const parsed = parse_request("GET /metrics?x=1 HTTP/1.1\r\nHost: localhost:9100\r\nUser-Agent: curl/7.88.1\r\n"
+    auto const parsed = parse_request("GET /metrics?x=1 HTTP/1.1\r\nHost: localhost:7700\r\nUser-Agent: curl/7.88.1\r\n"
                                       "Accept: */*\r\n\r\n",
                                       kLimit);
     ASSERT_TRUE(parsed.request);

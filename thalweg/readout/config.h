@@ -54,7 +54,7 @@ struct TriggerConfig {
 };
 
 struct ServerConfig {
-    std::string listen = "127.0.0.1:9100";
+    std::string listen = "127.0.0.1:7700";
     std::vector<std::string> allow = {"127.0.0.0/8", "::1/128"};
     std::string token; // shared with clients; empty: none is asked for
     std::uint32_t threads = 2;

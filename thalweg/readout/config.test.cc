@@ -40,7 +40,7 @@ TEST(ReadoutConfig, WhatIsNotGivenIsAsInTheStructs) {
     HandlerConfig const defaults;
     EXPECT_EQ(config.name, "dh0");
     EXPECT_EQ(config.buffer, "thalweg-felix-felix0-0");
-    EXPECT_EQ(config.server.listen, "127.0.0.1:9100");
+    EXPECT_EQ(config.server.listen, "127.0.0.1:7700");
     EXPECT_EQ(config.index.events, defaults.index.events);
     EXPECT_EQ(config.index.close_after_ns, defaults.index.close_after_ns);
     EXPECT_EQ(config.server.queued_bytes, defaults.server.queued_bytes);
@@ -112,7 +112,7 @@ TEST(ReadoutConfig, HandlersCountUpAndMayDiffer) {
     ASSERT_EQ(handlers.size(), 2u);
     EXPECT_EQ(handlers[1].name, "dh1");
     EXPECT_EQ(handlers[1].buffer, "thalweg-felix-felix1-1");
-    EXPECT_EQ(handlers[1].server.listen, "127.0.0.1:9101");
+    EXPECT_EQ(handlers[1].server.listen, "127.0.0.1:7701");
     EXPECT_EQ(handlers[1].index.events, 65536u);
     EXPECT_EQ(handlers[1].index.when_full, WhenFull::evict);
     EXPECT_EQ(handlers[0].index.when_full, WhenFull::busy);
@@ -238,8 +238,8 @@ TEST(ReadoutConfig, HandlersDoNotShareWhatOnlyOneCanHave) {
     };
     expect_refused("/handler/1", second({{"name", "dh0"}}), "handlers 'dh0' and 'dh0' have the same name");
     expect_refused("/handler/1", second({{"dma", 0}}), "'dh0' and 'dh1' have the same buffer, thalweg-felix-felix0-0");
-    expect_refused("/handler/1", second({{"listen", "127.0.0.1:9100"}}), "the same address, 127.0.0.1:9100");
-    expect_refused("/handler/1", second({{"metrics", "127.0.0.1:9101"}}), "the same address, 127.0.0.1:9101");
+    expect_refused("/handler/1", second({{"listen", "127.0.0.1:7700"}}), "the same address, 127.0.0.1:7700");
+    expect_refused("/handler/1", second({{"metrics", "127.0.0.1:7701"}}), "the same address, 127.0.0.1:7701");
     expect_refused("/handler/1", second({{"group", {{{"source_id", 0x11}, {"elinks", {1}}}}}}), "same source_id, 0x11");
     auto json = one_handler();
     json["handler"][0]["listen"] = "127.0.0.1:0";

@@ -114,7 +114,7 @@ HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, 
     table.read("dma", dma);
     config.buffer = felix::dma_name(card, dma);
     table.read("buffer", config.buffer);
-    config.server.listen = fmt::format("127.0.0.1:{}", 9100 + position);
+    config.server.listen = fmt::format("127.0.0.1:{}", 7700 + position);
     table.read("listen", config.server.listen);
     table.read("metrics", config.metrics);
     table.read("threads", config.threads);

@@ -21,7 +21,7 @@ template <class Number> bool parse_number(std::string_view text, Number& number)
 
 [[noreturn]] void fail_address(std::string_view text, std::string why) {
     base::fail_usage({"\"" + std::string(text) + "\" is no address", std::move(why),
-                      "write HOST:PORT, such as 127.0.0.1:9100, [::1]:9100 or localhost:9100, or PORT alone"});
+                      "write HOST:PORT, such as 127.0.0.1:7700, [::1]:7700 or localhost:7700, or PORT alone"});
 }
 
 struct HostPort {
@@ -59,7 +59,7 @@ Address resolve(std::string const& name, std::uint16_t port) {
             code);
     }
     std::unique_ptr<addrinfo, void (*)(addrinfo*)> const list(found, ::freeaddrinfo);
-    // IPv4 where a name has both, so that "localhost:9100" is where "9100" is.
+    // IPv4 where a name has both, so that "localhost:7700" is where "7700" is.
     auto const* best = found;
     for (auto const* each = found; each != nullptr && best->ai_family != AF_INET; each = each->ai_next) {
         if (each->ai_family == AF_INET) best = each;

@@ -13,11 +13,11 @@ struct Address {
     sockaddr_storage storage = {};
     socklen_t size_bytes = 0;
 
-    std::string str() const; // "127.0.0.1:9100", "[::1]:9100"
+    std::string str() const; // "127.0.0.1:7700", "[::1]:7700"
     std::uint16_t port() const;
 };
 
-// "127.0.0.1:9100", "[::1]:9100", "localhost:9100", "9100" (on 127.0.0.1). Throws base::UsageError; base::SystemError
+// "127.0.0.1:7700", "[::1]:7700", "localhost:7700", "7700" (on 127.0.0.1). Throws base::UsageError; base::SystemError
 // where a name cannot be resolved.
 Address parse_address(std::string_view text);
 

@@ -18,18 +18,18 @@ std::string refusal(std::string_view text) {
 }
 
 TEST(Address, IsReadAndWrittenAlike) {
-    for (auto const* text : {"127.0.0.1:9100", "0.0.0.0:0", "[::1]:9100", "[::]:65535", "[fe80::1:2]:1"}) {
+    for (auto const* text : {"127.0.0.1:7700", "0.0.0.0:0", "[::1]:7700", "[::]:65535", "[fe80::1:2]:1"}) {
         EXPECT_EQ(parse_address(text).str(), text);
     }
     EXPECT_EQ(parse_address("[0:0:0:0:0:0:0:1]:80").str(), "[::1]:80");
-    EXPECT_EQ(parse_address("[::1]:9100").port(), 9100);
+    EXPECT_EQ(parse_address("[::1]:7700").port(), 7700);
     EXPECT_EQ(parse_address("10.1.2.3:65535").port(), 65535);
     EXPECT_EQ(Address{}.str(), "nowhere");
 }
 
 TEST(Address, APortAloneAndLocalhostAreTheSamePlace) {
-    EXPECT_EQ(parse_address("9100").str(), "127.0.0.1:9100");
-    EXPECT_EQ(parse_address("localhost:9100").str(), "127.0.0.1:9100");
+    EXPECT_EQ(parse_address("7700").str(), "127.0.0.1:7700");
+    EXPECT_EQ(parse_address("localhost:7700").str(), "127.0.0.1:7700");
 }
 
 TEST(Address, WhatIsNoneIsRefusedWithAReasonAndAForm) {
@@ -37,15 +37,15 @@ TEST(Address, WhatIsNoneIsRefusedWithAReasonAndAForm) {
                              "127.0.0.1: 1", "127.0.0.1:9x", "127.0.0.1", "::1"}) {
         EXPECT_NE(refusal(text).find("HOST:PORT"), std::string::npos) << text;
     }
-    EXPECT_NE(refusal("::1:9100").find("brackets"), std::string::npos);
-    EXPECT_NE(refusal("[localhost]:9100").find("brackets"), std::string::npos);
-    EXPECT_NE(refusal(":9100").find("0.0.0.0"), std::string::npos);
+    EXPECT_NE(refusal("::1:7700").find("brackets"), std::string::npos);
+    EXPECT_NE(refusal("[localhost]:7700").find("brackets"), std::string::npos);
+    EXPECT_NE(refusal(":7700").find("0.0.0.0"), std::string::npos);
     EXPECT_FALSE(refusal(std::string_view("a\0b:1", 5)).empty()) << "and not what comes before the zero";
 }
 
 TEST(Address, AnUnknownHostIsNamed) {
     try {
-        parse_address("no-such-host.invalid:9100");
+        parse_address("no-such-host.invalid:7700");
         FAIL();
     } catch (base::SystemError const& error) {
         EXPECT_NE(std::string(error.what()).find("no-such-host.invalid"), std::string::npos);

@@ -92,7 +92,7 @@ def dump_default(
     packet_bytes: int = 24,
     rate: str = "1MHz",
     mode: str = "build",
-    port: int = 9100,
+    port: int = 7700,
 ) -> str:
     """A file to begin with, for an emulated card with these e-links and buffers and `groups` for each buffer."""
     if not 1 <= buffers * groups <= elinks:

@@ -58,7 +58,7 @@ class MetricsServer:
     def __init__(self, address: str, look: Callable[[], Snapshot]) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"--metrics {address} is no address; say 9100 or 0.0.0.0:9100")
+            raise UsageError(f"--metrics {address} is no address; say 7790 or 0.0.0.0:7790")
         registry = CollectorRegistry()
         registry.register(RunCollector(look))
         try:

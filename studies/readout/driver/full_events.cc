@@ -34,8 +34,10 @@ Json collect(std::string const& path, std::string const& codec, record::CollectO
         collector.run();
         options.max_events = collector.rows();
     }
+    auto const collected_ns = base::monotonic_ns();
     writer->close(kPatienceNs);
-    return {{"rows", options.max_events}, {"wall_ns", base::monotonic_ns() - begin_ns}};
+    auto const closed_ns = base::monotonic_ns();
+    return {{"rows", options.max_events}, {"wall_ns", closed_ns - begin_ns}, {"close_ns", closed_ns - collected_ns}};
 }
 
 } // namespace
@@ -84,6 +86,7 @@ Json measure_full_events(Arguments& arguments) {
             {"kHz", rows / seconds * 1e-3},
             {"M_items_per_s", fragments / seconds * 1e-6},
             {"cores", cpu_ns * 1e-9 / seconds},
+            {"close_seconds", received["close_ns"].get<double>() * 1e-9},
             {"seconds", seconds}};
 }
 

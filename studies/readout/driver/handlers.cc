@@ -28,7 +28,7 @@ readout::HandlerConfig handler_config(Arguments& arguments, felix::CardOptions c
     config.server.listen = "127.0.0.1:0";
     config.server.congestion_control = kCongestionControl;
     config.server.threads = number("servers", 1);
-    config.server.outstanding_events = config.index.events / 4;
+    config.server.outstanding_events = arguments.number("outstanding", config.index.events / 4);
     config.server.iovec = arguments.number("iovec", 0) != 0;
 
     auto const payload_bytes = base::round_up(card.sizes.max_bytes, readout::kPayloadAlignment);

@@ -23,7 +23,7 @@ class Server {
            std::function<void(std::uint32_t thread)> at_start = {});
     ~Server();
 
-    // "127.0.0.1:9100", with the port that was chosen where 0 was asked for.
+    // "127.0.0.1:7700", with the port that was chosen where 0 was asked for.
     std::string const& address() const;
 
     // Serves a run from `index`, which must live until the next begin_run(), forget_run() or stop() has returned.

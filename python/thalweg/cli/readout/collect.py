@@ -15,7 +15,7 @@ from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg readout collect --config readout.toml --out run.root",
-    "thalweg readout collect --handler 127.0.0.1:9100 --handler 127.0.0.1:9101 --out run.h5 --events 100000",
+    "thalweg readout collect --handler 127.0.0.1:7700 --handler 127.0.0.1:7701 --out run.h5 --events 100000",
 ]
 
 
