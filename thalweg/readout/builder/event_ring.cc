@@ -66,8 +66,19 @@ void EventRing::evict_before(std::uint64_t position) {
     std::lock_guard const lock(stretches_mutex_);
     auto const from = kept_from_.load();
     if (position <= from) return;
-    evicted_.fetch_add(position - from, std::memory_order_relaxed);
+    evicted_.fetch_add(events_between(from, position), std::memory_order_relaxed);
     kept_from_.store(position);
+}
+
+// Positions that a jump of the event number skipped hold none.
+std::uint64_t EventRing::events_between(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t events = 0;
+    for (auto const& stretch : stretches_) {
+        auto const first = std::max(begin, stretch.first_position);
+        auto const last = std::min(end, stretch.first_position + stretch.events);
+        if (first < last) events += last - first;
+    }
+    return events;
 }
 
 Stretch const* EventRing::stretch_before(std::uint64_t event) const {

@@ -109,6 +109,7 @@ class EventRing {
     // The last one that begins at or before `event`; none: all begin later. Under the lock.
     Stretch const* stretch_before(std::uint64_t event) const;
     bool is_gone(Stretch const& stretch) const;
+    std::uint64_t events_between(std::uint64_t begin, std::uint64_t end) const; // positions
 
     base::AlignedBuffer memory_;
     std::uint64_t mask_;

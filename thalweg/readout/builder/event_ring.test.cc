@@ -42,6 +42,18 @@ TEST(EventRing, KeepsFromAnEventOnWhatIsClosed) {
     EXPECT_EQ(ring.evicted(), 10u);
 }
 
+TEST(EventRing, EvictedAreEventsAndNotWhatAJumpSkipped) {
+    EventRing ring(1024, 256);
+    ring.begin_stretch(kFirst, 0);
+    ring.end_stretch(20);
+    ring.begin_stretch(kFirst + 1'000'000, 500);
+    ring.publish(600, kFirst + 1'000'100);
+    ring.evict_before(510);
+    EXPECT_EQ(ring.evicted(), 20u + 10u);
+    ring.evict_before(510);
+    EXPECT_EQ(ring.evicted(), 30u);
+}
+
 TEST(EventRing, APinHoldsWhatIsBehindIt) {
     EventRing ring(64, 256);
     ring.begin_stretch(kFirst, 0);
