@@ -15,6 +15,8 @@ namespace {
 
 namespace nb = nanobind;
 using namespace readout;
+constexpr std::uint64_t kSettleNs = 2'000'000'000;
+
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 // Fragments are copied once, out of buffers that are used again, into `bytes` that stay for as long as they are held.
@@ -51,8 +53,16 @@ void run(Client& client, Callback const& callback) {
     sink.end_of_range = [&](RangeId const& range) { client.commit(range); };
     sink.idle = signal_check();
     nb::gil_scoped_release const released;
-    client.run(sink);
-    client.settle(2'000'000'000);
+    try {
+        client.run(sink);
+    } catch (...) { // what was handed on before is cleared all the same
+        try {
+            client.settle(kSettleNs);
+        } catch (std::exception const&) { // the first error is the one to tell
+        }
+        throw;
+    }
+    client.settle(kSettleNs);
 }
 
 std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, ClientOptions const& client,

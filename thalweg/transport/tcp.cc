@@ -6,6 +6,7 @@
 #include <fstream>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "thalweg/base/error.h"
@@ -184,6 +185,15 @@ Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room
         received = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
     } while (received < 0 && errno == EINTR);
     return moved(received, true);
+}
+
+void end_sending(base::FileDescriptor const& socket) { ::shutdown(socket.get(), SHUT_WR); }
+
+void wait_for(base::FileDescriptor const& socket, bool or_room, std::uint64_t timeout_ns) {
+    pollfd wanted{socket.get(), static_cast<short>(or_room ? POLLIN | POLLOUT : POLLIN), 0};
+    timespec const timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                           static_cast<long>(timeout_ns % 1'000'000'000)};
+    ::ppoll(&wanted, 1, &timeout, nullptr);
 }
 
 } // namespace thalweg::transport

@@ -48,5 +48,9 @@ struct Moved {
 };
 Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes);
 Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room);
+// Nothing more will be sent, and what was is still on its way; the other side is heard as before.
+void end_sending(base::FileDescriptor const& socket);
+// Until there is something to receive, or room to send where `or_room`; `timeout_ns` at most.
+void wait_for(base::FileDescriptor const& socket, bool or_room, std::uint64_t timeout_ns);
 
 } // namespace thalweg::transport

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kTurnNs = 2'000'000;          // a turn waits no longer when nothing comes
 constexpr std::uint64_t kLookIntervalNs = 50'000'000; // for the silent and the absent
 constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be greeted
-constexpr std::uint64_t kAnswerNs = 5'000'000'000;    // behind the deadline of a request
+constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to say bye
 constexpr int kMessagesPerTurn = 16;                  // then it is the next connection's turn
 
 void check(ClientOptions const& options) {
@@ -36,9 +36,13 @@ Client::State::State(ClientOptions const& given)
     : options(given), random(base::random_word()), credit(given.credit_bytes) {
     check(options);
     for (auto& word : client_id) word = base::random_word();
+    Hello const head{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
+    for (auto const part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(options.token))})
+        hello.insert(hello.end(), part.begin(), part.end());
     most_message_bytes = options.credit_bytes + (1 << 20);
+    std::vector<transport::Address> addresses;
     for (auto const& text : options.handlers) {
-        auto const address = transport::parse_address(text);
+        auto const& address = addresses.emplace_back(transport::parse_address(text));
         auto& handler = handlers.emplace_back();
         handler.address = address.str();
         handler.away_since_ns = base::monotonic_ns();
@@ -48,29 +52,34 @@ Client::State::State(ClientOptions const& given)
             handler.connections.push_back(&connections.back());
         }
     }
+    keeper.emplace(addresses, hello, options.longest_callback_ns);
 }
 
 Client::Client(ClientOptions const& options) : state_(std::make_unique<State>(options)) {}
 
 Client::~Client() {
-    for (auto& connection : state_->connections) {
-        if (connection.link.phase() != Link::Phase::ready) continue;
-        connection.link.queue(MessageType::bye, 0, {}, {});
-        connection.link.flush();
-    }
+    state_->keeper->stop();
+    state_->part(base::monotonic_ns() + kPartingNs);
 }
 
 void Client::run(EventSink const& sink) {
     auto& state = *state_;
+    struct Publish {
+        State& state;
+        ~Publish() { state.publish(); }
+    } const publish{state}; // also what came before the sink threw
+    if (state.options.role == Role::collector) state.keeper->start();
     while (!stop_) {
         state.turn(kTurnNs);
+        // The sink may take its time: until then all handlers are to know which ranges are ours.
+        state.ask(!stop_);
+        state.flush();
         state.hand_on(sink);
         if (sink.idle) sink.idle();
         state.ask(!stop_);
         state.publish();
         if (state.ended && state.ranges.empty() && state.takes == 0) break;
     }
-    state.publish();
 }
 
 void Client::keep_up(std::uint64_t duration_ns) {
@@ -82,6 +91,7 @@ void Client::keep_up(std::uint64_t duration_ns) {
 
 bool Client::settle(std::uint64_t timeout_ns) {
     auto& state = *state_;
+    state.keeper->stop(); // we turn
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     auto const is_settled = [&] {
         return std::none_of(state.requests.begin(), state.requests.end(),
@@ -104,15 +114,58 @@ void Client::commit(RangeId const& range) {
 
 // Sends what is queued, waits for what comes, and understands it.
 void Client::State::turn(std::uint64_t wait_ns) {
-    for (auto& connection : connections) connection.link.flush();
+    if (turned_ns != 0) stood_still(turned_ns, base::monotonic_ns());
+    flush();
     for (auto const& ready : poller.wait(wait_ns)) serve(*by_key[ready.key], ready);
-    auto const now = base::monotonic_ns();
+    auto const now = turned_ns = base::monotonic_ns();
+    tell_keeper(now);
     if (now >= next_look_ns) {
         next_look_ns = now + kLookIntervalNs;
         look_for_silence(now);
         renew(now);
     }
     for (auto& connection : connections) look_after(connection, now);
+}
+
+void Client::State::flush() {
+    for (auto& connection : connections) connection.link.flush();
+}
+
+// In the sink, for longer than it takes others to answer: it was us who did not listen, so waiting begins anew.
+void Client::State::stood_still(std::uint64_t since_ns, std::uint64_t now) {
+    if (now - since_ns < kLookIntervalNs) return;
+    auto const later = [&](std::uint64_t& begin_ns) {
+        if (begin_ns != 0) begin_ns = std::min(now, begin_ns + (now - since_ns));
+    };
+    for (auto& [tag, request] : requests) later(request.sent_ns);
+    for (auto& handler : handlers) later(handler.away_since_ns), later(handler.without_run_since_ns);
+    for (auto& range : ranges)
+        for (std::size_t handler = 0; handler < handlers.size(); ++handler) later(range.part(handler).waiting_since_ns);
+}
+
+void Client::State::tell_keeper(std::uint64_t now) {
+    keeper->turned(now, !uncommitted.empty() || takes > 0);
+    for (std::size_t i = 0; i < handlers.size(); ++i) {
+        std::uint64_t said_ns = 0;
+        for (auto const* connection : handlers[i].connections)
+            said_ns = std::max(said_ns, connection->link.last_sent_ns());
+        keeper->said(i, handlers[i].welcome.lease_ns, said_ns);
+    }
+}
+
+// The bye gives back what is ours, so it comes last: a request that still waited would make it ours again.
+void Client::State::part(std::uint64_t until_ns) {
+    for (bool const says_bye : {false, true}) {
+        std::vector<Link*> links;
+        for (auto& connection : connections)
+            if (says_bye == (&connection == handlers[connection.handler].connections[0]))
+                links.push_back(&connection.link);
+        for (auto* link : links) {
+            if (says_bye && link->phase() == Link::Phase::ready) link->queue(MessageType::bye, 0, {}, {});
+            link->flush();
+        }
+        for (auto* link : links) link->part(until_ns, "we have parted");
+    }
 }
 
 void Client::State::serve(Connection& connection, transport::Ready const& ready) {
@@ -169,7 +222,7 @@ void Client::State::look_for_silence(std::uint64_t now) {
     for (auto const& [tag, request] : requests) {
         auto& link = request.connection->link;
         if (link.phase() == Link::Phase::ready &&
-            now > request.sent_ns + options.deadline_ms * 1'000'000ull + kAnswerNs) {
+            now > request.sent_ns + options.deadline_ms * 1'000'000ull + options.answer_ns) {
             link.fail("it does not answer");
         }
     }

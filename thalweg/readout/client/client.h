@@ -28,6 +28,9 @@ struct ClientOptions {
     std::uint64_t give_up_ns = 0; // a handler that is away for so long: run() throws; 0: it waits for ever
     // What a handler has not closed so long after it was asked, it will not close: it is counted as lost.
     std::uint64_t patience_ns = 10'000'000'000;
+    std::uint64_t answer_ns = 5'000'000'000; // behind the deadline of a request; then its connection is made anew
+    // While a callback takes long our ranges stay ours, but no longer than this: it is taken for hung then.
+    std::uint64_t longest_callback_ns = 600'000'000'000;
     Role role = Role::collector;
     double sample_fraction = 1; // of the ranges, for observers
 };
@@ -84,10 +87,11 @@ struct ClientCounters {
 class Client {
   public:
     explicit Client(ClientOptions const& options);
-    ~Client();
+    ~Client(); // waits a second at most until handlers have heard that we go
 
     // Until stop(), or until the handlers say that the run has ended and everything is handed on. Throws what the sink
-    // throws; base::SystemError where a handler stays away; base::UsageError where it refuses us.
+    // throws; base::SystemError where a handler stays away; base::UsageError where it refuses us. From here to
+    // settle() a thread renews our leases, whatever the sink does meanwhile.
     void run(EventSink const& sink);
     void stop() { stop_ = true; } // from any thread; a range that is being handed on is finished
     // The range is safe: handlers may forget it. From run()'s thread.
@@ -95,7 +99,7 @@ class Client {
     // After run(), while ranges are still to be committed: sends, receives, and keeps them ours, so long.
     void keep_up(std::uint64_t duration_ns);
     // After run(): the same until handlers have answered everything that was committed; false: not in time. Ranges that
-    // were not committed are given back when this object goes.
+    // were not committed are given back when this object goes; until then they are ours for a lease more.
     bool settle(std::uint64_t timeout_ns);
 
     ClientCounters counters() const;  // from any thread

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMostFailures = 5; // of one request; then the handler will never answer it
 constexpr std::uint64_t kPauseNs = 1'000'000;
+constexpr std::uint64_t kPartingNs = 200'000'000;
 
 template <class T> T body_of(ReceivedMessage const& message) {
     if (message.head.length_bytes < sizeof(T)) base::fail_data({"it sent a message that is too short"});
@@ -85,21 +86,26 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
 // `on_taken` leaves these out. What we have of them we may still clear, unless somebody else was faster.
 void Client::State::give_back(Connection& connection) {
     connection.link.queue(MessageType::bye, 0, {}, {});
-    connection.link.flush();
-    connection.link.fail("ranges that never arrived are given back");
+    connection.link.part(base::monotonic_ns() + kPartingNs, "ranges that never arrived are given back");
 }
 
-// Its index is gone, and what it had for us: only what it has seen since can still be asked for.
+// Its index is gone, and what it had for us. It is asked all the same: so it learns whose the events are that it still
+// gets of our ranges, and they hold up nobody.
 void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
-    handlers[handler].clears.clear();
-    auto const before = welcome.first_event == 0 ? ~0ull : welcome.first_event;
+    auto& it = handlers[handler];
+    auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
+    std::erase_if(it.clears, is_over);
+    it.run = 0;
+    it.anew_until = taken_end;
     for (auto& range : ranges) {
-        forget_request(range.part(handler).tag);
-        range.part(handler).tag = 0;
-        range.lose(handler, range.id().run == welcome.run ? before : ~0ull);
+        auto& part = range.part(handler);
+        forget_request(part.tag);
+        part.tag = 0;
+        part.begun_anew = true;
+        if (is_over(range.id())) range.lose(handler, ~0ull);
     }
     // Its other connections are to the one that is no more.
-    for (auto* each : handlers[handler].connections) {
+    for (auto* each : it.connections) {
         if (each->link.phase() == Link::Phase::ready && each->was_up) each->link.fail("it was started anew");
     }
     if (handler != 0) return;
@@ -156,6 +162,9 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
         return part_failed(range, index);
     }
     auto& part = range.part(index);
+    handler.without_run_since_ns = 0;
+    if (std::exchange(handler.run, range.id().run) != range.id().run)
+        for (auto const& cleared : std::exchange(handler.clears, {})) clear(handler, cleared);
     if (taken == 0) {
         if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
         return;
@@ -169,22 +178,39 @@ void Client::State::part_failed(Range& range, std::size_t handler) {
     if (++range.part(handler).failures >= kMostFailures) range.lose(handler, range.end());
 }
 
+// It may be about to begin it: handlers of a readout do not begin at the same moment.
+void Client::State::on_wrong_run(Range& range, std::size_t index) {
+    auto& handler = handlers[index];
+    auto const now = base::monotonic_ns();
+    if (handler.without_run_since_ns == 0) handler.without_run_since_ns = now;
+    handler.next_ask_ns = now + options.reconnect_ns;
+    bool const has_ended_it = handler.run == range.id().run;
+    if (has_ended_it || now - handler.without_run_since_ns > options.patience_ns) range.lose(index, ~0ull);
+}
+
 void Client::State::on_refused(Connection& connection, Request const* request, ReceivedMessage const& message) {
     auto const refused = body_of<Refused>(message);
     auto const words = message.body().subspan(sizeof refused);
     std::string const why(reinterpret_cast<char const*>(words.data()), words.size());
-    auto const& address = handlers[connection.handler].address;
+    auto& handler = handlers[connection.handler];
     if (refused.why == Refusal::not_allowed || refused.why == Refusal::not_owner)
-        base::fail_usage({"handler " + address + " refuses us", why});
+        base::fail_usage({"handler " + handler.address + " refuses us", why});
     if (refused.why == Refusal::busy || refused.why == Refusal::malformed) {
         connection.link.fail(why);
         if (request && request->range) part_failed(*request->range, connection.handler);
         return;
     }
-    // Of another run, or of events that cannot be: it will never have them.
-    if (request && request->range) request->range->lose(connection.handler, ~0ull);
-    if (request && request->type == MessageType::take) next_take_ns = base::monotonic_ns() + options.reconnect_ns;
-    if (request && request->type == MessageType::clear) ++counters.refused_clears;
+    if (!request) return;
+    bool const is_other_run = refused.why == Refusal::wrong_run;
+    if (request->range && is_other_run) on_wrong_run(*request->range, connection.handler);
+    if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot be
+    if (request->type == MessageType::take) next_take_ns = base::monotonic_ns() + options.reconnect_ns;
+    if (request->type != MessageType::clear) return;
+    if (is_other_run && refused.run == 0 && handler.run != request->cleared.run) {
+        handler.clears.push_back(request->cleared); // for when it has begun
+    } else {
+        ++counters.refused_clears;
+    }
 }
 
 } // namespace thalweg::readout

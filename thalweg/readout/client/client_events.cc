@@ -23,7 +23,8 @@ void Client::State::hand_on(Range& range, EventSink const& sink) {
     if (history_run != id.run) history = {};
     history_run = id.run;
     std::uint64_t gone = 0;
-    for (std::uint64_t index = 0; index < id.count; ++index) {
+    for (auto& index = range.handed_on; index < id.count; ++index) {
+        auto const parts_lost = counters.parts_lost, wrong = counters.wrong;
         event = {.run = id.run, .event = id.first + index, .latency_ns = 0};
         if (!put_together(range, index)) {
             ++gone;
@@ -35,11 +36,16 @@ void Client::State::hand_on(Range& range, EventSink const& sink) {
         }
         event.latency_ns = range.latency_ns(index);
         event.fragments = fragments;
+        try {
+            if (sink.event) sink.event(event);
+        } catch (...) { // the next run() goes on with this event
+            counters.parts_lost = parts_lost, counters.wrong = wrong;
+            throw;
+        }
         ++counters.events;
         ++(event.state == EventState::complete ? counters.complete : counters.incomplete);
         counters.fragments += fragments.size();
         counters.bytes += event_bytes;
-        if (sink.event) sink.event(event);
     }
     history.add(id.first, range.end());
     if (gone == id.count && options.role == Role::observer) sample_at = ~0ull; // too late: see what there is now

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -49,6 +50,20 @@ void Link::fail(std::string const& why) {
     enter(Phase::away);
 }
 
+void Link::part(std::uint64_t until_ns, std::string const& why) {
+    std::array<std::byte, 16384> unread;
+    bool has_said_all = false;
+    for (auto now = base::monotonic_ns(); phase_ >= Phase::greeting && now < until_ns; now = base::monotonic_ns()) {
+        flush();
+        if (phase_ == Phase::away) return;
+        if (out_.empty() && !std::exchange(has_said_all, true)) transport::end_sending(socket_);
+        auto const moved = transport::receive_some(socket_, unread);
+        if (moved.closed) break;
+        if (moved.bytes == 0) transport::wait_for(socket_, !has_said_all, until_ns - now);
+    }
+    fail(why);
+}
+
 void Link::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
                  std::span<std::byte const> more) {
     MessageHead const head{
@@ -66,8 +81,8 @@ void Link::flush() {
         if (moved.closed) return fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
         if (moved.bytes == 0) break;
         sent_bytes_ += moved.bytes;
+        last_sent_ns_ = base::monotonic_ns();
     }
-    last_sent_ns_ = base::monotonic_ns();
     bool const is_rest = sent_bytes_ < out_.size();
     if (is_rest != waits_to_send_) poller_.change(socket_.get(), key_, true, is_rest);
     waits_to_send_ = is_rest;

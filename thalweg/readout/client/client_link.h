@@ -42,6 +42,9 @@ class Link {
     void greeted() { enter(Phase::ready); }
     // Ends the connection; what was queued is dropped.
     void fail(std::string const& why);
+    // Ends it in order, behind a bye: all that was queued arrives, if it can until then. A socket that is closed with
+    // answers unread resets the connection, and what is still on its way is lost.
+    void part(std::uint64_t until_ns, std::string const& why);
 
     template <class Body> void send(MessageType type, std::uint32_t tag, Body const& body) {
         queue(type, tag, std::as_bytes(std::span(&body, 1)), {});

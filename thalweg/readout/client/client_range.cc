@@ -21,7 +21,7 @@ template <class T> T take(std::span<std::byte const>& bytes) {
 
 void Range::begin(RangeId const& id, std::size_t handlers) {
     id_ = id;
-    requested_ns_ = 0;
+    requested_ns_ = handed_on = 0;
     parts_.assign(handlers, {.next = id.first});
     pieces_.assign(handlers * id.count, {});
     arrived_ns_.assign(id.count, 0);
@@ -49,7 +49,8 @@ std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body
                              fmt::format("it says event {} of {} bytes", record.event, record.bytes)});
         if (record.state == EventState::not_yet) break; // asked for again, with all behind it
         auto const index = next - id_.first;
-        pieces_[handler * id_.count + index] = {body.data(), record.bytes, record.fragments, record.state};
+        bool const lost = part.begun_anew && record.state == EventState::absent;
+        pieces_[handler * id_.count + index] = {body.data(), record.bytes, record.fragments, record.state, lost};
         arrived_ns_[index] = now_ns;
         body = body.subspan(record.bytes);
     }

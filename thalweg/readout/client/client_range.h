@@ -31,6 +31,7 @@ class Range {
         std::uint32_t tag = 0;              // of the request under way; 0: none
         std::uint32_t failures = 0;         // requests that were not answered as they should
         std::uint64_t waiting_since_ns = 0; // it has not closed `next` since then; 0: it does not say so
+        bool begun_anew = false;            // since we had the range: what it does not know went with the one before
     };
 
     void begin(RangeId const& id, std::size_t handlers);
@@ -51,6 +52,8 @@ class Range {
     Piece const& piece(std::size_t handler, std::uint64_t index) const { return pieces_[handler * id_.count + index]; }
     std::uint64_t latency_ns(std::uint64_t index) const { return arrived_ns_[index] - requested_ns_; }
     void give_back(MessagePool& pool);
+
+    std::uint64_t handed_on = 0; // events of it
 
   private:
     RangeId id_;

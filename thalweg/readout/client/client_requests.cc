@@ -14,9 +14,7 @@ constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better 
 } // namespace
 
 void Client::State::greet(Connection& connection) {
-    Hello const hello{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
-    connection.link.queue(MessageType::hello, 0, std::as_bytes(std::span(&hello, 1)),
-                          std::as_bytes(std::span(options.token)));
+    connection.link.queue(MessageType::hello, 0, hello, {});
     connection.link.flush();
 }
 
@@ -89,7 +87,7 @@ bool Client::State::request(Range& range, std::size_t index) {
     auto& handler = handlers[index];
     auto const slot = range.id().first / options.range_events % handler.connections.size();
     auto& connection = *handler.connections[slot];
-    if (connection.link.phase() != Link::Phase::ready) return true;
+    if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < handler.next_ask_ns) return true;
     auto& part = range.part(index);
     auto const count = range.end() - part.next;
     // As much as the rest takes, by what was seen lately; no more than the handler's share of the credit, but always
@@ -118,9 +116,17 @@ void Client::State::clear(HandlerState& handler, RangeId const& range) {
         handler.clears.push_back(range);
         return;
     }
+    if (range.first < handler.anew_until) claim(connection, range);
     auto const tag = add_request({.type = MessageType::clear, .connection = &connection, .cleared = range});
     connection.link.send(MessageType::clear, tag,
                          Clear{range.first, range.run, static_cast<std::uint32_t>(range.count)});
+}
+
+// Who asks for events owns them. The answer holds one of them at most: it is not worth a credit.
+void Client::State::claim(Connection& connection, RangeId const& range) {
+    auto const tag = add_request({.connection = &connection});
+    connection.link.send(MessageType::get, tag,
+                         Get{range.first, range.run, static_cast<std::uint32_t>(range.count), 1, 0});
 }
 
 // A handler that hears nothing of us gives our ranges to somebody else: where there is nothing to say, one event of

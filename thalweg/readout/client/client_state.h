@@ -7,12 +7,14 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <unordered_map>
 
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/client_credit.h"
 #include "thalweg/readout/client/client_history.h"
+#include "thalweg/readout/client/client_keeper.h"
 #include "thalweg/readout/client/client_link.h"
 #include "thalweg/readout/client/client_range.h"
 
@@ -27,10 +29,14 @@ struct Client::State {
     struct HandlerState {
         std::string address;
         std::vector<Connection*> connections;
-        Welcome welcome;                 // instance 0: never met
-        std::uint64_t away_since_ns = 0; // 0: it is here
-        double event_bytes = 0;          // of its share of an event, about, and rather more
-        std::vector<RangeId> clears;     // for when it is back
+        Welcome welcome;                        // instance 0: never met
+        std::uint64_t away_since_ns = 0;        // 0: it is here
+        double event_bytes = 0;                 // of its share of an event, about, and rather more
+        std::uint32_t run = 0;                  // of which it has sent events
+        std::uint64_t without_run_since_ns = 0; // it refuses the run of which it is asked; 0: it does not
+        std::uint64_t next_ask_ns = 0;
+        std::vector<RangeId> clears;  // for when it is back
+        std::uint64_t anew_until = 0; // it knows nothing of our ranges of events before: it was started anew
     };
     struct Request {
         MessageType type = MessageType::get;
@@ -49,6 +55,10 @@ struct Client::State {
     void look_after(Connection& connection, std::uint64_t now);
     void connection_lost(Connection& connection);
     void look_for_silence(std::uint64_t now);
+    void stood_still(std::uint64_t since_ns, std::uint64_t now);
+    void tell_keeper(std::uint64_t now);
+    void flush();
+    void part(std::uint64_t until_ns);
     void publish();
 
     // client_requests.cc
@@ -58,6 +68,7 @@ struct Client::State {
     void sample_ranges();
     bool request(Range& range, std::size_t handler);
     void clear(HandlerState& handler, RangeId const& range);
+    void claim(Connection& connection, RangeId const& range);
     void renew(std::uint64_t now);
     std::uint32_t add_request(Request const& request);
     void forget_request(std::uint32_t tag);
@@ -68,6 +79,7 @@ struct Client::State {
     void on_welcome(Connection& connection, ReceivedMessage const& message);
     void on_taken(Taken const& taken);
     void on_events(Request const& request, ReceivedMessage message);
+    void on_wrong_run(Range& range, std::size_t handler);
     void on_refused(Connection& connection, Request const* request, ReceivedMessage const& message);
     void part_failed(Range& range, std::size_t handler);
     void give_back(Connection& connection);
@@ -81,6 +93,7 @@ struct Client::State {
 
     ClientOptions options;
     std::array<std::uint64_t, 2> client_id;
+    std::vector<std::byte> hello; // its body
     std::mt19937_64 random;
     transport::Poller poller;
     MessagePool pool;
@@ -100,6 +113,7 @@ struct Client::State {
     std::uint64_t next_take_ns = 0;
     bool take_few = false; // there was no whole range for a while: the next one may have any length
     std::uint64_t next_look_ns = 0;
+    std::uint64_t turned_ns = 0; // when the last turn ended
     std::uint64_t sample_at = 0; // of observers: the next range begins here; 0: ask what is there
     bool ended = false;          // the run is over, and all of it is given away
     std::uint64_t taken_end = 0; // behind the last event that was taken
@@ -118,6 +132,7 @@ struct Client::State {
     ClientCounters published;
     std::uint32_t run = 0;
     std::string waiting_for;
+    std::optional<Keeper> keeper;
 };
 
 } // namespace thalweg::readout

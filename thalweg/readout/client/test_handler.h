@@ -44,6 +44,7 @@ class TestHandler {
     std::uint64_t most_asked_bytes() const { return most_asked_bytes_; } // max_bytes of gets not yet answered
     void set_silent(bool silent) { silent_ = silent; }
     void set_refuse_clears(bool refuse) { refuse_clears_ = refuse; }
+    void set_not_yet(bool not_yet) { not_yet_ = not_yet; }
 
   private:
     struct Peer {
@@ -208,7 +209,7 @@ class TestHandler {
         put(peer.out, MessageHead{.type = MessageType::events, .tag = tag});
         put(peer.out, Events{});
         Events events{.first = get.first, .next = get.first, .run = options_.run};
-        bool const not_yet = hits(answers_, options_.not_yet_every);
+        bool const not_yet = not_yet_ || hits(answers_, options_.not_yet_every);
         while (events.count < std::min<std::uint64_t>(get.count, options_.most_events)) {
             auto const before = peer.out.size();
             add_event(peer.out, events.next, not_yet);
@@ -269,6 +270,7 @@ class TestHandler {
     std::atomic<std::uint64_t> most_asked_bytes_ = 0;
     std::atomic<bool> silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
+    std::atomic<bool> not_yet_ = false;
     mutable std::mutex mutex_; // guards the next one
     History history_;
     std::uint64_t asked_bytes_ = 0;

@@ -1,0 +1,226 @@
+// A client and servers, without cards: whose the events are while one of them is slow, late, or gone.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/readout/builder/event_ring.h"
+#include "thalweg/readout/client/client.h"
+#include "thalweg/readout/client/test_handler_options.h"
+#include "thalweg/readout/server/server.h"
+#include "thalweg/readout/server/test_client.h"
+
+namespace thalweg::readout {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
+constexpr std::uint32_t kRun = 7;
+constexpr std::uint64_t kLeaseNs = 600'000'000;
+constexpr std::uint64_t kEvents = 192; // three ranges
+
+class OneHandler {
+  public:
+    explicit OneHandler(std::uint64_t lease_ns = kLeaseNs, std::uint64_t instance = 1, std::uint32_t source = 1,
+                        std::string const& listen = "127.0.0.1:0") {
+        config_.listen = listen;
+        config_.lease_ns = lease_ns;
+        source_ = source;
+        server.emplace(config_, instance, "dh" + std::to_string(source));
+    }
+    OneHandler& begin(std::uint64_t first, std::uint64_t events) {
+        ring.emplace(4096, 512);
+        index.emplace(std::vector{&*ring});
+        server->begin_run(kRun, *index, 1, 512);
+        server->set_state(State::running);
+        ring->begin_stretch(first, 0);
+        for (std::uint64_t i = 0; i < events; ++i) {
+            auto const fragment = testing::make_fragment(kRun, first + i, source_, 100);
+            std::memcpy(ring->slot(i), fragment.data(), fragment.size());
+        }
+        ring->publish(events, first + events);
+        return *this;
+    }
+    std::string address() const { return server->address(); }
+    bool is_cleared_before(std::uint64_t event) {
+        for (int i = 0; i < 300; ++i, std::this_thread::sleep_for(10ms))
+            if (index->leases().cleared_before() >= event) return true;
+        return false;
+    }
+
+  private:
+    ServerConfig config_;
+    std::uint32_t source_ = 1;
+
+  public:
+    std::optional<EventRing> ring;
+    std::optional<Index> index;
+    std::optional<Server> server; // last: it uses both
+};
+
+ClientOptions options_for(std::vector<OneHandler*> const& handlers) {
+    ClientOptions options;
+    for (auto const* handler : handlers) options.handlers.push_back(handler->address());
+    options.range_events = 64;
+    options.ranges_in_flight = 4;
+    options.reconnect_ns = 20'000'000;
+    return options;
+}
+
+// Whether another collector is given any of the events within this time.
+bool somebody_else_gets_some(OneHandler const& handler, std::chrono::milliseconds time) {
+    TestClient other(handler.address(), std::uint64_t{2});
+    auto const end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end)
+        if (other.ask(Take{.count = 10, .deadline_ms = 10}).count > 0) return true;
+    return false;
+}
+
+// A client that has been handed on everything, commits nothing, and waits in its callback until it may go on.
+struct Slow {
+    Slow(ClientOptions const& options, std::atomic<bool>& wait) : client(options) {
+        runner = std::jthread([this, &wait] {
+            client.run({.event = [this](Event const&) { ++events; },
+                        .end_of_range = [this](RangeId const& range) { ranges.push_back(range); },
+                        .idle =
+                            [this, &wait] {
+                                if (events < kEvents) return;
+                                is_waiting = true;
+                                wait.wait(true);
+                                for (auto const& range : std::exchange(ranges, {})) client.commit(range);
+                            }});
+            client.settle(5'000'000'000);
+        });
+        while (!is_waiting) std::this_thread::sleep_for(1ms);
+    }
+    Client client;
+    std::atomic<std::uint64_t> events = 0;
+    std::vector<RangeId> ranges;
+    std::atomic<bool> is_waiting = false;
+    std::jthread runner;
+};
+
+void go_on(std::atomic<bool>& wait) {
+    wait = false;
+    wait.notify_all();
+}
+
+TEST(Delivery, Rule4RangesStayWithACollectorWhoseCallbackTakesLongerThanTheLease) {
+    OneHandler one, two(kLeaseNs, 2, 2);
+    one.begin(kFirst, kEvents), two.begin(kFirst, kEvents);
+    std::atomic<bool> waits = true;
+    Slow slow(options_for({&one, &two}), waits);
+    EXPECT_FALSE(somebody_else_gets_some(one, 1800ms));
+    EXPECT_EQ(two.index->leases().expired() + one.index->leases().expired(), 0u);
+    EXPECT_EQ(two.index->leases().outstanding(), kEvents);
+    go_on(waits);
+    EXPECT_TRUE(one.is_cleared_before(kFirst + kEvents));
+    EXPECT_TRUE(two.is_cleared_before(kFirst + kEvents));
+    slow.client.stop();
+    slow.runner.join();
+    EXPECT_EQ(slow.events, kEvents);
+    EXPECT_EQ(slow.client.counters().refused_clears, 0u);
+}
+
+TEST(Delivery, Rule4ACallbackThatHangsKeepsItsRangesOnlyForAWhile) {
+    OneHandler one;
+    one.begin(kFirst, kEvents);
+    std::atomic<bool> waits = true;
+    auto options = options_for({&one});
+    options.longest_callback_ns = kLeaseNs;
+    Slow slow(options, waits);
+    EXPECT_TRUE(somebody_else_gets_some(one, 10'000ms));
+    go_on(waits);
+    slow.client.stop();
+}
+
+TEST(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
+    OneHandler one(60'000'000'000);
+    one.begin(kFirst, kEvents);
+    std::atomic<std::uint64_t> events = 0;
+    {
+        Client client(options_for({&one}));
+        client.run({.event = [&](Event const&) {
+            if (++events == 1) client.stop();
+        }});
+    }
+    EXPECT_TRUE(somebody_else_gets_some(one, 5000ms));
+}
+
+// Handlers of a readout are not started at one moment: the first gives ranges away, the second has no run yet.
+TEST(Delivery, AHandlerThatBeginsItsRunLaterIsWaitedForAndLosesNothing) {
+    OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
+    one.begin(kFirst, kEvents);
+    std::map<std::size_t, std::uint64_t> by_fragments;
+    Client client(options_for({&one, &two}));
+    std::thread runner([&] {
+        client.run({.event = [&](Event const& event) { ++by_fragments[event.fragments.size()]; },
+                    .end_of_range = [&](RangeId const& range) { client.commit(range); }});
+    });
+    while (one.index->leases().outstanding() < kEvents) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(100ms);
+    two.begin(kFirst, kEvents);
+    EXPECT_TRUE(two.is_cleared_before(kFirst + kEvents));
+    client.stop();
+    runner.join();
+    EXPECT_EQ(by_fragments[2], kEvents);
+    EXPECT_EQ(client.counters().parts_lost, 0u);
+}
+
+TEST(Delivery, AHandlerThatNeverBeginsTheRunHoldsUpTheOthersOnlyForAWhile) {
+    OneHandler one, two(kLeaseNs, 2, 2);
+    one.begin(kFirst, 500);
+    auto options = options_for({&one, &two});
+    options.patience_ns = 200'000'000;
+    Client client(options);
+    std::uint64_t events = 0;
+    auto const begin_ns = base::monotonic_ns();
+    client.run({.event =
+                    [&](Event const&) {
+                        if (++events == 400) client.stop();
+                    },
+                .end_of_range = [&](RangeId const& range) { client.commit(range); }});
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 5'000'000'000u) << "patience is for the handler, not for each range";
+    EXPECT_EQ(client.counters().incomplete, client.counters().events);
+}
+
+// What it gets of ranges that were given away before must not hold it up: nobody would ask for it again.
+TEST(Delivery, Rule5AHandlerThatIsStartedAnewIsToldWhoseTheRangesAre) {
+    OneHandler one(60'000'000'000);
+    auto two = std::make_unique<OneHandler>(60'000'000'000, 2, 2);
+    one.begin(kFirst, kEvents), two->begin(kFirst, 100);
+    auto const address = two->address();
+    Client client(options_for({&one, two.get()}));
+    std::vector<RangeId> handed_on;
+    std::atomic<bool> commits = false;
+    std::atomic<std::uint64_t> events = 0;
+    std::jthread runner([&] {
+        client.run({.event = [&](Event const&) { ++events; },
+                    .end_of_range = [&](RangeId const& range) { handed_on.push_back(range); },
+                    .idle =
+                        [&] {
+                            if (!commits) return;
+                            for (auto const& range : std::exchange(handed_on, {})) client.commit(range);
+                        }});
+    });
+    while (events < 64) std::this_thread::sleep_for(1ms);
+    two.reset();
+    two = std::make_unique<OneHandler>(60'000'000'000, 3, 2, address);
+    std::this_thread::sleep_for(100ms);    // they meet again before its run begins
+    two->begin(kFirst + 30, kEvents - 30); // in the first of the ranges, which is not committed yet
+    while (events < kEvents) std::this_thread::sleep_for(1ms);
+    commits = true;
+    EXPECT_TRUE(two->is_cleared_before(kFirst + kEvents));
+    EXPECT_TRUE(one.is_cleared_before(kFirst + kEvents));
+    client.stop();
+    runner.join();
+    EXPECT_EQ(client.counters().refused_clears, 0u);
+}
+
+} // namespace
+} // namespace thalweg::readout
