@@ -173,6 +173,25 @@ def test_what_the_function_raises_ends_the_client(handlers: list[Handler]) -> No
         readout.Client(handlers[0].address, role="collector").run(refuse)
 
 
+def test_what_was_handed_on_before_the_function_raised_is_cleared(handlers: list[Handler]) -> None:
+    seen: list[int] = []
+
+    def refuse(event: readout.Event) -> None:
+        if len(seen) == 300:
+            raise ZeroDivisionError
+        seen.append(event.event)
+
+    client = readout.Client(*(each.address for each in handlers), role="collector", range_events=100)
+    with pytest.raises(ZeroDivisionError):
+        client.run(refuse)
+    assert client.counters.events == 300
+    for each in handlers:
+        assert sorted(each.cleared) == sorted(seen)
+    with pytest.raises(ZeroDivisionError):
+        client.run(refuse)
+    assert client.counters.events == 300
+
+
 def test_ctrl_c_ends_a_client_that_waits(handlers: list[Handler]) -> None:
     handlers[0].closed = handlers[0].first
     program = "import sys; from thalweg import readout; readout.Client(sys.argv[1], role='collector').run(print)"

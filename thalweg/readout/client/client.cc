@@ -199,7 +199,7 @@ void Client::State::look_after(Connection& connection, std::uint64_t now) {
 // What was asked for there is asked for again.
 void Client::State::connection_lost(Connection& connection) {
     connection.was_up = false;
-    ++counters.reconnects;
+    if (!ended) ++counters.reconnects; // afterwards handlers may go
     auto& handler = handlers[connection.handler];
     for (auto it = requests.begin(); it != requests.end();) {
         auto const& request = it->second;

@@ -33,6 +33,7 @@ class Keeper {
 
   private:
     struct Handler {
+        explicit Handler(transport::Address const& at) : address(at) {}
         transport::Address address;
         base::FileDescriptor socket = {}; // while it is greeted
         bool is_greeted = false;
