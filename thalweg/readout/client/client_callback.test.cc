@@ -18,13 +18,13 @@ TEST(ClientCallback, ThatTakesLongIsNotTheSilenceOfHandlers) {
         two({.events = 320, .sources = {3}, .payload_bytes = 60'000, .checksum = false, .cheap = true});
     auto options = options_for({&one, &two});
     options.deadline_ms = 50;
-    options.answer_ns = 1'000'000'000;
+    options.answer_ns = 3'000'000'000;
     options.credit_bytes = 256 << 20;
     Client client(options);
     std::uint64_t events = 0;
     client.run({.event =
                     [&](Event const&) {
-                        if (++events == 1) std::this_thread::sleep_for(2s);
+                        if (++events == 1) std::this_thread::sleep_for(4s);
                     },
                 .end_of_range = [&](RangeId const& range) { client.commit(range); }});
     EXPECT_EQ(events, 320u);
@@ -35,14 +35,14 @@ TEST(ClientCallback, ThatTakesLongIsNotTheirImpatience) {
     TestHandler one({.events = 64}), two({.events = 64, .sources = {3}});
     two.set_not_yet(true);
     auto options = options_for({&one, &two});
-    options.patience_ns = 300'000'000;
+    options.patience_ns = 2'000'000'000;
     Client client(options);
     int turns = 0;
     client.run({.event = [](Event const&) {},
                 .idle =
                     [&] {
                         if (++turns != 20) return; // it was asked, and has closed nothing yet
-                        std::this_thread::sleep_for(500ms);
+                        std::this_thread::sleep_for(3s);
                         two.set_not_yet(false);
                     }});
     EXPECT_EQ(client.counters().complete, 64u);

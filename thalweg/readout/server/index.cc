@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t kStillNs = 100'000'000; // a ring that closes nothing for so long stands still
 constexpr std::uint64_t kNobody = EventRing::kNobody;
+constexpr std::uint64_t kFarthest = 1ull << 31; // by which handlers of one readout can lag: half of what L1IDs tell apart
 
 // The event at a position; 0 where the ring has not begun.
 std::uint64_t event_at(EventRing const& ring, std::uint64_t position) {
@@ -77,8 +78,9 @@ std::optional<Leases::Taking> Index::take(OwnerId const& owner, std::uint64_t co
 bool Index::claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
                   std::uint64_t reach) {
     auto const closed = closed_event();
-    if (closed != 0 && first > closed && first - closed > reach) return false;
-    return leases_.claim(owner, {first, count}, now_ns);
+    if (closed == 0 || first <= closed || first - closed <= reach) return leases_.claim(owner, {first, count}, now_ns);
+    if (first - closed <= kFarthest) leases_.wish(first);
+    return false;
 }
 
 bool Index::clear(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns) {

@@ -241,6 +241,26 @@ TEST(Index, WhatNobodyAsksForStaysWhileThereIsRoom) {
     EXPECT_EQ(index.tick(40 * kSecondNs + 200'000'000), 19u) << "now it stands still";
 }
 
+// It was there long before the others, its index is full, and what is asked for is beyond all that it may promise.
+TEST(Index, AHandlerThatLagsFarBehindWhatIsAskedForCatchesUp) {
+    constexpr std::uint64_t kSecondNs = 1'000'000'000, kReach = 100, kWanted = kFirst + 10'000;
+    TestRing a(kFirst, 64);
+    Index index({&a.ring});
+    bool owned = false;
+    for (std::uint64_t second = 1; second < 30 && !owned; ++second) {
+        for (std::uint64_t turn = 0; turn < 1000; ++turn) { // the card has no mercy
+            while (a.has_room() && a.next_event() < kWanted + 10) a.add(1);
+            index.tick(second * kSecondNs + turn * 1'000'000);
+        }
+        owned = index.claim(kWanted, 10, kAlice, second * kSecondNs, kReach);
+        if (second < 10) EXPECT_EQ(index.leases().cleared_before(), kFirst) << "who only pauses comes back";
+    }
+    EXPECT_TRUE(owned);
+    EXPECT_EQ(index.closed_event(), kWanted + 10);
+    EXPECT_EQ(index.leases().cleared_before(), kWanted);
+    EXPECT_TRUE(index.clear(kWanted, 10, kAlice, 30 * kSecondNs));
+}
+
 TEST(Index, NobodyOwnsOrClearsWhatIsFarAhead) {
     TestRing a(kFirst, 64);
     a.add(10);

@@ -98,6 +98,7 @@ void Leases::raise_floor() {
         pieces_.pop_front();
     }
     search_from_ = std::max(search_from_, floor_);
+    if (wished_ <= floor_) wished_ = kNever;
 }
 
 std::optional<Leases::Taking> Leases::take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
@@ -169,6 +170,11 @@ bool Leases::claim(OwnerId const& owner, EventRange const& range, std::uint64_t 
     return true;
 }
 
+void Leases::wish(std::uint64_t first) {
+    std::lock_guard const lock(mutex_);
+    if (first > floor_) wished_ = std::min(wished_, first);
+}
+
 void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
     if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
@@ -201,7 +207,7 @@ std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
     std::lock_guard const lock(mutex_);
     auto const piece = pieces_.at(floor_);
     bool const is_free = !piece || piece->value.kind == State::returned;
-    auto const next = piece ? piece->end : pieces_.next_begin(floor_, kNever);
+    auto const next = piece ? piece->end : pieces_.next_begin(floor_, wished_);
     if (gives_ || !is_free || next == kNever) {
         blocked_at_ = kNever;
         return 0;

@@ -52,6 +52,8 @@ class Leases {
     // The owner asks a handler, that did not give the range away itself, for its events: it is now the owner here, too,
     // unless somebody else is (false).
     bool claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
+    // It asks for what begins too far ahead to be its own already.
+    void wish(std::uint64_t first);
     // Idempotent. False, and nothing is cleared, where a part of it is neither cleared nor the owner's, who was at
     // least the last to own it.
     bool clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
@@ -65,8 +67,8 @@ class Leases {
     // There is nothing before `event` (any more): the first call says where the run begins, others what made room.
     void forget_before(std::uint64_t event);
     // Where another handler gives ranges away, some may never be asked for here: the collector died before it did, or
-    // this handler began earlier. What nobody asked for, though events behind it were claimed a lease ago (two leases,
-    // where it had an owner once), is cleared when there is no room. Returns how many events were.
+    // this handler began earlier. What nobody asked for, though events behind it were claimed or wished for a lease ago
+    // (two leases, where it had an owner once), is cleared when there is no room. Returns how many events were.
     std::uint64_t skip_unclaimed(std::uint64_t now_ns, bool is_full);
 
     // Events before it are cleared or lost, all of them.
@@ -113,7 +115,8 @@ class Leases {
     std::map<OwnerId, Owner> owners_;  // of pieces that are owned
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;
-    std::uint64_t search_from_ = 0; // nothing before it is free
+    std::uint64_t search_from_ = 0;             // nothing before it is free
+    std::uint64_t wished_ = ~std::uint64_t{0};  // the first event that was too far ahead for who asked for it
     std::uint64_t outstanding_ = 0;
     std::uint64_t expired_ = 0;
     std::uint64_t next_expiry_ns_ = ~std::uint64_t{0}; // no lease ends before
