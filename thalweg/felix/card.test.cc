@@ -96,13 +96,11 @@ TEST(Card, StopsInWholeEvents) {
         Card card(options);
         CardReader reader(options);
         std::thread thread([&] { card.run(); });
-        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        while (card.events_sent() < 5'000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         card.stop();
         thread.join();
         reader.thread.join();
         options.events = card.events_sent();
-        EXPECT_GT(options.events, 5'000u);
-        EXPECT_LT(options.events, 100'000u);
         expect_all(options, {std::move(reader.links), card.tally()});
     }
 }
