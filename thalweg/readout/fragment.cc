@@ -85,7 +85,7 @@ void check_entries(FragmentHeader const& header, std::span<std::byte const> frag
     });
     std::uint64_t end = header.header_bytes;
     for (std::size_t i = 0; i < count; ++i) {
-        if (entries[i].offset_words * 4u != end)
+        if (std::uint64_t{entries[i].offset_words} * kPayloadAlignment != end)
             refuse(header, fmt::format("a payload begins at {}, and not at {}", entries[i].offset_words * 4, end));
         end += base::round_up(entries[i].length_bytes, kPayloadAlignment);
     }

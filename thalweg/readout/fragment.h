@@ -91,7 +91,7 @@ static_assert(offsetof(PackedPayload, stream) == 0);
 static_assert(offsetof(PackedPayload, length_bytes) == 2);
 
 constexpr std::uint32_t header_bytes(std::uint32_t streams) {
-    return static_cast<std::uint32_t>(sizeof(FragmentHeader) + (streams + 1) / 2 * 2 * sizeof(PayloadEntry));
+    return static_cast<std::uint32_t>(sizeof(FragmentHeader) + (streams + 1ull) / 2 * 2 * sizeof(PayloadEntry));
 }
 
 // XXH3 of the header's first 60 bytes, and of everything behind the header's 64: exclusive or, the low 32 bits, and

@@ -148,6 +148,7 @@ bool forbid(unsigned system_call) {
 // 0: fell back and wrote; else which step failed.
 int write_without(unsigned system_call, std::string const& path) {
     if (!forbid(system_call)) return 77;
+    ::unsetenv("THALWEG_IO_URING"); // the kernel is to refuse, not the environment
     auto const file = open_file_storage(path, OpenMode::create_new);
     if (file->engine() != "4 threads, O_DIRECT (no io_uring: Operation not permitted)") return 2;
     base::AlignedBuffer const buffer(kBlockBytes);

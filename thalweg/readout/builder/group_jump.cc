@@ -125,7 +125,7 @@ void Group::begin_anew() {
 void Group::propose_jump(std::uint64_t event) {
     auto const window = options_.index.window_events;
     auto const position = newest_.position + 2 * window + 1;
-    candidate_.emplace();
+    candidate_.emplace(Candidate{}); // clang takes emplace() for impossible: it asks before Group is complete
     candidate_->building = {.newest = {event, position}, .low = position - window, .limit = position + 2 * window};
     candidate_->since_ns = now_ns_;
     candidate_->since_position = newest_.position;

@@ -11,6 +11,8 @@ extern "C" {
 
 #define THALWEG_HOOK_ABI 1
 
+/* NOLINTBEGIN(modernize-use-using,readability-identifier-naming): C has no other way, and these names */
+
 /* What identifies a packet. */
 typedef struct thalweg_trigger {
     uint32_t l1id; /* ECR << 24 | L1ID */
@@ -38,6 +40,7 @@ typedef struct thalweg_hook_api {
 
 /* The one exported function. */
 thalweg_hook_api const* thalweg_hook(void);
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
 
 #ifdef __cplusplus
 }
