@@ -2,12 +2,12 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from readout_programs import free_ports
 
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -19,7 +19,7 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
-def run(words: list[str], folder: Path, timeout_s: float = 120) -> str:
+def run(words: list[str], folder: Path, timeout_s: float = 500) -> str:
     done = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False, env=ENVIRONMENT
     )
@@ -39,11 +39,6 @@ def run_console(text: str, folder: Path) -> str:
     return "".join(run(["bash", "-c", command], folder) for command in commands)
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def run_terminals(text: str, folder: Path) -> None:
     """The readout: each command in a terminal of its own, the last one until it has enough; then the others are ended.
 
@@ -51,9 +46,10 @@ def run_terminals(text: str, folder: Path) -> None:
     """
     card = f"docs{os.getpid()}"
     config = folder / "readout.toml"
-    toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":7700", f":{free_port()}")
-    config.write_text(toml.replace(":7780", f":{free_port()}"))
-    added = {"emulate": f"--name {card} --duration 60s", "serve": "--drain 100ms", "collect": "--events 5000"}
+    port, metrics_port = free_ports(2)
+    toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":7700", f":{port}")
+    config.write_text(toml.replace(":7780", f":{metrics_port}"))
+    added = {"emulate": f"--name {card} --duration 300s", "serve": "--drain 100ms", "collect": "--events 5000"}
     terminals = []
     for line in text.splitlines():
         command = re.sub(r"readout (\w+)", lambda found: f"{found[0]} {added[found[1]]}", line.removeprefix("$ "))
@@ -61,12 +57,12 @@ def run_terminals(text: str, folder: Path) -> None:
         terminals.append(subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT))
     try:
         *others, collector = terminals
-        said = collector.communicate(timeout=100)[1]
+        said = collector.communicate(timeout=300)[1]
         assert collector.returncode == 0, said
         assert "It has as many events as were asked for" in said
         for terminal in others:
             terminal.terminate()
-            said = terminal.communicate(timeout=60)[1]
+            said = terminal.communicate(timeout=300)[1]
             assert terminal.returncode == 0, said
         assert "the books balance" in said
     finally:

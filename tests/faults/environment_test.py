@@ -46,7 +46,7 @@ class Place:
     folder: Path
     file_name: str
 
-    def play(self, *commands: str, mounts: str = "", timeout_s: float = 60, **environment: str) -> Story:
+    def play(self, *commands: str, mounts: str = "", timeout_s: float = 300, **environment: str) -> Story:
         unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
         if mounts:
             mounted = subprocess.run([*unshare, "bash", "-c", self._words(mounts)], env=self._variables(), check=False)
@@ -108,7 +108,8 @@ def test_a_run_on_a_full_disk_is_closed_with_what_it_has(place: Place, mounts: s
 @pytest.mark.parametrize("mounts", [tmpfs("64m"), ext4("80m")])
 @pytest.mark.parametrize("delay_s", [0.05, 0.2])
 def test_somebody_else_may_fill_the_disk(place: Place, mounts: str, delay_s: float) -> None:
-    filler = f'(sleep {delay_s}; cat /dev/zero > "$place/filler" 2>/dev/null) &'
+    begun = 'until "$driver" check "$path" 2>/dev/null | grep -q "sound 0"; do sleep 0.01; done'
+    filler = f'({begun}; sleep {delay_s}; cat /dev/zero > "$place/filler" 2>/dev/null) &'
     story = place.play(filler, WRITE, 'wait; rm "$place/filler"', CHECK, mounts=mounts)
     assert story.all("closed"), story.lines[-8:]
     story.expect_all_there()
@@ -158,22 +159,29 @@ def test_overlayfs(place: Place) -> None:
         ' && cd "$place" && mkdir lower upper work merged && '
         "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && path=$place/merged/$name"
     )
+    story = place.play('"$driver" write "$path" 3 3000', '"$driver" check "$path"', mounts=mounts)
+    assert story.all("closed") == ["6300"]
+    story.expect_all_there()
     story = place.play(
-        '"$driver" write "$path" 3 3000', '"$driver" check "$path"; rm "$path"',
-        'timeout -s KILL 0.3 "$driver" write "$path" 3 1000000; sleep 0.6', '"$driver" recover "$path"',
+        '"$driver" write "$path" 1 1000000 & run=$!',  # a slow stream
+        'until "$driver" check "$path" | grep -q "sound 0"; do sleep 0.05; done; kill -KILL $run; wait $run',
+        'until said=$("$driver" recover "$path"); do sleep 0.05; done; echo "$said"',  # when its producer is gone
         '"$driver" check "$path"', mounts=mounts,
     )  # fmt: skip
-    assert story.all("closed") == ["6300"]
     assert story.all("recovered")
+    assert story.published[0] > 0
     story.expect_all_there()
 
 
 def test_two_recorders_on_one_path(place: Place) -> None:
-    both = '"$driver" write "$path" 2 6000 & sleep 0.15; "$driver" write "$path" 1 10; echo code $?; wait'
+    both = (
+        '"$driver" write "$path" 2 20000 & until [ -e "$path.journal" ]; do sleep 0.01; done; '
+        '"$driver" write "$path" 1 10; echo code $?; wait'
+    )
     story = place.play(both, CHECK)
     assert story.all("code") == ["1"]
     assert "still being written" in story.all("error")[0] or "journal" in story.all("error")[0]
-    assert story.all("closed") == ["6600"]
+    assert story.all("closed") == ["22000"]
     assert story.all("there") == [place.file_name]
 
 

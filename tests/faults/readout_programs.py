@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -26,11 +27,11 @@ expected_rate = "10kHz"
 events = 16384
 window_events = 512
 close_after_events = 256
-close_after = "500ms"
-dead_after = "1s"
+close_after = "20s"
+dead_after = "20s"
 {index}
 [server]
-lease = "1s"
+lease = "{lease}"
 outstanding_events = 4096
 {server}
 """
@@ -52,15 +53,22 @@ elinks = {elinks}
 
 
 def free_ports(count: int) -> list[int]:
-    """Of this moment: a handler that is started anew has to listen where it did."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Of this moment: a handler that is started anew has to listen where it did.
+
+    None that the kernel gives to clients: these would be taken while the handler is away, even by its own clients.
+    """
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    candidates = [port for port in range(10_000, 65_000) if not first <= port <= last]
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.choice(candidates)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports.append(port)
+        candidates.remove(port)
     return ports
 
 
-def wait_for(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 120) -> None:
     end_s = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end_s, f"after {seconds} s: {what}"
@@ -85,7 +93,7 @@ class Program:
     def answer(self) -> Any:
         return json.loads(self._out.read_text())
 
-    def wait_for(self, text: str, seconds: float = 20) -> None:
+    def wait_for(self, text: str, seconds: float = 120) -> None:
         wait_for(lambda: text in self.said or self.has_ended, f"it never said '{text}'", seconds)
         assert text in self.said, self.said
 
@@ -101,7 +109,7 @@ class Program:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
-    def end(self, *, code: int = 0, seconds: float = 40) -> Program:
+    def end(self, *, code: int = 0, seconds: float = 120) -> Program:
         """It does so by itself, in time, and with this code."""
         try:
             self.process.wait(seconds)
@@ -124,6 +132,7 @@ class Readout:
     links: int = 3  # of each group
     index: str = ""  # more keys of the configuration
     server: str = ""
+    lease: str = "20s"
     programs: list[Program] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -136,7 +145,7 @@ class Readout:
         return self.folder / f"{self.card_name}.toml"
 
     def _configuration(self) -> str:
-        parts = [CONFIGURATION.format(index=self.index, server=self.server)]
+        parts = [CONFIGURATION.format(index=self.index, server=self.server, lease=self.lease)]
         for number in range(self.handlers):
             ports = {"port": self._ports[2 * number], "metrics_port": self._ports[2 * number + 1]}
             parts.append(HANDLER.format(number=number, card=self.card_name, **ports))
@@ -199,7 +208,7 @@ class Readout:
         url = f"http://127.0.0.1:{self.port(2 * handler + 1)}{path}"
         request = urllib.request.Request(url, data=b"" if post else None)
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -219,7 +228,7 @@ class Readout:
     def wait_for_clears(self, more: int = 2) -> None:
         """So many more ranges are safe in files."""
         enough = self.metric("requests_total", '"clear"') + more
-        wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe", 40)
+        wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe")
 
     @property
     def tally(self) -> Any:

@@ -18,7 +18,7 @@ def program(repository: Path, name: str) -> Callable[..., str]:
 
     def run(*arguments: object) -> str:
         words = [str(path), *map(str, arguments)]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+        return subprocess.run(words, capture_output=True, text=True, timeout=300, check=True).stdout
 
     return run
 

@@ -16,7 +16,7 @@ def tables_of(path: Path) -> dict[str, dict[str, Any]]:
     if not (REPOSITORY / "build/jsroot/installed").exists():
         pytest.skip("JSROOT is not installed; `make test` does it")
     script = REPOSITORY / "tests/jsroot/dump.mjs"
-    done = subprocess.run(["node", script, path], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(["node", script, path], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     tables: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return tables

@@ -40,6 +40,7 @@ class Handler:
         self.leased: set[tuple[int, int]] = set()
         self.free: list[tuple[int, int]] = []
         self.cleared: set[int] = set()
+        self.takes = 0  # how often somebody asked for events
         self.closed = self.end  # events from here on are not there yet
         self._lock = threading.Lock()
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -79,6 +80,7 @@ class Handler:
             sizes = len(self.sources), self.first, self.end, 2, len(self.sources) * 120, 10**10
             return WELCOME, struct.pack("<QIIQQIIQ", 42, self.run, *sizes)
         if kind == TAKE:
+            self.takes += 1
             return TAKEN, self._take(struct.unpack("<IIII", body)[1])
         if kind == GET:
             first, _run, count, _most, _deadline = struct.unpack("<QIIII", body)

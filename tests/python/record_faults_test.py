@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recording import SMALL, THALWEG, columns, record, recording, wait_for
+from recording import SMALL, THALWEG, columns, record, recording, wait_for, wait_for_rows
 
 
 @pytest.fixture(scope="module")
@@ -21,16 +21,19 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 def is_beginning_of(rows: dict, reference: dict) -> bool:
-    return all(
-        np.array_equal(table[column], reference[name][column][: len(table[column])])
-        for name, table in rows.items()
-        for column in table
-    )
+    """As far as the reference goes: on a busy machine a recording may last longer."""
+
+    def same(one: np.ndarray, other: np.ndarray) -> bool:
+        both = min(len(one), len(other))
+        return both > 0 and np.array_equal(one[:both], other[:both])
+
+    return all(same(table[column], reference[name][column]) for name, table in rows.items() for column in table)
 
 
 def test_a_killed_producer_ends_the_run_and_keeps_its_records(tmp_path: Path, reference: dict) -> None:
     path = tmp_path / "run.h5"
     with recording(path, *SMALL, "--rate", "2kHz", "--producers", 2) as recorder:
+        wait_for_rows(path, 501)
         os.kill(recorder.workers()[0], signal.SIGKILL)
         report = recorder.report(code=1)
     (problem,) = report["problems"]
@@ -44,9 +47,10 @@ def test_a_killed_producer_ends_the_run_and_keeps_its_records(tmp_path: Path, re
 def test_when_the_recorder_is_killed_its_run_is_recovered(tmp_path: Path, thalweg_command, reference: dict) -> None:
     path = tmp_path / "run.h5"
     with recording(path, *SMALL, "--rate", "2kHz", "--producers", 2) as recorder:
+        wait_for_rows(path, 501)
         workers = recorder.workers()
         recorder.signal(signal.SIGKILL)
-        wait_for(lambda: not any(_is_alive(pid) for pid in workers), timeout_s=5)
+        wait_for(lambda: not any(_is_alive(pid) for pid in workers))
     with pytest.raises(OSError, match="signature"):
         columns(path)
     looked = thalweg_command("inspect", path)
@@ -69,11 +73,12 @@ def _is_alive(pid: int) -> bool:
 def test_a_second_interrupt_abandons_the_run_for_recover(tmp_path: Path, thalweg_command) -> None:
     path = tmp_path / "run.h5"
     with recording(path, *SMALL, "--rate", "2kHz", "--producers", 1) as recorder:
+        wait_for_rows(path, 501)
         os.kill(recorder.workers()[0], signal.SIGSTOP)  # so that the clean stop takes for ever
         recorder.signal(signal.SIGINT)
-        time.sleep(0.3)
+        time.sleep(1)  # two that come at once are one
         recorder.signal(signal.SIGINT)
-        _, err = recorder.process.communicate(timeout=20)
+        _, err = recorder.process.communicate(timeout=120)
     assert recorder.process.returncode == 1
     assert f"`thalweg recover {path}`" in err or "abandoned" in err
     assert thalweg_command("recover", path).returncode == 0
@@ -81,7 +86,7 @@ def test_a_second_interrupt_abandons_the_run_for_recover(tmp_path: Path, thalweg
 
 
 def test_triggers_that_find_the_memory_full_are_counted_as_dead_time(tmp_path: Path) -> None:
-    options = ("--samples", 1000, "--channels", 1, "--rate", "5kHz", "--duration", "3s", "--onboard-memory", "1MB")
+    options = ("--samples", 1000, "--channels", 1, "--rate", "5kHz", "--duration", "4s", "--onboard-memory", "1MB")
     with recording(tmp_path / "run.h5", *options) as recorder:
         (worker,) = recorder.workers()
         os.kill(worker, signal.SIGSTOP)  # a disk that stalls: 1 MB lasts for 0.1 s
@@ -90,10 +95,12 @@ def test_triggers_that_find_the_memory_full_are_counted_as_dead_time(tmp_path: P
         report = recorder.report()
     channel = report["channels"]["ch0"]
     assert channel["rows"] + channel["lost_triggers"] == channel["triggers"]
-    assert channel["lost_triggers"] == pytest.approx(2500, rel=0.3)
-    assert channel["dead_time_fraction"] == pytest.approx(0.5 / 3, rel=0.3)
-    gaps = np.diff(columns(tmp_path / "run.h5")["ch0"]["timestamp"])
-    assert gaps.max() * 1e-3 == pytest.approx(channel["dead_time_ns"], rel=0.3)
+    dead_s = channel["dead_time_ns"] * 1e-9
+    assert dead_s > 0.35  # the machine may have added pauses of its own
+    assert channel["lost_triggers"] == pytest.approx(5000 * dead_s, rel=0.2)
+    assert channel["dead_time_fraction"] == pytest.approx(dead_s / 4, rel=0.1)
+    gaps_s = np.diff(columns(tmp_path / "run.h5")["ch0"]["timestamp"]) * 1e-12
+    assert gaps_s[gaps_s > 0.005].sum() == pytest.approx(dead_s, rel=0.2)
 
 
 def test_storage_that_is_too_slow_shows_as_dead_time(tmp_path: Path, thalweg_command) -> None:
@@ -128,7 +135,7 @@ def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thal
         words,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )

@@ -19,7 +19,7 @@ SCHEMA = tw.schema({"a": {"number": tw.int64}, "b": {"number": tw.int64}})
 
 @pytest.mark.parametrize("age", ["1ms", "100ms"])
 def test_files_that_follow_each_other_fast_lose_and_double_nothing(tmp_path: Path, age: str) -> None:
-    options = ("--samples", 64, "--channels", 2, "--records", 3000, "--rate", "3kHz", "--producers", 2)
+    options = ("--samples", 64, "--channels", 2, "--records", 12_000, "--rate", "3kHz", "--producers", 2)
     with recording(tmp_path / "run.h5", *options, "--max-file-time", age) as recorder:
         worker = recorder.workers()[0]
         os.kill(worker, signal.SIGSTOP)  # many files later it would follow into one that is closed

@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from recording import SMALL, columns, compass_file, metadata, record, recording, wait_for
+from recording import SMALL, columns, compass_file, metadata, record, recording, wait_for, wait_for_rows
 
 
 def same_rows(first: dict, second: dict) -> bool:
@@ -157,8 +157,8 @@ def test_real_lh5_waveforms_are_replayed_bit_by_bit(tmp_path: Path, real_data: P
 @pytest.mark.parametrize("limit", [("--max-file-size", "8MB"), ("--max-file-time", "150ms")])
 def test_nothing_is_lost_or_doubled_where_files_follow_each_other(tmp_path: Path, limit: tuple[str, str]) -> None:
     options = (*SMALL, "--samples", 1000, "--records", 8000, "--codec", "none")
-    report = record(tmp_path / "run.h5", *options, *limit, "--rate", "10kHz")
-    record(tmp_path / "whole.h5", *options, "--rate", "10kHz")
+    report = record(tmp_path / "run.h5", *options, *limit, "--rate", "5kHz")
+    record(tmp_path / "whole.h5", *options, "--rate", "5kHz")
     paths = [Path(file["path"]) for file in report["files"]]
     assert [path.name for path in paths] == [f"run-{number:05}.h5" for number in range(1, len(paths) + 1)]
     assert len(paths) >= 3
@@ -172,10 +172,10 @@ def test_nothing_is_lost_or_doubled_where_files_follow_each_other(tmp_path: Path
 
 
 def test_pause_takes_no_records_and_loses_none(tmp_path: Path) -> None:
-    options = ("--samples", 64, "--channels", 2, "--rate", "2kHz", "--duration", "4s")
+    options = ("--samples", 64, "--channels", 2, "--rate", "2kHz", "--duration", "6s")
     with recording(tmp_path / "run.h5", *options) as recorder:
         recorder.signal(signal.SIGUSR1)
-        time.sleep(0.8)
+        time.sleep(1.5)
         recorder.signal(signal.SIGUSR2)
         report = recorder.report()
     assert report["lost_triggers"] == 0
@@ -188,12 +188,13 @@ def test_pause_takes_no_records_and_loses_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_run_and_completes_the_file(tmp_path: Path, number: signal.Signals) -> None:
     with recording(tmp_path / "run.h5", *SMALL, "--rate", "3kHz") as recorder:
+        wait_for_rows(tmp_path / "run.h5", 500)
         recorder.signal(number)
         report = recorder.report()
     assert report["ended_by"] == "signal"
     assert report["problems"] == []
     rows = columns(tmp_path / "run.h5")
-    assert sum(len(table["timestamp"]) for table in rows.values()) == report["rows"] > 1000
+    assert sum(len(table["timestamp"]) for table in rows.values()) == report["rows"] >= 1500
     assert not (tmp_path / "run.h5.journal").exists()
 
 
@@ -265,6 +266,6 @@ def test_the_run_goes_on_when_nobody_looks_any_more(tmp_path: Path) -> None:
         assert recorder.process.stdout
         recorder.process.stderr.close()
         out = recorder.process.stdout.read()
-        assert recorder.process.wait(20) == 0
+        assert recorder.process.wait(120) == 0
         recorder.process.stderr = None
     assert json.loads(out)["ended_by"] == "duration"

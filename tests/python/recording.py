@@ -23,7 +23,7 @@ SMALL = ("--samples", "64", "--channels", "3")
 def record(out: Path, *arguments: object, code: int = 0) -> dict[str, Any]:
     """Runs `thalweg record --json` to its end and returns the report."""
     words = [THALWEG, "record", "--out", str(out), "--json", "--quiet", *map(str, arguments)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -44,14 +44,14 @@ class Recorder:
         self.process.send_signal(number)
 
     def report(self, code: int = 0) -> dict[str, Any]:
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=300)
         assert self.process.returncode == code, err
         return dict(json.loads(out))
 
 
 @contextlib.contextmanager
 def recording(out: Path, *arguments: object, **options: Any) -> Iterator[Recorder]:
-    """Begins, and returns when records are being taken."""
+    """Begins, and returns when its producers are there; how much they have recorded by then depends on the machine."""
     words = [THALWEG, "record", "--out", str(out), "--json", *map(str, arguments)]
     process = subprocess.Popen(
         words,
@@ -74,11 +74,22 @@ def recording(out: Path, *arguments: object, **options: Any) -> Iterator[Recorde
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool], timeout_s: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], timeout_s: float = 120) -> None:
     end_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end_s
         time.sleep(0.02)
+
+
+def wait_for_rows(path: Path, rows: int) -> None:
+    """So many, in the journal of every channel."""
+    import thalweg
+
+    def all_have_them() -> bool:
+        run = thalweg.open(path)
+        return all(len(run[name]) >= rows for name in run)
+
+    wait_for(all_have_them)
 
 
 def columns(*paths: Path | str) -> dict[str, dict[str, np.ndarray]]:

@@ -88,8 +88,8 @@ def test_a_run_that_is_being_written_and_is_killed(tmp_path: Path, thalweg_comma
 
 
 def test_a_file_after_the_other(tmp_path: Path) -> None:
-    report = record(tmp_path / "run.root", *SMALL, "--records", 3000, "--max-file-time", "100ms", "--rate", "5kHz")
+    report = record(tmp_path / "run.root", *SMALL, "--records", 9000, "--max-file-time", "100ms", "--rate", "5kHz")
     assert [file["complete"] for file in report["files"]] == [True] * len(report["files"])
     assert len(report["files"]) > 1
     runs = [tw.open(path) for path in sorted(tmp_path.glob("run-*.root"))]
-    assert [sum(len(run[name]) for run in runs) for name in ("ch0", "ch1", "ch2")] == [3000] * 3
+    assert [sum(len(run[name]) for run in runs) for name in ("ch0", "ch1", "ch2")] == [9000] * 3

@@ -185,22 +185,28 @@ TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsCheckpoints) {
     options.commit.checkpoint_share = 0.5;
     auto const writer = Writer::create(path, events(), options);
     std::uint64_t shown = 0;
-    for (std::uint8_t round = 0; round < 5; ++round) {
-        write_rows(*writer, round, kRows);
-        std::this_thread::sleep_for(std::chrono::milliseconds(120));
-        EXPECT_EQ(expect_right(*Reader::open(path)).at(round), kRows);
-        // What those see who know nothing of the journal.
+    auto const look = [&] { // as those who know nothing of the journal
         auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
         auto const map = format::rntuple::rntuple_format().load(*file);
         EXPECT_FALSE(map.closed);
         EXPECT_GE(map.tables[0].rows, shown);
         shown = map.tables[0].rows;
+    };
+    auto const soon = [](auto const& condition) {
+        for (int i = 0; i < 1500 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    for (std::uint8_t round = 0; round < 5; ++round) {
+        write_rows(*writer, round, kRows);
+        soon([&] { return Reader::open(path)->rows(0) == (round + 1) * kRows; });
+        EXPECT_EQ(expect_right(*Reader::open(path)).at(round), kRows);
+        look();
         auto const copy = directory.file("copy.root");
         std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
         auto const reader = Reader::open(copy);
         EXPECT_TRUE(reader->is_open_run());
         expect_right(*reader);
     }
+    soon([&] { return look(), shown > 2 * kRows; });
     EXPECT_GT(shown, 2 * kRows);
     writer->close(kTimeoutNs);
     EXPECT_EQ(expect_right(*Reader::open(path)).size(), 5u);

@@ -77,6 +77,6 @@ struct PulseRows {
     std::vector<std::uint16_t> waveforms;
 };
 
-inline constexpr std::uint64_t kTimeoutNs = 20'000'000'000;
+inline constexpr std::uint64_t kTimeoutNs = 120'000'000'000;
 
 } // namespace thalweg::dataset::testing

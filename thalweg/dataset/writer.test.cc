@@ -4,6 +4,7 @@
 #include <atomic>
 #include <fmt/format.h>
 #include <functional>
+#include <latch>
 #include <signal.h>
 #include <sys/wait.h>
 #include <thread>
@@ -57,7 +58,7 @@ TEST(Writer, CloseNamesWhoIsNotFinished) {
     auto const writer = Writer::create(path, events(), {});
     auto first = writer->producer("events");
     append_events(first, 0, 0, 12);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (writer->status().producers.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     auto second = std::make_unique<Producer>(writer->producer("events")); // the committer has hardly met it
     auto const message = message_of([&] { writer->close(0); });
     EXPECT_NE(message.find(fmt::format("process {} (table 'events', 12 rows)", ::getpid())), std::string::npos)
@@ -242,11 +243,15 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     ASSERT_GT(::write(handle_pipe[1], handle.data(), handle.size()), 0);
     constexpr int kFiles = 6;
     std::atomic<bool> stop = false;
+    std::uint64_t published = 0; // by the child, which is there before the first file ends
+    ASSERT_EQ(::read(published_pipe[0], &published, sizeof published), sizeof published);
     std::vector<std::jthread> threads;
     std::array<std::uint64_t, 3> rows{};
+    std::latch all_there(4);
     for (std::uint8_t who = 0; who < 3; ++who) {
         threads.emplace_back([&, who, run = attach(handle)] {
             Producer producer(run, 0);
+            all_there.count_down();
             while (!stop) {
                 append_events(producer, who, rows[who], 1 + who * 20);
                 rows[who] += 1 + who * 20;
@@ -255,6 +260,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
             producer.finish();
         });
     }
+    all_there.arrive_and_wait();
     for (int file = 1; file < kFiles; ++file) {
         std::this_thread::sleep_for(std::chrono::milliseconds(15));
         auto next = Writer::create(path_of(file), events(), options);
@@ -267,7 +273,6 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     threads.clear();
     writer->close(kTimeoutNs);
     ::waitpid(child, nullptr, 0);
-    std::uint64_t published = 0;
     while (::read(published_pipe[0], &published, sizeof published) == sizeof published) {
     }
     ::close(published_pipe[0]);

@@ -54,11 +54,11 @@ TEST(Card, SendsEveryPacketOneByOne) {
 TEST(Card, SendsSlowlyToo) {
     auto options = some_options();
     options.events = 60;
-    options.event_rate_hz = 1000;
+    options.event_rate_hz = 100; // slow enough for a card that now and then has no processor
     options.timeout_ns = 5'000'000;
     auto const begin_ns = base::monotonic_ns();
     auto const ran = run(options);
-    EXPECT_GT(base::monotonic_ns() - begin_ns, 55'000'000u);
+    EXPECT_GT(base::monotonic_ns() - begin_ns, 550'000'000u);
     expect_all(options, ran);
     EXPECT_GE(ran.tally[0].blocks, 4u); // of 36 packets each if nothing went early
 }
@@ -117,7 +117,7 @@ TEST(Card, StopsThoughNobodyReads) {
         auto const begin_ns = base::monotonic_ns();
         card.stop();
         thread.join();
-        EXPECT_LT(base::monotonic_ns() - begin_ns, 2'000'000'000u);
+        EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000'000'000u);
         CardReader reader(options);
         reader.thread.join();
         for (auto const& tally : card.tally()) {
@@ -131,8 +131,14 @@ TEST(Card, BeatsFromTheBeginning) {
     auto const options = some_options();
     Card card(options);
     auto const reader = DmaReader::attach(dma_name(options.name, 0));
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    EXPECT_LT(reader.heartbeat_age_ns(), 200'000'000u);
+    auto const begin_ns = base::monotonic_ns();
+    int beats = 0;
+    for (std::uint64_t before = 0; beats < 3; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+        ASSERT_LT(base::monotonic_ns() - begin_ns, 20'000'000'000u) << beats << " beats";
+        auto const age_ns = reader.heartbeat_age_ns();
+        beats += age_ns < before ? 1 : 0; // a beat that there is no other after only grows older
+        before = age_ns;
+    }
     EXPECT_FALSE(reader.stopped());
     EXPECT_THROW(Card{options}, base::UsageError);
 }

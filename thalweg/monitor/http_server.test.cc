@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
 
-// A client that waits three seconds at most for anything.
+// A client that waits half a minute at most for anything.
 class Client {
   public:
     explicit Client(HttpServer const& server) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        timeval const patience{3, 0};
+        timeval const patience{30, 0};
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         address_ = transport::parse_address(server.address());
@@ -131,7 +131,7 @@ TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
 }
 
 TEST(HttpServer, WhoSaysNothingShutsNobodyOut) {
-    HttpServer const server("127.0.0.1:0", some_pages());
+    HttpServer const server("127.0.0.1:0", some_pages(), {.connection_ns = 60'000 * kMs});
     std::vector<Client> silent;
     for (int i = 0; i < 200; ++i) {
         silent.emplace_back(server);
@@ -140,23 +140,23 @@ TEST(HttpServer, WhoSaysNothingShutsNobodyOut) {
     }
     auto const begin_ns = base::monotonic_ns();
     EXPECT_TRUE(has(get(server, "/metrics"), "answer 42"));
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 1000 * kMs);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs) << "it waited until their time was up";
     EXPECT_EQ(silent.front().rest(), "") << "the oldest was ended";
 }
 
 TEST(HttpServer, TimeIsUpForThoseWhoDribbleAndThoseWhoDoNotRead) {
     auto pages = some_pages();
     pages.unhealthy = [] { return std::string(50'000'000, 'x'); };
-    HttpServer const server("127.0.0.1:0", pages, {.connection_ns = 300 * kMs});
+    HttpServer const server("127.0.0.1:0", pages, {.connection_ns = 1000 * kMs});
     Client const dribbling(server), deaf(server);
     ASSERT_TRUE(dribbling.connect() && deaf.connect());
     ASSERT_TRUE(deaf.send("GET /healthz HTTP/1.1\r\n\r\n"));
     auto const begin_ns = base::monotonic_ns();
-    while (dribbling.send("G") && base::monotonic_ns() - begin_ns < 3000 * kMs) {
+    while (dribbling.send("G") && base::monotonic_ns() - begin_ns < 20'000 * kMs) {
         EXPECT_TRUE(has(get(server, "/metrics"), "answer 42")) << "others are served meanwhile";
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 2000 * kMs);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs);
     EXPECT_LT(deaf.rest().size(), 50'000'000u);
 }
 
@@ -201,11 +201,11 @@ TEST(HttpServer, WithoutDescriptorsClientsWaitAndNothingSpins) {
 TEST(HttpServer, EndsAtOnceWhoeverIsConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
-        HttpServer const server("127.0.0.1:0", some_pages());
+        HttpServer const server("127.0.0.1:0", some_pages(), {.connection_ns = 60'000 * kMs});
         Client const client(server);
         ASSERT_TRUE(client.connect());
     }
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 1000 * kMs);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs);
 }
 
 } // namespace

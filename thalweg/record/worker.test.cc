@@ -4,6 +4,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/dataset/writer.h"
@@ -95,21 +96,26 @@ TEST_F(WorkerTest, TakesNothingWhilePaused) {
 
 TEST_F(WorkerTest, NothingIsLostOrDoubledWhereFilesFollowEachOther) {
     auto options = small_card(2);
-    options.record_limit = 20'000;
+    options.rate.records_per_s = 50'000; // and no end: whenever the next file is there, more is to come
     create(options);
     Worker worker(writer_->handle(), *source_, {0, 1}, {});
     std::jthread running([&] { worker.run(); });
     while (worker.results()[0].counters.rows < 5000) std::this_thread::yield();
     auto const next = dataset::Writer::create(path("next.h5"), schema_of(*source_), {});
     writer_->continue_in(*next);
-    writer_->close(kTimeoutNs);
+    auto const first = writer_->close(kTimeoutNs).report.tables;
+    for (std::size_t i = 0; i < 2; ++i)
+        while (worker.results()[i].counters.rows <= first[i].rows) std::this_thread::yield();
+    worker.stop();
     running.join();
     next->close(kTimeoutNs);
-    auto const first = read_row_sets(path()), second = read_row_sets(path("next.h5"));
+    auto const before = read_row_sets(path()), behind = read_row_sets(path("next.h5"));
+    options.activity_hz = std::exchange(options.rate, {}).records_per_s;
     for (std::size_t i = 0; i < 2; ++i) {
-        EXPECT_GT(first[i].rows, 0u);
-        EXPECT_GT(second[i].rows, 0u);
-        EXPECT_EQ(joined(first[i], second[i]), rows_of(*source_, i));
+        EXPECT_GT(before[i].rows, 0u);
+        EXPECT_GT(behind[i].rows, 0u);
+        options.record_limit = before[i].rows + behind[i].rows;
+        EXPECT_EQ(joined(before[i], behind[i]), rows_of(*source::make_digitizer(options), i));
     }
 }
 

@@ -82,7 +82,7 @@ TEST(Poller, WaitsAsLongAsItWasTold) {
         EXPECT_TRUE(poller.wait(wait_ns).empty());
         auto const took_ns = base::monotonic_ns() - begin_ns;
         EXPECT_GE(took_ns, wait_ns);
-        EXPECT_LT(took_ns, kSecondNs);
+        EXPECT_LT(took_ns, 20 * kSecondNs);
     }
 }
 
@@ -90,8 +90,8 @@ TEST(Poller, IsWokenFromAnotherThreadOnce) {
     Poller poller;
     std::thread waker([&] { poller.wake(); });
     auto const begin_ns = base::monotonic_ns();
-    EXPECT_TRUE(poller.wait(10 * kSecondNs).empty());
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 5 * kSecondNs);
+    EXPECT_TRUE(poller.wait(60 * kSecondNs).empty());
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 30 * kSecondNs);
     waker.join();
     auto const again_ns = base::monotonic_ns();
     poller.wait(2'000'000);

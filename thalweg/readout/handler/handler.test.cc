@@ -4,6 +4,7 @@
 #include <map>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "thalweg/base/error.h"
 #include "thalweg/felix/card.h"
@@ -42,6 +43,15 @@ HandlerConfig handler_config(felix::CardOptions const& card, std::uint32_t strea
         config.groups.back().elinks.push_back(static_cast<std::uint16_t>(elink));
     }
     return config;
+}
+
+// Whether a condition comes true, however little of a processor there is for it.
+template <class Condition> bool soon(Condition const& condition) {
+    for (int i = 0; i < 6000; ++i) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
 }
 
 // Runs until it is stopped or has sent everything.
@@ -96,7 +106,7 @@ Seen collect(HandlerConfig const& config, std::string const& address) {
     client.run({.event = [&](Event const& event) { check(event, config, seen); },
                 .end_of_range = [&](RangeId const& range) { client.commit(range); },
                 .idle = {}});
-    client.settle(kSecond);
+    client.settle(20 * kSecond);
     seen.wrong += client.counters().wrong;
     return seen;
 }
@@ -116,11 +126,11 @@ TEST(Handler, EveryEventOfAGoodCardArrivesWholeAndOnce) {
     RunningCard card(options);
     Handler handler(config);
     handler.configure();
-    handler.start(42, 5 * kSecond);
+    handler.start(42, 60 * kSecond);
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
     card.join();
-    handler.stop(20 * kSecond);
+    handler.stop(60 * kSecond);
     collector.join();
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.events, 50'000u);
@@ -142,11 +152,11 @@ TEST(Handler, RelaysWholeFragmentsOfItsLinks) {
     RunningCard card(options);
     Handler handler(config);
     handler.configure();
-    handler.start(1, 5 * kSecond);
+    handler.start(1, 60 * kSecond);
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
     card.join();
-    handler.stop(20 * kSecond);
+    handler.stop(60 * kSecond);
     collector.join();
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.payloads, 4 * 5'000u);
@@ -162,26 +172,27 @@ TEST(Handler, GoesThroughTheStatesOfRunControl) {
     EXPECT_THROW(handler.start(1, 0), base::UsageError);
     handler.configure();
     EXPECT_NE(handler.not_ready(), "");
-    handler.start(1, 5 * kSecond);
+    handler.start(1, 60 * kSecond);
     EXPECT_EQ(handler.not_ready(), "");
+    auto const newest = [&] { return handler.report().groups[0].newest_event; };
+    EXPECT_TRUE(soon([&] { return handler.report().groups[0].complete > 0; }));
     handler.pause();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    auto const paused = handler.report().groups[0].newest_event;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    EXPECT_EQ(handler.report().groups[0].newest_event, paused);
+    std::uint64_t paused = 0;
+    EXPECT_TRUE(soon([&] { // the threads that build have seen it
+        auto const before = std::exchange(paused, newest());
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        return before == paused;
+    }));
+    EXPECT_EQ(newest(), paused);
     handler.resume();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    EXPECT_GT(handler.report().groups[0].newest_event, paused);
+    EXPECT_TRUE(soon([&] { return newest() > paused; }));
     handler.stop(0);
     EXPECT_EQ(handler.state(), State::stopped);
     EXPECT_TRUE(handler.report().balances());
     handler.configure();
-    handler.start(2, 5 * kSecond);
+    handler.start(2, 60 * kSecond);
     EXPECT_EQ(handler.run(), 2u);
-    for (int i = 0; i < 100 && handler.report().groups[0].complete == 0; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    EXPECT_GT(handler.report().groups[0].complete, 0u);
+    EXPECT_TRUE(soon([&] { return handler.report().groups[0].complete > 0; }));
     EXPECT_FALSE(handler.samples().empty());
 }
 
@@ -199,15 +210,14 @@ TEST(Rule3FullIndex, TheCardStallsWhileNobodyClears) {
     RunningCard card(options);
     Handler handler(config);
     handler.configure();
-    handler.start(1, 5 * kSecond);
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    EXPECT_GT(handler.report().builder.busy_ns, kSecond / 10);
+    handler.start(1, 60 * kSecond);
+    EXPECT_TRUE(soon([&] { return handler.report().builder.busy_ns > kSecond / 10; }));
     EXPECT_LT(handler.report().groups[0].complete, config.index.events);
-    EXPECT_GT(card.card.stall_ns(), 0u);
+    EXPECT_TRUE(soon([&] { return card.card.stall_ns() > 0; }));
     auto const seen = [&] {
         std::jthread stopper([&] {
             card.join();
-            handler.stop(20 * kSecond);
+            handler.stop(60 * kSecond);
         });
         return collect(config, handler.address());
     }();
@@ -226,14 +236,14 @@ TEST(Rule5Restart, AHandlerThatComesBackGoesOnInTheSameNumbers) {
     {
         Handler first(config);
         first.configure();
-        first.start(1, 5 * kSecond);
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        first.start(1, 60 * kSecond);
+        EXPECT_TRUE(soon([&] { return first.report().groups[0].complete > 1000; }));
         newest = first.report().groups[0].newest_event;
     } // gone without a word
     Handler second(config);
     second.configure();
-    second.start(1, 5 * kSecond);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    second.start(1, 60 * kSecond);
+    EXPECT_TRUE(soon([&] { return second.report().groups[0].complete > 1000; }));
     auto const report = second.report();
     EXPECT_GT(report.groups[0].newest_event, newest);
     EXPECT_LT(report.groups[0].newest_event, newest + 1'000'000);
@@ -252,15 +262,13 @@ TEST(Rule5Restart, ACardThatIsStartedAnewBeginsAnEpoch) {
     for (int life = 0; life < 3; ++life) {
         RunningCard card(options);
         if (life == 0) {
-            handler.start(1, 5 * kSecond);
+            handler.start(1, 60 * kSecond);
             collector = std::jthread([&] { seen = collect(config, handler.address()); });
         }
         card.join();
-        for (int i = 0; i < 200 && card.card.backlog_bytes() != 0; ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        }
+        EXPECT_TRUE(soon([&] { return card.card.backlog_bytes() == 0; }));
     }
-    handler.stop(20 * kSecond);
+    handler.stop(60 * kSecond);
     collector.join();
     EXPECT_EQ(seen.events, 60'000u);
     EXPECT_EQ(seen.wrong, 0u);
@@ -277,11 +285,11 @@ TEST(Rule2Closing, AnIndexFullOfOpenEventsClosesThem) {
     RunningCard card(options);
     Handler handler(config);
     handler.configure();
-    handler.start(1, 5 * kSecond);
+    handler.start(1, 60 * kSecond);
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
     card.join();
-    handler.stop(20 * kSecond);
+    handler.stop(60 * kSecond);
     collector.join();
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.times.size(), 60'000u);
@@ -295,7 +303,7 @@ TEST(Rule5Restart, WhatTheOldCardWroteIsReadToItsEndBeforeTheNewOneBegins) {
     Handler handler(config);
     handler.configure();
     auto first = std::make_unique<RunningCard>(options);
-    handler.start(1, 5 * kSecond);
+    handler.start(1, 60 * kSecond);
     std::this_thread::sleep_for(std::chrono::milliseconds(300)); // nobody collects: the index is full
     first->join();
     first.reset();
@@ -304,10 +312,8 @@ TEST(Rule5Restart, WhatTheOldCardWroteIsReadToItsEndBeforeTheNewOneBegins) {
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
     second.join();
-    for (int i = 0; i < 1000 && second.card.backlog_bytes() != 0; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    handler.stop(20 * kSecond);
+    EXPECT_TRUE(soon([&] { return second.card.backlog_bytes() == 0; }));
+    handler.stop(60 * kSecond);
     collector.join();
     EXPECT_EQ(seen.times.size(), 80'000u);
     EXPECT_EQ(seen.wrong, 0u);
@@ -327,11 +333,11 @@ TEST(Rule6Books, BalanceAfterMillionsOfPacketsWithEveryFault) {
     RunningCard card(options);
     Handler handler(config);
     handler.configure();
-    handler.start(1, 5 * kSecond);
+    handler.start(1, 60 * kSecond);
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
     card.join();
-    handler.stop(30 * kSecond);
+    handler.stop(60 * kSecond);
     collector.join();
     auto const report = handler.report();
     expect_balance(report, card.card.tally());

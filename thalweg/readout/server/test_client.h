@@ -19,7 +19,7 @@ namespace thalweg::readout {
 struct Received {
     MessageHead head = {};
     std::vector<std::byte> body;
-    bool end = false; // the server has closed the connection, or says nothing for 5 s
+    bool end = false; // the server has closed the connection, or says nothing for 30 s
 
     template <typename T> T as() const {
         T value{};
@@ -51,7 +51,7 @@ class TestClient {
     explicit TestClient(std::string const& address, int receive_buffer_bytes = 0)
         : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         auto const at = transport::parse_address(address);
-        timeval const patience{5, 0};
+        timeval const patience{30, 0};
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         if (receive_buffer_bytes > 0)
             ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
