@@ -206,7 +206,7 @@ def count_by_elink(report: Any, count: str) -> dict[int, int]:
 
 
 def test_a_full_disk(make: Make, tmp_path: Path) -> None:
-    readout = make()
+    readout = make(lease="1s")
     place = tmp_path / "small"
     place.mkdir()
     unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
@@ -367,7 +367,7 @@ def test_requests_that_cannot_be_done(make: Make) -> None:
     ("right", "wrong", "word"),
     [
         ("lease =", "laese =", "'laese'"),
-        ('"1s"', '"1 fortnight"', "fortnight"),
+        ('"20s"', '"1 fortnight"', "fortnight"),
         ("events = 16384", "events = 1000", "no power of two"),
         ("outstanding_events = 4096", "outstanding_events = 40960", "raise index.events"),
         ("elinks = [3, 4, 5]", "elinks = [2, 3, 4]", "e-link 2 is in two groups"),

@@ -58,7 +58,10 @@ TEST(Writer, CloseNamesWhoIsNotFinished) {
     auto const writer = Writer::create(path, events(), {});
     auto first = writer->producer("events");
     append_events(first, 0, 0, 12);
-    while (writer->status().producers.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (bool met = false; !met; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+        auto const producers = writer->status().producers;
+        met = !producers.empty() && producers[0].rows == 12;
+    }
     auto second = std::make_unique<Producer>(writer->producer("events")); // the committer has hardly met it
     auto const message = message_of([&] { writer->close(0); });
     EXPECT_NE(message.find(fmt::format("process {} (table 'events', 12 rows)", ::getpid())), std::string::npos)
@@ -74,7 +77,6 @@ TEST(Writer, CloseNamesWhoIsNotFinished) {
     EXPECT_NE(message_of([&] { writer->producer("events"); }), "");
 }
 
-// Whoever gets a producer may count on it, whenever the run is closed.
 // More than the committer allocates at first: it has to learn of the claim that waits.
 TEST(Writer, APageMayBeLargerThanWhatIsAllocatedAhead) {
     Directory const directory;
@@ -91,6 +93,7 @@ TEST(Writer, APageMayBeLargerThanWhatIsAllocatedAhead) {
     EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 3u);
 }
 
+// Whoever gets a producer may count on it, whenever the run is closed.
 TEST(Writer, NoProducerIsMissedByAClose) {
     for (int i = 0; i < 60; ++i) {
         Directory const directory;
