@@ -152,33 +152,35 @@ void Committer::drop_settled() {
     });
 }
 
-// Blocks are allocated before anybody may claim them, and behind them room for the metadata is kept: a full disk shows
-// here, while everything claimed can still be written and the file can still be closed.
+// Blocks are allocated before anybody may claim them, and behind them room for the metadata, which grows with the pages
+// and the producers: a full disk shows here, while what is claimed can still be written and the file still be closed.
 void Committer::allocate() {
     auto& head = run_.ledger->head();
     if (head.claims_refused != 0) return;
     auto const claimed = head.claimed.load();
-    auto const claimable = head.claimable.load();
-    auto const wanted = head.wanted.load();
+    auto const claimable = head.claimable.load(), wanted = head.wanted.load();
     auto const free = claimable - claimed;
-    if (free >= std::max(allocation_bytes_ / 2, wanted) && free > 0) return;
+    bool const enough = free >= std::max(allocation_bytes_ / 2, wanted) && free > 0;
+    auto const room = reserve_bytes_({pages_, lengths_pages_}) + unwritten_bytes();
+    if (enough && claimable + room <= room_end_) return;
     auto const least = std::max(kSmallestAllocationBytes, wanted);
     auto const half = [&](std::uint64_t bytes) { return bytes > least ? std::max(bytes / 2, least) : 0; };
-    for (auto bytes = std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
+    for (auto bytes = enough ? free : std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
+        auto const room_end = end + room + room / 4; // more than now, so that it lasts a while
         try {
-            run_.file->reserve(claimable,
-                               end - claimable + reserve_bytes_({pages_, lengths_pages_}) + unwritten_bytes());
+            run_.file->reserve(claimable, room_end - claimable);
+            room_end_ = room_end;
         } catch (base::SystemError const& error) {
             if (!is_no_space(error.code)) throw;
             space_error_ = error.what();
             continue;
         }
         head.claimable = end;
-        allocation_bytes_ = std::min(allocation_bytes_ * 2, options_.allocate_ahead_bytes);
+        if (!enough) allocation_bytes_ = std::min(allocation_bytes_ * 2, options_.allocate_ahead_bytes);
         return;
     }
-    if (free >= least) return; // a little is left: use it first
+    if (free >= least && claimable + room <= room_end_) return; // a little is left: use it first
     run_.ledger->refuse_claims(fmt::format("{} takes no more rows ({}): what it has is complete once it is closed",
                                            run_.path(), space_error_));
 }

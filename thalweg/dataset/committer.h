@@ -113,6 +113,7 @@ class Committer {
     std::uint64_t flush_covers_bytes_ = 0;
     std::uint64_t lengths_pages_ = 0; // among pages_
     std::uint64_t allocation_bytes_;
+    std::uint64_t room_end_ = 0;      // allocated up to here, for what is claimed and for the metadata
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
     std::string space_error_;
 
