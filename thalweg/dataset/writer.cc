@@ -113,8 +113,8 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->file->sync(); // before there is a journal that says whose file this is
     auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
-    auto const reserve = [this](PageCounts const& pages) {
-        return run_->format->metadata_bound_bytes(run_->head, pages.all, pages.of_lengths);
+    auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {
+        return bound.bytes(pages.all, pages.of_lengths);
     };
     auto const& write = options.write;
     run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),

@@ -45,6 +45,17 @@ class Checkpoints {
     virtual void publish(storage::Storage& file) = 0;
 };
 
+// Room that `complete` may need: kept free on the disk while the run is open.
+struct MetadataBound {
+    std::uint64_t file_bytes = 0;
+    std::uint64_t page_bytes = 0;         // for each page,
+    std::uint64_t lengths_page_bytes = 0; // and this more for each page of a lengths column
+
+    std::uint64_t bytes(std::uint64_t pages, std::uint64_t lengths_pages) const {
+        return file_bytes + pages * page_bytes + lengths_pages * lengths_page_bytes;
+    }
+};
+
 class Format {
   public:
     virtual ~Format() = default;
@@ -80,10 +91,7 @@ class Format {
     // difference.
     virtual void check(storage::Storage const&) const {}
 
-    // Room, in bytes, that `complete` may need for this many pages, `lengths_pages` of them of lengths columns: kept
-    // free on the disk while the run is open.
-    virtual std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
-                                               std::uint64_t lengths_pages) const = 0;
+    virtual MetadataBound metadata_bound(model::RunHead const& head) const = 0;
 };
 
 } // namespace thalweg::format

@@ -48,11 +48,9 @@ std::uint64_t tail_bytes(model::RunHead const& head) {
 
 } // namespace
 
-std::uint64_t Hdf5Format::metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
-                                               std::uint64_t lengths_pages) const {
+MetadataBound Hdf5Format::metadata_bound(model::RunHead const& head) const {
     // Texts: the head itself, and again in attributes, links and the heaps that hold them, which double.
-    return kBytesPerFile + 8 * text_bytes(head) + tail_bytes(head) + pages * kBytesPerPage +
-           lengths_pages * largest_lengths_page_bytes(head);
+    return {kBytesPerFile + 8 * text_bytes(head) + tail_bytes(head), kBytesPerPage, largest_lengths_page_bytes(head)};
 }
 
 } // namespace thalweg::format::hdf5

@@ -134,7 +134,7 @@ std::uint64_t bound_of(TestRun const& run) {
             }
         }
     }
-    return hdf5_format().metadata_bound_bytes(run.head, pages, lengths_pages);
+    return hdf5_format().metadata_bound(run.head).bytes(pages, lengths_pages);
 }
 
 TEST(Hdf5Format, TheBoundHolds) {

@@ -309,7 +309,7 @@ TEST(Hdf5Rules, AMillionPages) {
                 (completed - begin) / kPages * 1ull, (loaded - completed) / kPages * 1ull,
                 (base::thread_cpu_ns() - loaded) / kPages * 1ull, (size_bytes - run.facts.end_offset) / kPages * 1ull);
     EXPECT_LT(loaded - begin, 6'000'000'000u);
-    EXPECT_LE(size_bytes - run.facts.end_offset, hdf5_format().metadata_bound_bytes(run.head, kPages, 0));
+    EXPECT_LE(size_bytes - run.facts.end_offset, hdf5_format().metadata_bound(run.head).bytes(kPages, 0));
 }
 
 } // namespace

@@ -75,8 +75,7 @@ std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file
     return std::nullopt;
 }
 
-std::uint64_t RNTupleFormat::metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
-                                                  std::uint64_t) const {
+MetadataBound RNTupleFormat::metadata_bound(model::RunHead const& head) const {
     constexpr std::uint64_t kPageEntryBytes = 16;
     constexpr std::uint64_t kColumnEntryBytes = 48; // of each column in each cluster, pages or not
     std::uint64_t most_columns = 1;
@@ -87,7 +86,7 @@ std::uint64_t RNTupleFormat::metadata_bound_bytes(model::RunHead const& head, st
         most_columns = std::max<std::uint64_t>(most_columns, (columns.size() + counting - 1) / counting);
     }
     auto const parts = file_parts(head).skeleton.bytes.size();
-    return 2 * parts + base::kMiB + pages * (kPageEntryBytes + most_columns * kColumnEntryBytes);
+    return {2 * parts + base::kMiB, kPageEntryBytes + most_columns * kColumnEntryBytes};
 }
 
 Format const& rntuple_format() {

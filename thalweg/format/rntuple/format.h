@@ -18,8 +18,7 @@ class RNTupleFormat final : public Format {
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
     std::optional<std::string> run_id_of(storage::Storage const& file) const override;
-    std::uint64_t metadata_bound_bytes(model::RunHead const& head, std::uint64_t pages,
-                                       std::uint64_t lengths_pages) const override;
+    MetadataBound metadata_bound(model::RunHead const& head) const override;
 };
 
 Format const& rntuple_format();
