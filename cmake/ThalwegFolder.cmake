@@ -75,6 +75,8 @@ function(thalweg_folder folder)
       get_filename_component(name "${fuzzer}" NAME_WE)
       add_executable(${target}_${name}_fuzz "${fuzzer}")
       target_link_libraries(${target}_${name}_fuzz PRIVATE ${target})
+      # The target, too: where its first bytes lead to is all that an empty corpus has to go by.
+      target_compile_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer-no-link)
       target_link_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer)
     endforeach()
   endif()

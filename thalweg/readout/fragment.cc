@@ -136,8 +136,9 @@ FragmentView::FragmentView(std::span<std::byte const> bytes) : bytes_(bytes) {
 std::span<std::byte const> FragmentView::payload(std::uint32_t stream) const {
     if (stream >= header_.stream_count || (header_.status & kRewritten) != 0) return {};
     auto const entry = entry_of(bytes_, stream);
-    return entry.offset_words == 0 ? std::span<std::byte const>{}
-                                   : bytes_.subspan(entry.offset_words * kPayloadAlignment, entry.length_bytes);
+    return entry.offset_words == 0
+               ? std::span<std::byte const>{}
+               : bytes_.subspan(std::size_t{entry.offset_words} * kPayloadAlignment, entry.length_bytes);
 }
 
 std::vector<StreamPayload> FragmentView::payloads() const {

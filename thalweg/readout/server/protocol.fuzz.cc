@@ -1,6 +1,8 @@
 // Whatever a client sends: answers that are whole messages, a bounded queue, and no crash. Without sockets: bytes into
-// a session, bytes out of it. The first byte says whether a hello comes first, how much arrives at once, and as what.
+// a session, bytes out of it. The first byte says whether a hello comes first, how much arrives at once, and as what:
+// as it is, or each message with a head that fits and a body that differs from a sensible one by the bytes given.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -57,6 +59,31 @@ void greet(Session& session, Role role) {
     send(session, bytes.bytes(), bytes.size());
 }
 
+template <class Body>
+void add_message(ByteBuffer& out, MessageType type, Body const& body, std::span<std::uint8_t const>& changes) {
+    std::array<std::uint8_t, sizeof body> bytes;
+    std::memcpy(bytes.data(), &body, sizeof body);
+    auto const count = std::min(changes.size(), bytes.size());
+    for (std::size_t i = 0; i < count; ++i) bytes[i] ^= changes[i];
+    changes = changes.subspan(count);
+    out.append(MessageHead{.type = type, .length_bytes = sizeof body});
+    out.append(bytes);
+}
+
+// A byte for the type, then what its body has else than expected.
+ByteBuffer messages_of(std::span<std::uint8_t const> data) {
+    ByteBuffer out;
+    while (!data.empty()) {
+        auto const type = data.front() % 4;
+        data = data.subspan(1);
+        if (type == 0) add_message(out, MessageType::take, Take{.run = 7, .count = 8}, data);
+        if (type == 1) add_message(out, MessageType::get, Get{kFirst, 7, 30, 1 << 16, 1000}, data);
+        if (type == 2) add_message(out, MessageType::clear, Clear{kFirst, 7, 8}, data);
+        if (type == 3) add_message(out, MessageType::hello, Hello{.client = {2, 2}}, data);
+    }
+    return out;
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
@@ -73,7 +100,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     {
         Session session(desk, 0);
         if ((data[0] & 2) != 0) greet(session, (data[0] & 4) != 0 ? Role::observer : Role::collector);
-        send(session, std::as_bytes(std::span(data, size)).subspan(1), 1 + data[0] / 8u);
+        auto const rest = std::span(data, size).subspan(1);
+        if ((data[0] & 8) != 0)
+            send(session, messages_of(rest).bytes(), 1 + data[0]);
+        else
+            send(session, std::as_bytes(rest), 1 + data[0] / 8u);
         check(session.outbox().bytes() < config.queued_bytes + (1 << 17));
         read_answers(session.outbox(), answers);
         ring.add(20, 24);
