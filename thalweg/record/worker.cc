@@ -53,6 +53,8 @@ void Worker::apply(State state) {
 
 // False when there was nothing to take.
 bool Worker::take_turn(Lane& lane) {
+    auto const show_rows = [](Lane* it) { it->rows->set(it->producer.rows()); };
+    std::unique_ptr<Lane, decltype(show_rows)> const at_the_end(&lane, show_rows); // also when append throws
     lane.producer.follow_rotation(); // also of a silent stream: the old file waits for it
     source::Batch batch;
     int batches = 0;
@@ -84,7 +86,7 @@ void Worker::publish_counters(Lane const& lane) {
 
 std::vector<StreamResult> Worker::results() const {
     std::vector<StreamResult> results;
-    for (auto const& lane : lanes_) results.push_back({lane.name, lane.producer.rows(), lane.reader->counters()});
+    for (auto const& lane : lanes_) results.push_back({lane.name, lane.rows->get(), lane.reader->counters()});
     return results;
 }
 

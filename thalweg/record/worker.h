@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/base/gauge.h"
 #include "thalweg/dataset/producer.h"
 #include "thalweg/source/source.h"
 
@@ -34,7 +35,7 @@ class Worker {
     void pause();
     void resume();
 
-    // By stream; while run() runs, only counters are up to date.
+    // By stream, from any thread; while run() runs, rows are those of a moment ago.
     std::vector<StreamResult> results() const;
 
   private:
@@ -44,6 +45,7 @@ class Worker {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
         dataset::Producer producer;
+        std::unique_ptr<base::Gauge> rows = std::make_unique<base::Gauge>(); // what others may see of the producer
         bool done = false;
     };
 
