@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -49,7 +50,9 @@ struct Handler::Run {
     }
 };
 
-Handler::Handler(HandlerConfig const& config) : config_(config), instance_(base::random_word()) { validate(config_); }
+Handler::Handler(HandlerConfig config) : config_(std::move(config)), instance_(base::random_word()) {
+    validate(config_);
+}
 
 Handler::~Handler() {
     watcher_ = {};

@@ -22,7 +22,7 @@ namespace thalweg::readout {
 class Handler {
   public:
     // State initial: the configuration is checked, nothing is touched.
-    explicit Handler(HandlerConfig const& config);
+    explicit Handler(HandlerConfig config);
     ~Handler();
 
     // initial or stopped -> configured: memory, hooks and the server's address. Throws where one cannot be had.

@@ -1,6 +1,7 @@
 #include "thalweg/readout/server/acceptor.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/error.h"
 
@@ -14,8 +15,8 @@ constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
 
 } // namespace
 
-Acceptor::Acceptor(ServerConfig const& config, std::string const& name)
-    : config_(config), name_(name), allowed_(config.allow),
+Acceptor::Acceptor(ServerConfig const& config, std::string name)
+    : config_(config), name_(std::move(name)), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
     if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client

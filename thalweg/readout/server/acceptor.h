@@ -16,7 +16,7 @@ namespace thalweg::readout {
 
 class Acceptor {
   public:
-    Acceptor(ServerConfig const& config, std::string const& name);
+    Acceptor(ServerConfig const& config, std::string name);
 
     std::string const& address() const { return address_; }
     std::atomic<std::uint32_t>& open() { return open_; }

@@ -41,9 +41,7 @@ struct Server::Shared {
             auto const now_ns = base::monotonic_ns();
             if (index.leases().outstanding() > 0)
                 quiet_since_ns = now_ns;
-            else if (!index.has_more())
-                return true;
-            else if (index.leases().is_only_claimed() && now_ns - quiet_since_ns > 1000 * kMs)
+            else if (!index.has_more() || (index.leases().is_only_claimed() && now_ns - quiet_since_ns > 1000 * kMs))
                 return true;
             if (now_ns - begin_ns >= timeout_ns) return false;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -59,7 +57,7 @@ struct Server::Shared {
 };
 
 Server::Server(ServerConfig const& config, std::uint64_t instance, std::string const& handler_name,
-               std::function<void(std::uint32_t)> at_start) {
+               std::function<void(std::uint32_t)> const& at_start) {
     if (config.threads == 0 || config.threads > kMaxPins)
         base::fail_usage({fmt::format("{} cannot serve with {} threads", handler_name, config.threads), "",
                           fmt::format("choose 1 to {}", kMaxPins)});

@@ -20,7 +20,7 @@ class Server {
     // Listens at once. Throws base::SystemError where the address is in use or cannot be had, base::UsageError where it
     // is none. Its threads pin rings as 0, 1, ...; each calls `at_start` with its number first.
     Server(ServerConfig const& config, std::uint64_t instance, std::string const& handler_name,
-           std::function<void(std::uint32_t thread)> at_start = {});
+           std::function<void(std::uint32_t thread)> const& at_start = {});
     ~Server();
 
     // "127.0.0.1:7700", with the port that was chosen where 0 was asked for.

@@ -18,7 +18,7 @@ class Sum {
         for (auto const* thread : threads_) sum += static_cast<double>(pick(*thread).get());
         return sum;
     }
-    void add(std::string name, std::string help, Sample::Kind kind, base::Gauge ServerCounters::*member) {
+    void add(std::string const& name, std::string help, Sample::Kind kind, base::Gauge ServerCounters::*member) {
         samples.push_back(
             {"thalweg_readout_" + name, std::move(help), kind, {}, of([member](auto const& it) -> auto const& {
                  return it.*member;
