@@ -42,7 +42,7 @@ std::span<Packet const> StreamDecoder::decode(std::byte const* block) {
         return {};
     }
     auto const packets = end_packet_ - first_packet_;
-    speculate_ = guessed_right_ * 8 >= packets * 7;
+    speculate_ = guessed_right_ * std::size_t{8} >= packets * 7;
     if (!pieces_.empty() || (is_open_ && packets != 0)) join_pieces(block);
     return {packets_.data() + first_packet_, end_packet_ - first_packet_};
 }
@@ -173,7 +173,7 @@ void StreamDecoder::append_open(std::byte const* data, Trailer trailer) {
 
 void StreamDecoder::end_open(Packet& packet) {
     // The place in joined_, plus 1, until that stops growing; null is for slots without a packet.
-    auto const place = reinterpret_cast<std::byte const*>(joined_.size() + 1);
+    auto const place = reinterpret_cast<std::byte const*>(joined_.size() + 1); // NOLINT(performance-no-int-to-ptr)
     packet = {place, static_cast<std::uint32_t>(open_.size()), open_flags_};
     counters_.packets.add(1);
     counters_.payload_bytes.add(open_.size());
