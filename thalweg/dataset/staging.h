@@ -37,7 +37,7 @@ enum class Count : std::uint32_t {
     live_time_ns,
     onboard_bytes,
     onboard_limit_bytes,
-    how_many
+    count_
 };
 
 struct ColumnState {
@@ -57,7 +57,7 @@ struct StagingHead {
     std::uint64_t ring_offset;
     std::uint64_t size_bytes;
     alignas(64) std::atomic<std::uint64_t> rows_published;
-    std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::how_many)> counts;
+    std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::count_)> counts;
     alignas(64) std::atomic<std::uint64_t> ring_head; // next to be written, by the producer
     alignas(64) std::atomic<std::uint64_t> ring_tail; // next to be read, by the committer
 };

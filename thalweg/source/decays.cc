@@ -63,6 +63,7 @@ void Hits::fill() {
 // What every process draws of every decay comes first and is little; the rest only who sees it.
 void Hits::next_decay() {
     Random random(Random(options_.seed ^ (++decay_ * 0xd1342543de82ef95)).bits());
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and far from where doubles have no half
     decay_time_ps_ += static_cast<std::uint64_t>(random.exponential() * mean_interval_ps_ + 0.5);
     bool const pair = random.uniform() <= pair_fraction_;
     auto const first = random.index(options_.channels);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -17,7 +18,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 } // namespace
 
 struct Server::Shared {
-    Shared(ServerConfig const& server, std::string const& name) : config(server), acceptor(config, name) {}
+    Shared(ServerConfig server, std::string const& name) : config(std::move(server)), acceptor(config, name) {}
 
     void serve() {
         for (auto const& thread : threads) thread->serve(served);
