@@ -14,6 +14,7 @@ namespace {
 
 struct Stat {
     char state = '?';
+    std::uint64_t threads = 0;
     std::uint64_t start_ticks = 0;
 };
 
@@ -27,8 +28,8 @@ bool read_stat(std::int32_t pid, Stat& stat) {
     std::istringstream fields(text.substr(name_end + 1));
     std::string skipped;
     fields >> stat.state;
-    for (int field = 4; field < 22; ++field) fields >> skipped;
-    fields >> stat.start_ticks;
+    for (int field = 4; field < 20; ++field) fields >> skipped;
+    fields >> stat.threads >> skipped >> stat.start_ticks;
     return static_cast<bool>(fields);
 }
 
@@ -53,7 +54,8 @@ bool is_alive(ProcessId const& process) {
     if (process.pid <= 0) return false;
     Stat stat;
     if (!read_stat(process.pid, stat)) return ::kill(process.pid, 0) == 0 || errno == EPERM;
-    return stat.start_ticks == process.start_ticks && stat.state != 'Z' && stat.state != 'X';
+    if (stat.start_ticks != process.start_ticks || stat.state == 'X') return false;
+    return stat.state != 'Z' || stat.threads > 1; // only its first thread has ended: the others may still write
 }
 
 std::string boot_id() {

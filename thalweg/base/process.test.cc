@@ -1,8 +1,10 @@
 #include "thalweg/base/process.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,6 +71,36 @@ TEST(Process, AZombieIsDead) {
     child.make_zombie();
     ASSERT_EQ(::kill(child.pid, 0), 0) << "the kernel still knows it";
     EXPECT_FALSE(is_alive(child.id));
+}
+
+TEST(Process, AProcessLivesAsLongAsAnyOfItsThreads) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    auto const child = ::fork();
+    if (child == 0) {
+        static int const to = ready[1];
+        pthread_t thread;
+        auto const last = [](void*) -> void* {
+            auto const self = this_process();
+            char state = '?';
+            while (state != 'Z') {
+                std::ifstream stat("/proc/" + std::to_string(self.pid) + "/stat");
+                stat.ignore(4096, ')') >> state;
+            }
+            static_cast<void>(!::write(to, &self, sizeof self));
+            ::pause();
+            return nullptr;
+        };
+        if (::pthread_create(&thread, nullptr, last, nullptr) != 0) ::_exit(1);
+        ::syscall(SYS_exit, 0); // of this thread alone
+    }
+    ::close(ready[1]);
+    ProcessId process;
+    ASSERT_EQ(::read(ready[0], &process, sizeof process), static_cast<ssize_t>(sizeof process));
+    EXPECT_TRUE(is_alive(process));
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    EXPECT_FALSE(is_alive(process));
 }
 
 TEST(Process, AReusedPidIsSomebodyElse) {

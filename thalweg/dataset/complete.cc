@@ -34,6 +34,11 @@ std::string lost_memory(std::string const& path, std::size_t producer, base::Err
     return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
 }
 
+// What a killed process had given to io_uring may still be on its way when the process is gone, and where such a direct
+// write ends beside a page that we have changed meanwhile, the kernel makes the next sync fail (EIO). To allocate what
+// is allocated already does nothing but wait for it.
+void wait_for_the_dead(storage::Storage& file) { file.reserve(0, std::min(file.size(), base::kBlockBytes)); }
+
 std::unique_ptr<Ledger> find_ledger(model::RunHead const& head) {
     try {
         auto ledger = Ledger::attach(ledger_name(head.id));
@@ -81,6 +86,7 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
     CompleteResult result;
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
+    wait_for_the_dead(file);
     auto gathered = gather(*journal, file, options.check_pages);
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);

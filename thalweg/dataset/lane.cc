@@ -98,6 +98,7 @@ Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size
         auto const& column = run.head.columns[table][i];
         codecs_.push_back(name == "none" ? nullptr : codec::make_codec(name, model::size_bytes(column.scalar)));
     }
+    gathered_pages_.resize(codecs_.size());
 }
 
 Lane::~Lane() {
@@ -169,8 +170,10 @@ void Lane::add_to_extent(PageRecord record, std::span<std::byte const> raw,
     extent.raw_bytes += raw.size();
     extent.pages.push_back(record);
     // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write:
-    // half of staging is written while the other half fills.
-    bool const enough = extent.filled_bytes >= extent_limit_bytes_ || extent.raw_bytes >= gather_limit_bytes_;
+    // half of staging - of all of it, and of each column's - is written while the other half fills.
+    bool const half_of_column = ++gathered_pages_[record.column] > staging_.column(record.column).buffers / 2;
+    bool const enough =
+        extent.filled_bytes >= extent_limit_bytes_ || extent.raw_bytes >= gather_limit_bytes_ || half_of_column;
     if (enough) flush(while_waiting);
 }
 
@@ -215,6 +218,7 @@ void Lane::flush(std::function<void()> const& while_waiting) {
     check_writes();
     auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
     auto const offset = run_.ledger->claim(padded.size(), while_waiting); // what it throws leaves everything as it is
+    gathered_pages_.assign(gathered_pages_.size(), 0);
     submit(*std::exchange(gathering_, nullptr), padded, offset);
 }
 

@@ -105,6 +105,7 @@ class Lane {
     std::unique_ptr<storage::WriteQueue> queue_;
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
+    std::vector<std::uint64_t> gathered_pages_; // by column
     std::size_t gather_limit_bytes_; // raw
     std::size_t extent_limit_bytes_; // stored
     std::size_t in_flight_ = 0;

@@ -17,12 +17,28 @@ std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout cons
     return base::round_up(layout.page_items * column.item_bytes(), base::kBlockBytes);
 }
 
-// The same for every column: as many as fit when each has that many.
-std::uint64_t buffers(std::vector<model::Column> const& columns, model::TableLayout const& layout,
-                      StagingOptions const& options) {
+// Pages of columns that count rows fill at about the same pace; those of elements of lists faster: so much, we guess, for
+// each list they are in.
+constexpr std::uint64_t kPaceOfElements = 16;
+
+std::uint64_t pace(std::vector<model::Column> const& columns, std::size_t column) {
+    std::uint64_t pace = 1;
+    for (auto parent = columns[column].parent; parent; parent = columns[*parent].parent) pace *= kPaceOfElements;
+    return pace;
+}
+
+// By column: what page_ring_bytes has room for, shared out by how fast pages fill.
+std::vector<std::uint64_t> buffers(std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                                   StagingOptions const& options) {
     std::uint64_t together_bytes = 0;
-    for (std::size_t i = 0; i < columns.size(); ++i) together_bytes += buffer_bytes(columns[i], layout.columns[i]);
-    return std::max(options.min_buffers, options.page_ring_bytes / std::max(together_bytes, base::kBlockBytes));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        together_bytes += buffer_bytes(columns[i], layout.columns[i]) * pace(columns, i);
+    std::vector<std::uint64_t> counts;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto const share = options.page_ring_bytes * pace(columns, i) / std::max(together_bytes, base::kBlockBytes);
+        counts.push_back(std::max(options.min_buffers, share));
+    }
+    return counts;
 }
 
 std::uint64_t ring_offset(std::size_t columns) {
@@ -43,8 +59,8 @@ __attribute__((no_sanitize("thread"))) void copy_racing(std::byte* to, std::byte
 std::size_t staging_size_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
                                StagingOptions const& options) {
     auto size = base::round_up(ring_offset(columns.size()) + options.ring_size * sizeof(PageRecord), base::kBlockBytes);
-    auto const count = buffers(columns, layout, options);
-    for (std::size_t i = 0; i < columns.size(); ++i) size += buffer_bytes(columns[i], layout.columns[i]) * count;
+    auto const counts = buffers(columns, layout, options);
+    for (std::size_t i = 0; i < columns.size(); ++i) size += buffer_bytes(columns[i], layout.columns[i]) * counts[i];
     return size;
 }
 
@@ -62,14 +78,14 @@ Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<
     head.size_bytes = staging_size_bytes(columns, layout, options);
     staging.ring_ = reinterpret_cast<PageRecord*>(staging.memory_->data() + head.ring_offset);
     auto offset = base::round_up(head.ring_offset + head.ring_size * sizeof(PageRecord), base::kBlockBytes);
-    auto const count = buffers(columns, layout, options);
+    auto const counts = buffers(columns, layout, options);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto const bytes = buffer_bytes(columns[i], layout.columns[i]);
         auto& state = *new (staging.columns_ + i) ColumnState{};
         state.page_items = layout.columns[i].page_items;
         state.item_bytes = columns[i].item_bytes();
         state.buffer_bytes = bytes;
-        state.buffers = count;
+        state.buffers = counts[i];
         state.data_offset = offset;
         offset += bytes * state.buffers;
     }

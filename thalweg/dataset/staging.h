@@ -63,8 +63,9 @@ struct StagingHead {
 };
 
 struct StagingOptions {
-    std::uint64_t page_ring_bytes = 16 << 20; // all page buffers together: half fills while half is written
-    std::uint64_t min_buffers = 3;            // of each column, even where that takes more
+    // All page buffers together: half fills while half is written. Columns inside lists have more of them.
+    std::uint64_t page_ring_bytes = 16 << 20;
+    std::uint64_t min_buffers = 3; // of each column, even where that takes more
     std::uint32_t ring_size = 1024;
 };
 

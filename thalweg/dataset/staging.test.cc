@@ -57,6 +57,25 @@ TEST_F(StagingTest, TheRingIsFullAtItsSizeAndWraps) {
     }
 }
 
+TEST(StagingMemory, GoesToWhatFillsFastest) {
+    auto const table = model::Table{
+        "events",
+        {{"number", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", "", ""},
+         {"hits", model::Kind::list, model::Scalar::float64, {}, {{"", model::Kind::list, model::Scalar::float64, {}, {{"", model::Kind::scalar, model::Scalar::uint8, {}, {}, "", "", ""}}, "", "", ""}}, "", "", ""}},
+        ""};
+    auto const columns = model::flatten(table); // number, lengths, lengths, bytes
+    model::TableLayout layout;
+    for (auto const& column : columns) layout.columns.push_back({(1 << 20) / column.item_bytes(), "none"});
+    StagingOptions const options;
+    auto memory = std::make_shared<base::SharedMemory>(
+        base::SharedMemory::create_private(staging_size_bytes(columns, layout, options)));
+    auto const staging = Staging::format(memory, columns, layout, options);
+    EXPECT_EQ(staging.column(0).buffers, options.min_buffers);
+    EXPECT_EQ(staging.column(2).buffers, options.min_buffers);
+    EXPECT_GE(staging.column(3).buffers, 14u) << "of 16 MiB";
+    EXPECT_LE(memory->size(), options.page_ring_bytes + (10u << 20));
+}
+
 TEST_F(StagingTest, OneThreadAnnouncesWhileAnotherReads) {
     constexpr std::uint64_t kPages = 5'000;
     std::jthread const producer([&] {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kStillNs = 100'000'000; // a ring that closes nothing for so long stands still
 constexpr std::uint64_t kNobody = EventRing::kNobody;
-constexpr std::uint64_t kFarthest = 1ull << 31; // by which handlers of one readout can lag: half of what L1IDs tell apart
+constexpr std::uint64_t kFarthest = 1ull << 31; // that one handler can lag behind another: half of what L1IDs tell
 
 // The event at a position; 0 where the ring has not begun.
 std::uint64_t event_at(EventRing const& ring, std::uint64_t position) {
