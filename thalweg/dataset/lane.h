@@ -106,8 +106,8 @@ class Lane {
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::vector<std::uint64_t> gathered_pages_; // by column
-    std::size_t gather_limit_bytes_; // raw
-    std::size_t extent_limit_bytes_; // stored
+    std::size_t gather_limit_bytes_;            // raw
+    std::size_t extent_limit_bytes_;            // stored
     std::size_t in_flight_ = 0;
     std::deque<PageRecord> written_;           // and not announced yet: the ring is full
     std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on

@@ -17,8 +17,8 @@ std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout cons
     return base::round_up(layout.page_items * column.item_bytes(), base::kBlockBytes);
 }
 
-// Pages of columns that count rows fill at about the same pace; those of elements of lists faster: so much, we guess, for
-// each list they are in.
+// Pages of columns that count rows fill at about the same pace; those of elements of lists faster: so much, we guess,
+// for each list they are in.
 constexpr std::uint64_t kPaceOfElements = 16;
 
 std::uint64_t pace(std::vector<model::Column> const& columns, std::size_t column) {

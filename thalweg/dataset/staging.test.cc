@@ -58,11 +58,24 @@ TEST_F(StagingTest, TheRingIsFullAtItsSizeAndWraps) {
 }
 
 TEST(StagingMemory, GoesToWhatFillsFastest) {
-    auto const table = model::Table{
-        "events",
-        {{"number", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", "", ""},
-         {"hits", model::Kind::list, model::Scalar::float64, {}, {{"", model::Kind::list, model::Scalar::float64, {}, {{"", model::Kind::scalar, model::Scalar::uint8, {}, {}, "", "", ""}}, "", "", ""}}, "", "", ""}},
-        ""};
+    auto const table = model::Table{"events",
+                                    {{"number", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", "", ""},
+                                     {"hits",
+                                      model::Kind::list,
+                                      model::Scalar::float64,
+                                      {},
+                                      {{"",
+                                        model::Kind::list,
+                                        model::Scalar::float64,
+                                        {},
+                                        {{"", model::Kind::scalar, model::Scalar::uint8, {}, {}, "", "", ""}},
+                                        "",
+                                        "",
+                                        ""}},
+                                      "",
+                                      "",
+                                      ""}},
+                                    ""};
     auto const columns = model::flatten(table); // number, lengths, lengths, bytes
     model::TableLayout layout;
     for (auto const& column : columns) layout.columns.push_back({(1 << 20) / column.item_bytes(), "none"});

@@ -2,8 +2,8 @@
 #include <deque>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/source/digitizer_options.h"
 #include "thalweg/base/gauge.h"
+#include "thalweg/source/digitizer_options.h"
 #include "thalweg/source/readers.h"
 #include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"

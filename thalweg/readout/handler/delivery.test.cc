@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
 constexpr std::uint32_t kRun = 7;
 constexpr std::uint64_t kLeaseNs = 2'000'000'000; // a busy machine may keep a thread waiting for half of it
-constexpr std::uint64_t kEvents = 192; // three ranges
+constexpr std::uint64_t kEvents = 192;            // three ranges
 
 class OneHandler {
   public:

@@ -115,8 +115,8 @@ class Leases {
     std::map<OwnerId, Owner> owners_;  // of pieces that are owned
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;
-    std::uint64_t search_from_ = 0;             // nothing before it is free
-    std::uint64_t wished_ = ~std::uint64_t{0};  // the first event that was too far ahead for who asked for it
+    std::uint64_t search_from_ = 0;            // nothing before it is free
+    std::uint64_t wished_ = ~std::uint64_t{0}; // the first event that was too far ahead for who asked for it
     std::uint64_t outstanding_ = 0;
     std::uint64_t expired_ = 0;
     std::uint64_t next_expiry_ns_ = ~std::uint64_t{0}; // no lease ends before
