@@ -54,6 +54,7 @@ class TestHandler {
         std::vector<std::pair<MessageHead, Get>> gathered;
         std::array<std::uint64_t, 2> client = {};
         bool close = false;
+        bool is_cut = false; // in the middle of an answer: nothing follows
     };
 
     template <class T> static void put(std::vector<std::byte>& out, T const& value) {
@@ -134,6 +135,7 @@ class TestHandler {
     }
 
     void handle(Peer& peer, MessageHead const& head, std::byte const* body) {
+        if (peer.is_cut) return;
         if (head.type == MessageType::hello) {
             auto const hello = read<Hello>(body);
             std::string const token(reinterpret_cast<char const*>(body) + sizeof hello, hello.token_bytes);
@@ -196,7 +198,7 @@ class TestHandler {
             peer.gathered.pop_back();
             asked_bytes_ -= get.max_bytes;
             ++answers_;
-            if (!hits(answers_, options_.ignore_every)) send_events(peer, head.tag, get);
+            if (!hits(answers_, options_.ignore_every) && !peer.is_cut) send_events(peer, head.tag, get);
         }
     }
 
@@ -229,7 +231,7 @@ class TestHandler {
         std::memcpy(&peer.out[begin + sizeof head], &events, sizeof events);
         if (hits(answers_, options_.cut_every)) {
             peer.out.resize(begin + (peer.out.size() - begin) / 2);
-            peer.close = true;
+            peer.close = peer.is_cut = true;
         }
     }
 
