@@ -111,6 +111,16 @@ Seen collect(HandlerConfig const& config, std::string const& address) {
     return seen;
 }
 
+// The same beside the card, until it has said all and the handler has stopped.
+Seen collect_all(HandlerConfig const& config, Handler& handler, RunningCard& card) {
+    Seen seen;
+    std::jthread collector([&] { seen = collect(config, handler.address()); });
+    card.join();
+    handler.stop(60 * kSecond);
+    collector.join();
+    return seen;
+}
+
 void expect_balance(Handler::Report const& report, std::vector<felix::LinkTally> const& tally) {
     EXPECT_TRUE(report.balances());
     for (auto const& group : report.groups) {
@@ -127,11 +137,7 @@ TEST(Handler, EveryEventOfAGoodCardArrivesWholeAndOnce) {
     Handler handler(config);
     handler.configure();
     handler.start(42, 60 * kSecond);
-    Seen seen;
-    std::jthread collector([&] { seen = collect(config, handler.address()); });
-    card.join();
-    handler.stop(60 * kSecond);
-    collector.join();
+    auto const seen = collect_all(config, handler, card);
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.events, 50'000u);
     EXPECT_EQ(seen.payloads, 28 * 50'000u);
@@ -153,11 +159,7 @@ TEST(Handler, RelaysWholeFragmentsOfItsLinks) {
     Handler handler(config);
     handler.configure();
     handler.start(1, 60 * kSecond);
-    Seen seen;
-    std::jthread collector([&] { seen = collect(config, handler.address()); });
-    card.join();
-    handler.stop(60 * kSecond);
-    collector.join();
+    auto const seen = collect_all(config, handler, card);
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.payloads, 4 * 5'000u);
 }
@@ -286,11 +288,7 @@ TEST(Rule2Closing, AnIndexFullOfOpenEventsClosesThem) {
     Handler handler(config);
     handler.configure();
     handler.start(1, 60 * kSecond);
-    Seen seen;
-    std::jthread collector([&] { seen = collect(config, handler.address()); });
-    card.join();
-    handler.stop(60 * kSecond);
-    collector.join();
+    auto const seen = collect_all(config, handler, card);
     EXPECT_EQ(seen.wrong, 0u);
     EXPECT_EQ(seen.times.size(), 60'000u);
     expect_balance(handler.report(), card.card.tally());
@@ -334,11 +332,7 @@ TEST(Rule6Books, BalanceAfterMillionsOfPacketsWithEveryFault) {
     Handler handler(config);
     handler.configure();
     handler.start(1, 60 * kSecond);
-    Seen seen;
-    std::jthread collector([&] { seen = collect(config, handler.address()); });
-    card.join();
-    handler.stop(60 * kSecond);
-    collector.join();
+    auto const seen = collect_all(config, handler, card);
     auto const report = handler.report();
     expect_balance(report, card.card.tally());
     EXPECT_EQ(seen.wrong, 0u);
