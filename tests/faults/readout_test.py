@@ -68,6 +68,13 @@ def read(readout: Readout, *names: str) -> Events:
     return Events.together([expect_right(readout.folder / name, readout) for name in names])
 
 
+def expect_all_events(readout: Readout, *files: str) -> None:
+    """Of all that the card has sent, each is in one of the files at least, and complete."""
+    events = read(readout, *files)
+    np.testing.assert_array_equal(np.unique(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
+    assert (events.state == 0).all()
+
+
 def end_in_order(*programs: Program) -> None:
     for each in programs:
         each.terminate()
@@ -139,9 +146,7 @@ def test_kill_9_of_a_collector(make: Make, moment_s: float) -> None:
     readout.wait_for_clears()
     end_in_order(card, handler, second)
     expect_balance(handler)
-    events = read(readout, "first.root", "second.root")
-    np.testing.assert_array_equal(np.unique(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
-    assert (events.state == 0).all()
+    expect_all_events(readout, "first.root", "second.root")
 
 
 def test_a_collector_that_slept_longer_than_its_lease(make: Make) -> None:
@@ -155,9 +160,7 @@ def test_a_collector_that_slept_longer_than_its_lease(make: Make) -> None:
     readout.wait_for_clears()
     end_in_order(card, handler, sleeper, other)
     expect_balance(handler)
-    events = read(readout, "sleeper.root", "other.root")
-    np.testing.assert_array_equal(np.unique(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
-    assert (events.state == 0).all()
+    expect_all_events(readout, "sleeper.root", "other.root")
 
 
 def test_two_collectors_share_the_events(make: Make) -> None:
@@ -227,9 +230,7 @@ def test_a_full_disk(make: Make, tmp_path: Path) -> None:
     readout.wait_for_clears()
     end_in_order(card, handler, rest)
     expect_balance(handler)
-    events = read(readout, "run.root", "rest.root")
-    np.testing.assert_array_equal(np.unique(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
-    assert (events.state == 0).all()
+    expect_all_events(readout, "run.root", "rest.root")
 
 
 def test_a_slow_collector_stops_the_card_and_loses_nothing(make: Make) -> None:
