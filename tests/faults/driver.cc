@@ -48,7 +48,7 @@ void say(std::string line) {
     static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
 }
 
-// Small pages, clusters and extents, and frequent checkpoints, so that a short run has many of each.
+// Small pages, clusters and extents, and frequent interim footers, so that a short run has many of each.
 CreateOptions create_options() {
     CreateOptions options;
     options.layout.wide_page_bytes = 4 << 10;
@@ -56,7 +56,7 @@ CreateOptions create_options() {
     options.layout.block_bytes = 64 << 10;
     options.layout.cluster_bytes = 1; // as small as the container has them
     options.commit.flush_interval_ns = 20'000'000;
-    options.commit.checkpoint_share = 1;
+    options.commit.interim_footer_share = 1;
     options.commit.allocate_ahead_bytes = 16 << 20;
     options.write.extent_bytes = 32 << 10;
     options.write.staging = {64 << 10, 3, 64};

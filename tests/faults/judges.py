@@ -39,7 +39,7 @@ def expect_right(events: ak.Array) -> Numbers:
 
 class Container(abc.ABC):
     extension: str
-    opens_early: bool  # before it is complete, with the rows up to a checkpoint
+    opens_early: bool  # before it is complete, with the rows up to an interim footer
 
     @abc.abstractmethod
     def is_complete(self, path: Path) -> bool: ...

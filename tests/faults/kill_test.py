@@ -1,6 +1,6 @@
 """kill -9 at random moments: what was published is in the recovered file, bit by bit, and nothing is left behind.
 
-HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to a checkpoint: every
+HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to an interim footer: every
 one of these is right, and keeps its place.
 """
 
@@ -47,13 +47,13 @@ class Suite:
         self.driver, self.folder, self.times, self.container = driver, folder, times, container
         self.rows_shown_early = 0  # in all unfinished files together
 
-    def runs(self, rows: int = ROWS, *, last_until_checkpoint: bool = True) -> Iterator[tuple[Run, random.Random]]:
+    def runs(self, rows: int = ROWS, *, last_until_interim_footer: bool = True) -> Iterator[tuple[Run, random.Random]]:
         for number in range(self.times):
             run = self.driver.start(self.folder / f"run{number}{self.container.extension}", PRODUCERS, rows)
             yield run, random.Random(number)
             run.expect_nothing_left()
             run.path.unlink()
-        assert (self.rows_shown_early > 0) == self.container.opens_early or not last_until_checkpoint
+        assert (self.rows_shown_early > 0) == self.container.opens_early or not last_until_interim_footer
 
     def look(self, run: Run) -> Numbers:
         """What anybody sees of the file as it was left."""
@@ -187,7 +187,7 @@ def test_the_committer(suite: Suite) -> None:
 
 @pytest.mark.timeout(7200)
 def test_closing(suite: Suite) -> None:
-    for run, chance in suite.runs(rows=600, last_until_checkpoint=False):
+    for run, chance in suite.runs(rows=600, last_until_interim_footer=False):
         assert run.closing.wait(timeout=120)
         time.sleep(chance.uniform(0, 0.03))
         run.kill()

@@ -91,7 +91,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
         if (!complete && !container().opens_early) return;
         auto const there = expect_right(*disk.file);
         if (complete) expect_at_least(there, promised);
-        if (!complete && !there.empty()) ++with_checkpoint_;
+        if (!complete && !there.empty()) ++with_interim_footer_;
     }
 
     // Of what a bad day left on the disk.
@@ -115,7 +115,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
 
     void try_recover_with_power_cuts(Disk const& before);
 
-    std::uint64_t with_checkpoint_ = 0; // how often an unfinished file had rows to show
+    std::uint64_t with_interim_footer_ = 0; // how often an unfinished file had rows to show
 };
 
 INSTANTIATE_TEST_SUITE_P(BadDay, AnyContainer, ::testing::Values(hdf5_container(), rntuple_container()),
@@ -148,7 +148,7 @@ TEST_P(AnyContainer, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
         ASSERT_FALSE(HasFailure());
     }
     EXPECT_GT(with_promise, 20u);
-    EXPECT_EQ(with_checkpoint_ > 20, container().opens_early) << with_checkpoint_;
+    EXPECT_EQ(with_interim_footer_ > 20, container().opens_early) << with_interim_footer_;
 }
 
 void AnyContainer::try_recover_with_power_cuts(Disk const& before) {

@@ -1,4 +1,4 @@
-// While a run is open: which clusters are in the file with all their pages, for the next checkpoint.
+// While a run is open: which clusters are in the file with all their pages, for the next interim footer.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class ClusterCollector {
     // What a producer announced, in the order in which it did.
     void take(std::size_t table, std::span<PageRecord const> records);
     // Passes on the clusters that have ended since the last call, in that order.
-    void hand_over(format::Checkpoints& checkpoints);
+    void hand_over(format::InterimFooters& interim_footers);
 
   private:
     using Key = std::pair<std::uint32_t, std::uint64_t>; // producer, first row

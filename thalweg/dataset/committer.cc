@@ -36,7 +36,7 @@ bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
                      std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), journal_(std::move(journal)), options_(options), reserve_bytes_(std::move(reserve_bytes)),
-      checkpoints_(run.format->checkpoints(run.head)), clusters_(run.head),
+      interim_footers_(run.format->interim_footers(run.head)), clusters_(run.head),
       allocation_bytes_(std::min(kFirstAllocationBytes, options.allocate_ahead_bytes)) {
     durable_ns_ = base::monotonic_ns();
     next_flush_ns_ = durable_ns_ + options_.flush_interval_ns;
@@ -119,7 +119,7 @@ void Committer::drain() {
         auto const taken = producer->take_pages(journal_);
         pages_ += taken.all;
         lengths_pages_ += taken.of_lengths;
-        if (checkpoints_) clusters_.take(producer->table(), producer->taken());
+        if (interim_footers_) clusters_.take(producer->table(), producer->taken());
         if (finished) settle(*producer, false);
     }
     drop_settled();
@@ -137,7 +137,7 @@ void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal_, died);
-    if (checkpoints_) clusters_.take(producer.table(), producer.taken());
+    if (interim_footers_) clusters_.take(producer.table(), producer.taken());
     journaled_items_[producer.slot()] = producer.covered_items();
     auto status = status_of(producer);
     status.died = died;
@@ -222,7 +222,7 @@ void Committer::advance_flush(std::uint64_t now) {
         reserve_journal();
         flush_begin_ns_ = now;
         flush_covers_bytes_ = journal_.size_bytes();
-        if (checkpoints_) clusters_.hand_over(*checkpoints_);
+        if (interim_footers_) clusters_.hand_over(*interim_footers_);
         lock.lock();
         sync_ = Sync::payload;
         break;
@@ -239,18 +239,18 @@ void Committer::advance_flush(std::uint64_t now) {
             std::lock_guard const status_lock(mutex_);
             durable_items_ = std::move(flushing_items_);
         }
-        if (!begin_checkpoint()) {
+        if (!begin_interim_footer()) {
             end_flush(now);
             return;
         }
-        sync_ = Sync::checkpoint;
+        sync_ = Sync::interim_footer;
         break;
-    case Sync::checkpoint_done:
+    case Sync::interim_footer_done:
         end_flush(now);
         return;
     case Sync::payload:
     case Sync::journal:
-    case Sync::checkpoint:
+    case Sync::interim_footer:
         return; // under way
     }
     sync_wake_.notify_all();
@@ -262,29 +262,29 @@ void Committer::end_flush(std::uint64_t now) {
 }
 
 // Only where it stays within its share of the file: a full list of pages every second would outgrow the pages.
-bool Committer::begin_checkpoint() {
-    if (checkpoints_failed_) checkpoints_.reset();
-    auto const bytes = checkpoints_ ? base::round_up(checkpoints_->pending_bytes(), base::kBlockBytes) : 0;
-    auto const payload_bytes = run_.ledger->head().claimed.load() - checkpoint_bytes_;
-    auto const allowed_bytes = options_.checkpoint_share * static_cast<double>(payload_bytes);
-    if (bytes == 0 || static_cast<double>(checkpoint_bytes_ + bytes) > allowed_bytes) return false;
+bool Committer::begin_interim_footer() {
+    if (interim_footers_failed_) interim_footers_.reset();
+    auto const bytes = interim_footers_ ? base::round_up(interim_footers_->pending_bytes(), base::kBlockBytes) : 0;
+    auto const payload_bytes = run_.ledger->head().claimed.load() - interim_footer_bytes_;
+    auto const allowed_bytes = options_.interim_footer_share * static_cast<double>(payload_bytes);
+    if (bytes == 0 || static_cast<double>(interim_footer_bytes_ + bytes) > allowed_bytes) return false;
     auto const offset = run_.ledger->try_claim(bytes);
     if (!offset) return false;
-    checkpoint_offset_ = *offset;
-    checkpoint_bytes_ += bytes;
+    interim_footer_offset_ = *offset;
+    interim_footer_bytes_ += bytes;
     return true;
 }
 
 // Only those who look at the open file need it: where it cannot be written the run goes on without.
-void Committer::try_checkpoint() {
+void Committer::try_interim_footer() {
     try {
-        checkpoints_->write(*run_.file, checkpoint_offset_);
+        interim_footers_->write(*run_.file, interim_footer_offset_);
     } catch (base::SystemError const&) {
-        checkpoints_failed_ = true;
+        interim_footers_failed_ = true;
         return;
     }
     run_.file->sync();
-    checkpoints_->publish(*run_.file); // durable with the next sync: until then the last one stands
+    interim_footers_->publish(*run_.file); // durable with the next sync: until then the last one stands
 }
 
 void Committer::reserve_journal() {
@@ -297,7 +297,7 @@ void Committer::reserve_journal() {
 }
 
 bool Committer::is_work(Sync sync) {
-    return sync == Sync::payload || sync == Sync::journal || sync == Sync::checkpoint;
+    return sync == Sync::payload || sync == Sync::journal || sync == Sync::interim_footer;
 }
 
 void Committer::sync_loop() {
@@ -311,7 +311,7 @@ void Committer::sync_loop() {
         try {
             if (work == Sync::payload) run_.file->sync();
             if (work == Sync::journal) journal_.sync();
-            if (work == Sync::checkpoint) try_checkpoint();
+            if (work == Sync::interim_footer) try_interim_footer();
         } catch (...) {
             error = std::current_exception();
         }

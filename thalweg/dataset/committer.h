@@ -21,7 +21,7 @@ namespace thalweg::dataset {
 
 struct CommitOptions {
     std::uint64_t flush_interval_ns = 1'000'000'000; // payload synced, then a BARRIER in the journal
-    double checkpoint_share = 0.01;                  // of the payload: what checkpoints may take of the file
+    double interim_footer_share = 0.01;              // of the payload: what interim footers may take of the file
     std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
     std::uint64_t rows_budget_bytes = 16 << 20;      // journaled rows of slow streams, each interval
 };
@@ -70,8 +70,16 @@ class Committer {
   private:
     // One flush: the payload is synced, a BARRIER is appended, the journal is synced. The syncs run in a thread of
     // their own: neither producers nor the committer wait for the disk.
-    // A checkpoint may follow: metadata that shows the clusters which were in the file when the flush began.
-    enum class Sync : std::uint8_t { idle, payload, payload_done, journal, journal_done, checkpoint, checkpoint_done };
+    // An interim footer may follow: metadata that shows the clusters which were in the file when the flush began.
+    enum class Sync : std::uint8_t {
+        idle,
+        payload,
+        payload_done,
+        journal,
+        journal_done,
+        interim_footer,
+        interim_footer_done
+    };
 
     void run();
     void step();
@@ -86,8 +94,8 @@ class Committer {
     void note_covered();
     void advance_flush(std::uint64_t now);
     void end_flush(std::uint64_t now);
-    bool begin_checkpoint();
-    void try_checkpoint();
+    bool begin_interim_footer();
+    void try_interim_footer();
     void reserve_journal();
     static bool is_work(Sync sync);
     void sync_loop();
@@ -97,11 +105,11 @@ class Committer {
     JournalWriter journal_;
     CommitOptions options_;
     std::function<std::uint64_t(PageCounts const&)> reserve_bytes_;
-    std::unique_ptr<format::Checkpoints> checkpoints_; // none: the container has none
+    std::unique_ptr<format::InterimFooters> interim_footers_; // none: the container has none
     ClusterCollector clusters_;
-    std::uint64_t checkpoint_offset_ = 0;
-    std::uint64_t checkpoint_bytes_ = 0; // of all so far
-    std::atomic<bool> checkpoints_failed_ = false;
+    std::uint64_t interim_footer_offset_ = 0;
+    std::uint64_t interim_footer_bytes_ = 0; // of all so far
+    std::atomic<bool> interim_footers_failed_ = false;
 
     // Of the committer's thread.
     std::size_t slots_seen_ = 0;

@@ -177,12 +177,12 @@ TEST_P(Containers, SealThreadsShareThePagesOfOneProducer) {
 INSTANTIATE_TEST_SUITE_P(All, Containers, ::testing::Values(".h5", ".root"),
                          [](auto const& each) { return std::string(each.param).substr(1); });
 
-TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsCheckpoints) {
+TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsInterimFooters) {
     Directory const directory;
     auto const path = directory.file("run.root");
     auto options = small_pages("none");
     options.commit.flush_interval_ns = 20'000'000;
-    options.commit.checkpoint_share = 0.5;
+    options.commit.interim_footer_share = 0.5;
     auto const writer = Writer::create(path, events(), options);
     std::uint64_t shown = 0;
     auto const look = [&] { // as those who know nothing of the journal

@@ -76,7 +76,7 @@ std::unique_ptr<Storage> unfinished_file() {
     plan.power_cut_at = BadDay(rntuple_container(), {}).operations() * 3 / 4;
     auto file = BadDay(rntuple_container(), plan).file->after_power_cut();
     auto const footer = places_of(*file)[2];
-    file->resize(footer.offset + footer.bytes); // no longer than what its last checkpoint shows
+    file->resize(footer.offset + footer.bytes); // no longer than what its last interim footer shows
     return file;
 }
 

@@ -50,7 +50,7 @@ inline CreateOptions small_run_options() {
     options.write.queue_depth = 2;
     options.write.staging = {4 << 10, 3, 8};
     options.commit = {.flush_interval_ns = 1'000'000,
-                      .checkpoint_share = 10,
+                      .interim_footer_share = 10,
                       .allocate_ahead_bytes = 4 << 20,
                       .rows_budget_bytes = 64 << 10};
     return options;
@@ -60,7 +60,7 @@ inline CreateOptions small_run_options() {
 struct Container {
     std::string path;
     format::Format const& format;
-    bool opens_early = false; // before it is complete, with the rows up to a checkpoint
+    bool opens_early = false; // before it is complete, with the rows up to an interim footer
 
     std::string journal_path() const { return path + ".journal"; }
 

@@ -29,14 +29,14 @@ struct ClusterPages {
 };
 
 // Makes what is committed so far readable while the run is open: by anybody, without the journal. Not thread-safe.
-class Checkpoints {
+class InterimFooters {
   public:
-    virtual ~Checkpoints() = default;
+    virtual ~InterimFooters() = default;
 
-    // Takes note of a cluster, to be shown by the next checkpoint behind all earlier ones of its table.
+    // Takes note of a cluster, to be shown by the next interim footer behind all earlier ones of its table.
     virtual void add(std::size_t table, ClusterPages cluster) = 0;
 
-    // What the next checkpoint would append; 0 where there is nothing new.
+    // What the next interim footer would append; 0 where there is nothing new.
     virtual std::uint64_t pending_bytes() const = 0;
 
     // Writes the metadata of all that was added at `offset`. Nothing shows it before `publish`, which may only be
@@ -73,7 +73,7 @@ class Format {
     virtual std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const = 0;
 
     // None where the container can only be read when it is complete.
-    virtual std::unique_ptr<Checkpoints> checkpoints(model::RunHead const&) const { return nullptr; }
+    virtual std::unique_ptr<InterimFooters> interim_footers(model::RunHead const&) const { return nullptr; }
 
     // Writes all metadata (and the pages that are still rows in the journal) behind `facts.end_offset`, makes it
     // durable, and only then makes the file complete by its last write, durable too. Can be repeated on the same file
@@ -81,7 +81,8 @@ class Format {
     virtual std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                    model::RunFacts const& facts) const = 0;
 
-    // Reads the metadata of a file that is complete, or shows a checkpoint. Throws base::DataError for anything else.
+    // Reads the metadata of a file that is complete, or shows an interim footer. Throws base::DataError for anything
+    // else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
 
     // The id of the run that the file belongs to; none for a file that Thalweg did not begin.

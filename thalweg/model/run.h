@@ -36,7 +36,7 @@ struct RunMap {
     RunHead head;
     std::vector<TableMap> tables;
     std::map<std::string, std::string> metadata;
-    bool closed = true;             // no: the file shows the rows up to a checkpoint
+    bool closed = true;             // no: the file shows the rows up to an interim footer
     std::vector<std::string> notes; // of somebody else's file: what is left out, and why
 };
 

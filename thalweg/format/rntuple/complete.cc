@@ -90,8 +90,8 @@ class TableCompleter {
     std::vector<std::byte> stored_;
 };
 
-// Behind everything that is referred to by some anchor (a checkpoint, or an earlier attempt to complete the file) or by
-// the first sector (an attempt that failed after its last write but one).
+// Behind everything that is referred to by some anchor (an interim footer, or an earlier attempt to complete the file)
+// or by the first sector (an attempt that failed after its last write but one).
 std::uint64_t end_of_live(storage::Storage const& file, FileParts const& parts) {
     std::array<std::byte, kSectorBytes> sector;
     file.read(0, sector);

@@ -6,8 +6,8 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/format/rntuple/checkpoints.h"
 #include "thalweg/format/rntuple/file_parts.h"
+#include "thalweg/format/rntuple/interim_footers.h"
 #include "thalweg/format/rntuple/schema.h"
 
 namespace thalweg::format::rntuple {
@@ -51,7 +51,7 @@ void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t
 
 // The file can be opened from now on: it has no rows yet.
 std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const& head) const {
-    RNTupleCheckpoints empty(head);
+    RNTupleInterimFooters empty(head);
     file.write(0, empty.skeleton().bytes);
     auto const footers_offset = empty.skeleton().bytes.size();
     auto const footers_bytes = empty.write_all(file, footers_offset);
@@ -60,8 +60,8 @@ std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const&
     return footers_offset + footers_bytes;
 }
 
-std::unique_ptr<Checkpoints> RNTupleFormat::checkpoints(model::RunHead const& head) const {
-    return std::make_unique<RNTupleCheckpoints>(head);
+std::unique_ptr<InterimFooters> RNTupleFormat::interim_footers(model::RunHead const& head) const {
+    return std::make_unique<RNTupleInterimFooters>(head);
 }
 
 std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file) const {

@@ -13,7 +13,7 @@ class RNTupleFormat final : public Format {
     ExtentRules extent_rules() const override;
     void write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
-    std::unique_ptr<Checkpoints> checkpoints(model::RunHead const& head) const override;
+    std::unique_ptr<InterimFooters> interim_footers(model::RunHead const& head) const override;
     std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;

@@ -1,4 +1,5 @@
-// While a run is open: each checkpoint appends one cluster group a table and new footers; the anchors then name those.
+// While a run is open: each interim footer appends one cluster group a table and new footers; the anchors then name
+// those.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace thalweg::format::rntuple {
 
-class RNTupleCheckpoints final : public Checkpoints {
+class RNTupleInterimFooters final : public InterimFooters {
   public:
-    explicit RNTupleCheckpoints(model::RunHead const& head);
+    explicit RNTupleInterimFooters(model::RunHead const& head);
 
     void add(std::size_t table, ClusterPages cluster) override;
     std::uint64_t pending_bytes() const override;

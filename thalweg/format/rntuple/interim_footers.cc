@@ -1,4 +1,4 @@
-#include "thalweg/format/rntuple/checkpoints.h"
+#include "thalweg/format/rntuple/interim_footers.h"
 
 #include <utility>
 
@@ -12,21 +12,21 @@ constexpr std::uint64_t kGroupBytes = 60, kEnvelopesBytes = 256;
 
 } // namespace
 
-RNTupleCheckpoints::RNTupleCheckpoints(model::RunHead const& head)
+RNTupleInterimFooters::RNTupleInterimFooters(model::RunHead const& head)
     : parts_(file_parts(head)), created_s_(head.created_s) {
     for (std::size_t i = 0; i < head.columns.size(); ++i) {
         tables_.push_back({ClusterDescriber(head.columns[i], head.layouts[i]), {}, 0, {}, {}, false});
     }
 }
 
-void RNTupleCheckpoints::add(std::size_t table, ClusterPages cluster) {
+void RNTupleInterimFooters::add(std::size_t table, ClusterPages cluster) {
     std::vector<std::span<model::Page const>> pages(cluster.columns.begin(), cluster.columns.end());
     auto& changed = tables_[table];
     changed.pending.push_back(changed.describer.describe(cluster.rows, pages));
     changed.pending_bytes += described_bytes(changed.pending.back());
 }
 
-std::uint64_t RNTupleCheckpoints::pending_bytes() const {
+std::uint64_t RNTupleInterimFooters::pending_bytes() const {
     std::uint64_t bytes = 0;
     for (auto const& table : tables_) {
         if (!table.pending.empty()) bytes += table.pending_bytes + kEnvelopesBytes + kGroupBytes * table.groups.size();
@@ -35,7 +35,7 @@ std::uint64_t RNTupleCheckpoints::pending_bytes() const {
 }
 
 // Tables without anything new keep their footer.
-Blob RNTupleCheckpoints::blob_at(std::uint64_t offset, bool all, std::vector<Table>& tables) const {
+Blob RNTupleInterimFooters::blob_at(std::uint64_t offset, bool all, std::vector<Table>& tables) const {
     Blob blob(offset);
     for (std::size_t i = 0; i < tables.size(); ++i) {
         auto& table = tables[i];
@@ -52,17 +52,17 @@ Blob RNTupleCheckpoints::blob_at(std::uint64_t offset, bool all, std::vector<Tab
     return blob;
 }
 
-void RNTupleCheckpoints::write(storage::Storage& file, std::uint64_t offset) {
+void RNTupleInterimFooters::write(storage::Storage& file, std::uint64_t offset) {
     file.write(offset, blob_at(offset, false, tables_).finish(created_s_));
 }
 
-std::uint64_t RNTupleCheckpoints::write_all(storage::Storage& file, std::uint64_t offset) {
+std::uint64_t RNTupleInterimFooters::write_all(storage::Storage& file, std::uint64_t offset) {
     auto const bytes = blob_at(offset, true, tables_).finish(created_s_);
     file.write(offset, bytes);
     return bytes.size();
 }
 
-void RNTupleCheckpoints::publish(storage::Storage& file) {
+void RNTupleInterimFooters::publish(storage::Storage& file) {
     for (std::size_t i = 0; i < tables_.size(); ++i) {
         if (!std::exchange(tables_[i].changed, false)) continue;
         auto const& place = parts_.skeleton.tables[i];
