@@ -45,7 +45,7 @@ class InterimFooters {
     virtual void publish(storage::Storage& file) = 0;
 };
 
-// Room that `complete` may need: kept free on the disk while the run is open.
+// Room that `complete` may need beside the table of work units: kept free on the disk while the run is open.
 struct MetadataBound {
     std::uint64_t file_bytes = 0;
     std::uint64_t page_bytes = 0;         // for each page,

@@ -1,6 +1,7 @@
 // A run as its journal begins and as its file ends.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct RunFacts {
     std::vector<std::vector<Part>> tables;       // by table, then by producer
     std::map<std::string, std::string> metadata; // of the head, with what was added since
     std::uint64_t end_offset = 0;                // no claimed extent reaches beyond
+    std::vector<std::byte> units; // the table of work units: bytes that no format looks into; may be empty
 };
 
 // What a reader needs to know of a file, or of a run that is still open.
@@ -38,6 +40,8 @@ struct RunMap {
     std::map<std::string, std::string> metadata;
     bool closed = true;             // no: the file shows the rows up to an interim footer
     std::vector<std::string> notes; // of somebody else's file: what is left out, and why
+    std::vector<std::byte> units;   // as in RunFacts
+    std::string units_fault;        // why they cannot be read, where that is so: everything else still can be
 };
 
 } // namespace thalweg::model

@@ -20,6 +20,7 @@ ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journ
     check_disjoint(plan, appender.end());
     auto own = plan_page_table(plan, appender);
     own.push_back(plan_run_record(plan, head, facts.metadata, appender));
+    if (!facts.units.empty()) own.push_back(plan_units(facts.units, appender));
     appender.flush();
 
     LibraryLock const lock;
@@ -44,7 +45,7 @@ void check_owner(storage::Storage const& file, model::RunHead const& head) {
 void try_empty(std::string const& path, model::RunHead const& head) {
     auto const file = storage::make_memory_storage(path);
     auto const journal = storage::make_memory_storage(path);
-    model::RunFacts facts{{}, head.metadata, base::kBlockBytes};
+    model::RunFacts facts{{}, head.metadata, base::kBlockBytes, {}};
     facts.tables.resize(head.schema.tables.size());
     try {
         for (std::size_t t = 0; t < head.columns.size(); ++t) {

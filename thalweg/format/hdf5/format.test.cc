@@ -123,6 +123,49 @@ TEST(Hdf5Format, MetadataOfAnySizeIsKept) {
     EXPECT_EQ(map.head.id, run.head.id);
 }
 
+Bytes some_units(std::size_t size_bytes) {
+    Bytes units(size_bytes);
+    std::mt19937_64 random(9);
+    for (std::size_t i = 0; i < size_bytes; ++i) units[i] = static_cast<std::byte>(i % 3 == 0 ? random() : i / 1000);
+    return units;
+}
+
+TEST(Hdf5Format, TheTableOfWorkUnitsIsHandedBack) {
+    for (auto const size_bytes : {std::size_t{1}, std::size_t{65'536}, std::size_t{3'000'001}}) {
+        TestRun run(flat_schema(), small_pages());
+        run.add_part(0, 100);
+        run.facts.units = some_units(size_bytes);
+        run.complete();
+        auto const map = hdf5_format().load(*run.file);
+        EXPECT_EQ(map.units, run.facts.units);
+        EXPECT_EQ(map.units_fault, "");
+        EXPECT_LT(run.file->size(), run.facts.end_offset + size_bytes * 2 / 3 + 100'000);
+        expect_right(run);
+    }
+    TestRun none(flat_schema(), small_pages());
+    none.complete();
+    EXPECT_EQ(hdf5_format().load(*none.file).units, Bytes{});
+}
+
+TEST(Hdf5Format, ADamagedTableOfWorkUnitsLeavesTheRowsReadable) {
+    TestRun run(flat_schema(), small_pages());
+    run.add_part(0, 100);
+    std::mt19937 random(10);
+    for (int i = 0; i < 3000; ++i) run.facts.units.push_back(static_cast<std::byte>(random()));
+    run.complete();
+    auto bytes = contents(*run.file);
+    auto const& units = run.facts.units;
+    auto const found = std::search(bytes.begin(), bytes.end(), units.begin(), units.begin() + 16);
+    ASSERT_NE(found, bytes.end()); // noise does not shrink: it is stored as it is
+    *found ^= std::byte{1};
+    run.file->write(0, bytes);
+    auto const map = hdf5_format().load(*run.file);
+    EXPECT_EQ(map.units, Bytes{});
+    EXPECT_NE(map.units_fault.find("/thalweg/units"), std::string::npos) << map.units_fault;
+    EXPECT_EQ(TestRun::read(map, *run.file, 0, 0), run.expected(0, 0));
+    EXPECT_THROW(check_index(*run.file), base::DataError);
+}
+
 std::uint64_t bound_of(TestRun const& run) {
     std::uint64_t pages = 0, lengths_pages = 0;
     for (std::size_t t = 0; t < run.head.columns.size(); ++t) {

@@ -107,6 +107,11 @@ model::RunMap load_record(RunRecord record, ReadingFile& file, FileHandle const&
     if (!agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
     model::RunMap map{std::move(record.head), {}, std::move(record.metadata)};
     fill_tables(map, datasets, record.mappings);
+    try {
+        map.units = read_units(handle);
+    } catch (base::DataError const& error) {
+        map.units_fault = error.what();
+    }
     return map;
 }
 

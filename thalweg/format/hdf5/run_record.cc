@@ -15,6 +15,8 @@ constexpr std::uint64_t kFormatVersion = 1;
 constexpr auto kGroup = "/thalweg";
 constexpr auto kMetadataGroup = "/thalweg/metadata";
 constexpr auto kRun = "/thalweg/run";
+constexpr auto kUnits = "/thalweg/units";
+constexpr auto kReadableEverywhere = "deflate-1"; // by every build of HDF5
 constexpr auto kVersion = "format_version";
 
 json datasets_to_json(FilePlan const& plan) {
@@ -74,7 +76,11 @@ CheckedDataset plan_run_record(FilePlan const& plan, model::RunHead const& head,
                       {"datasets", datasets_to_json(plan)},
                       {"mappings", mappings_to_json(plan)}};
     auto const text = record.dump(-1, ' ', false, json::error_handler_t::replace);
-    return append_checked(kRun, model::Scalar::uint8, std::as_bytes(std::span(text)), "deflate-1", appender);
+    return append_checked(kRun, model::Scalar::uint8, std::as_bytes(std::span(text)), kReadableEverywhere, appender);
+}
+
+CheckedDataset plan_units(std::span<std::byte const> units, Appender& appender) {
+    return append_checked(kUnits, model::Scalar::uint8, units, kReadableEverywhere, appender);
 }
 
 void write_run_attributes(model::RunHead const& head, std::map<std::string, std::string> const& metadata,
@@ -99,6 +105,11 @@ std::optional<RunRecord> read_run_record(FileHandle const& handle) {
     } catch (json::exception const& error) {
         base::fail_data({"the dataset /thalweg/run cannot be read", error.what()});
     }
+}
+
+std::vector<std::byte> read_units(FileHandle const& handle) {
+    if (H5Lexists(handle.get(), kUnits, H5P_DEFAULT) <= 0) return {};
+    return read_checked(handle, kUnits, model::Scalar::uint8);
 }
 
 } // namespace thalweg::format::hdf5

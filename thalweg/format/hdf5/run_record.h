@@ -30,11 +30,17 @@ struct RunRecord {
 CheckedDataset plan_run_record(FilePlan const& plan, model::RunHead const& head,
                                std::map<std::string, std::string> const& metadata, Appender& appender);
 
+// The dataset /thalweg/units.
+CheckedDataset plan_units(std::span<std::byte const> units, Appender& appender);
+
 // Version and run number of the file, and the metadata, as attributes. /thalweg is there already.
 void write_run_attributes(model::RunHead const& head, std::map<std::string, std::string> const& metadata,
                           FileHandle const& handle);
 
 // None where the file was not written by Thalweg.
 std::optional<RunRecord> read_run_record(FileHandle const& handle);
+
+// Empty where there are none. Throws base::DataError where they are damaged.
+std::vector<std::byte> read_units(FileHandle const& handle);
 
 } // namespace thalweg::format::hdf5

@@ -143,8 +143,10 @@ std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage c
         auto const footer = writer.add_envelope(to_envelope(Footer{0, checksum, {}, std::move(groups)}));
         anchors.push_back(anchor_of(parts.skeleton.tables[i], footer));
     }
+    auto const units = append_units(facts.units, writer);
     auto const end = writer.flush();
-    auto const ending = make_ending(parts.skeleton.bytes, run_text(head, facts.metadata, true), end, head.created_s);
+    auto const text = run_text(head, facts.metadata, true, units);
+    auto const ending = make_ending(parts.skeleton.bytes, text, end, head.created_s);
     file.write(end, ending.appended);
     file.resize(ending.file_bytes);
     file.sync();

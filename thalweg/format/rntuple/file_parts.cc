@@ -1,5 +1,6 @@
 #include "thalweg/format/rntuple/file_parts.h"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include "thalweg/base/checksum.h"
@@ -13,11 +14,32 @@ namespace {
 
 constexpr char const* kWriter = "Thalweg";
 constexpr char const* kWhatText = "the text 'thalweg'";
+constexpr char const* kUnits = "units";
 constexpr char const* kTextChecksum = "xxh3"; // nothing else in the file covers the text
 
 std::string checksum_of(nlohmann::ordered_json const& json) {
     auto const text = json.dump();
     return fmt::format("{:016x}", base::xxh3(std::as_bytes(std::span(text))));
+}
+
+nlohmann::ordered_json units_to_json(StoredUnits const& units) {
+    nlohmann::ordered_json json{{"bytes", units.bytes}, {kTextChecksum, fmt::format("{:016x}", units.checksum)}};
+    for (auto const& piece : units.pieces) json["pieces"].push_back({piece.offset, piece.stored_bytes});
+    return json;
+}
+
+StoredUnits units_from_json(nlohmann::ordered_json const& json) {
+    StoredUnits units;
+    units.bytes = json.at("bytes").get<std::uint64_t>();
+    auto const digits = json.at(kTextChecksum).get<std::string>();
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), units.checksum, 16);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+        base::fail_data({fmt::format("{} cannot be used", kWhatText), "the checksum of the work units is no number"});
+    }
+    for (auto const& piece : json.at("pieces")) {
+        units.pieces.push_back({piece.at(0).get<std::uint64_t>(), piece.at(1).get<std::uint64_t>()});
+    }
+    return units;
 }
 
 // The last part of a name with directories: what the RNTuple itself is called.
@@ -40,9 +62,11 @@ FileParts file_parts(model::RunHead const& head) {
     return parts;
 }
 
-NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed) {
+NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed,
+                   StoredUnits const& units) {
     nlohmann::ordered_json json{
         {"closed", closed}, {"metadata", metadata}, {"head", nlohmann::ordered_json::parse(model::to_json(head))}};
+    if (units.bytes > 0) json[kUnits] = units_to_json(units);
     json[kTextChecksum] = checksum_of(json);
     return {kTextName, json.dump()};
 }
@@ -55,7 +79,8 @@ RunText parse_run_text(std::string const& text) {
             base::fail_data({fmt::format("{} cannot be used", kWhatText), "its checksum does not fit"});
         }
         return RunText{model::run_head_from_json(json.at("head").dump()),
-                       json.at("metadata").get<std::map<std::string, std::string>>(), json.at("closed").get<bool>()};
+                       json.at("metadata").get<std::map<std::string, std::string>>(), json.at("closed").get<bool>(),
+                       json.contains(kUnits) ? units_from_json(json.at(kUnits)) : StoredUnits{}};
     });
 }
 

@@ -8,6 +8,7 @@
 
 #include "thalweg/format/rntuple/descriptions.h"
 #include "thalweg/format/rntuple/tfile.h"
+#include "thalweg/format/rntuple/units.h"
 #include "thalweg/model/run.h"
 
 namespace thalweg::format::rntuple {
@@ -22,12 +23,14 @@ struct FileParts {
 FileParts file_parts(model::RunHead const& head);
 
 // The text under the name "thalweg": what RNTuple has no place for. `metadata` with what was added since the beginning.
-NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed);
+NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed,
+                   StoredUnits const& units = {});
 
 struct RunText {
     model::RunHead head;
     std::map<std::string, std::string> metadata;
     bool closed = false;
+    StoredUnits units;
 };
 RunText parse_run_text(std::string const& text);
 

@@ -8,6 +8,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/format/rntuple/file_parts.h"
 #include "thalweg/format/rntuple/interim_footers.h"
+#include "thalweg/format/rntuple/ntuple_file.h"
 #include "thalweg/format/rntuple/schema.h"
 
 namespace thalweg::format::rntuple {
@@ -73,6 +74,10 @@ std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file
         // Whatever it is, it is not what Thalweg began.
     }
     return std::nullopt;
+}
+
+void RNTupleFormat::check(storage::Storage const& file) const {
+    if (auto const ntuples = read_ntuples(file); ntuples.text) read_units(file, ntuples.text->units);
 }
 
 MetadataBound RNTupleFormat::metadata_bound(model::RunHead const& head) const {

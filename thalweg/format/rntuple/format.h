@@ -18,6 +18,7 @@ class RNTupleFormat final : public Format {
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
     std::optional<std::string> run_id_of(storage::Storage const& file) const override;
+    void check(storage::Storage const& file) const override;
     MetadataBound metadata_bound(model::RunHead const& head) const override;
 };
 

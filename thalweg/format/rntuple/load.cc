@@ -182,7 +182,16 @@ model::RunMap load_foreign(NTupleFile const& file) {
 
 model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
     auto ntuples = read_ntuples(file);
-    if (ntuples.text && is_own(ntuples)) return load_own(ntuples);
+    if (ntuples.text && is_own(ntuples)) {
+        auto const units = std::move(ntuples.text->units);
+        auto map = load_own(ntuples);
+        try {
+            map.units = read_units(file, units);
+        } catch (base::DataError const& error) {
+            map.units_fault = error.what();
+        }
+        return map;
+    }
     if (ntuples.ntuples.empty()) base::fail_data({file.path() + " cannot be read", "there is no RNTuple in it"});
     return load_foreign(ntuples);
 }
