@@ -93,6 +93,7 @@ void bind_options(nb::module_& module) {
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
         .def_rw("force", &CreateOptions::force)
+        .def_rw("memory_folder", &CreateOptions::memory_folder)
         .def_rw("layout", &CreateOptions::layout)
         .def_rw("write", &CreateOptions::write)
         .def_rw("commit", &CreateOptions::commit)
@@ -148,6 +149,7 @@ void bind_status(nb::module_& module) {
         .def_ro("claimed_bytes", &CommitStatus::claimed_bytes)
         .def_ro("journal_bytes", &CommitStatus::journal_bytes)
         .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
+        .def_ro("memory", &CommitStatus::memory)
         .def_ro("failure", &CommitStatus::failure);
 }
 

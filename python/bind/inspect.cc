@@ -8,6 +8,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/run_memory.h"
 #include "thalweg/dataset/verify.h"
 
 namespace thalweg::bind {
@@ -52,7 +53,8 @@ struct LiveProducer {
 std::vector<LiveProducer> live_producers(Reader const& reader) {
     std::vector<LiveProducer> producers;
     try {
-        auto const ledger = Ledger::attach(ledger_name(reader.head().id));
+        auto const ledger = find_ledger(reader.head().id, reader.path());
+        if (!ledger) return producers;
         for (std::size_t i = 0; i < ledger->slots() && ledger->slot(i).state != SlotState::free; ++i) {
             auto const& slot = ledger->slot(i);
             auto const state = slot.state.load();
@@ -64,6 +66,16 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
         producers.clear();
     }
     return producers;
+}
+
+// Where the memory of an open run lies; empty where it is gone, or was never shared.
+std::string memory_place(Reader const& reader) {
+    try {
+        auto const ledger = find_ledger(reader.head().id, reader.path());
+        return ledger ? ledger->memory_place() : "";
+    } catch (base::Error const&) {
+        return "";
+    }
 }
 
 Verification verify_with_progress(std::string const& path, std::function<void(double)> const& progress) {
@@ -92,6 +104,7 @@ void bind_inspect(nb::module_& module) {
         .def_ro("alive", &LiveProducer::alive);
     module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
     module.def("live_producers", live_producers, nb::arg("reader"));
+    module.def("memory_place", memory_place, nb::arg("reader"));
     module.def("verify_with_progress", verify_with_progress, nb::arg("path"), nb::arg("progress"),
                nb::call_guard<nb::gil_scoped_release>());
     module.def("hdf5_version", hdf5_version);

@@ -110,6 +110,8 @@ class Status:
     journal_bytes: int
     durable_lag: float
     """Seconds since the newest durable state: what a power cut would cost."""
+    memory: str
+    """Where what producers have published lies until it is written: /dev/shm, or another folder and why."""
     failure: str
     """Empty: well."""
 
@@ -172,6 +174,7 @@ def status_of(status: _core.CommitStatus, schema: Schema) -> Status:
         claimed_bytes=status.claimed_bytes,
         journal_bytes=status.journal_bytes,
         durable_lag=status.durable_lag_ns / 1e9,
+        memory=status.memory,
         failure=status.failure,
     )
 

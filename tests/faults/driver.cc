@@ -100,7 +100,7 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
         pipes.push_back(ends[1]);
         if (::fork() != 0) continue;
         for (int const other : pipes) ::close(other);
-        char handle[64] = {};
+        char handle[2048] = {};                                          // with a folder, where /dev/shm has no room
         if (::read(ends[0], handle, sizeof handle - 1) <= 0) ::_exit(1); // the creator is dead
         ::_exit(
             guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));

@@ -1,10 +1,12 @@
 #include "thalweg/base/memory.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <utility>
 
@@ -15,7 +17,7 @@
 namespace thalweg::base {
 namespace {
 
-constexpr char const* kDirectory = "/dev/shm/";
+constexpr char const* kDirectory = "/dev/shm";
 
 std::byte* map(std::size_t size_bytes, int flags, int fd, std::string const& what) {
     void* const address = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -23,7 +25,37 @@ std::byte* map(std::size_t size_bytes, int flags, int fd, std::string const& wha
     return static_cast<std::byte*>(address);
 }
 
+std::string folder_of(std::string const& name) {
+    auto const end = name.rfind('/');
+    return end == std::string::npos ? kDirectory : name.substr(0, end);
+}
+
+// An errno, or 0. Asked first, because to try it would take all that others have left, if only for a moment.
+int why_no_room(std::string const& folder, std::size_t size_bytes) {
+    struct statvfs status {};
+    if (::statvfs(folder.c_str(), &status) != 0) return errno;
+    bool const limited = status.f_blocks > 0;
+    return limited && status.f_bavail * status.f_frsize < size_bytes ? ENOSPC : 0;
+}
+
+bool is_no_room(int code) {
+    return code == ENOSPC || code == EDQUOT || code == ENOENT || code == ENOTDIR || code == EACCES || code == EPERM ||
+           code == EROFS || code == ENODEV || code == EOPNOTSUPP;
+}
+
+[[noreturn]] void fail_allocation(std::string const& where, std::size_t size_bytes, int error,
+                                  std::string const& suggestion) {
+    auto const size = format_bytes(static_cast<double>(size_bytes));
+    fail_system({"cannot allocate " + size + " of shared memory in " + where,
+                 error == ENOSPC ? "there is no room: " + std::string(std::strerror(error)) : "", suggestion},
+                error);
+}
+
 } // namespace
+
+std::string name_in_folder(std::string const& folder, std::string const& name) {
+    return folder.empty() ? name : folder + '/' + name;
+}
 
 AlignedBuffer::AlignedBuffer(std::size_t size_bytes) : size_bytes_(round_up(size_bytes, kBlockBytes)) {
     if (size_bytes_ > 0) data_ = map(size_bytes_, MAP_PRIVATE | MAP_ANONYMOUS, -1, "a buffer");
@@ -42,21 +74,45 @@ AlignedBuffer::~AlignedBuffer() {
     if (data_ != nullptr) ::munmap(data_, size_bytes_);
 }
 
+std::string SharedMemory::path_of(std::string const& name) {
+    return name.find('/') == std::string::npos ? std::string(kDirectory) + '/' + name : name;
+}
+
 SharedMemory SharedMemory::create(std::string const& name, std::size_t size_bytes) {
-    auto const path = kDirectory + name;
+    auto const path = path_of(name), folder = folder_of(name);
+    auto const size = round_up(size_bytes, kBlockBytes);
+    auto const fail = [&](int error) {
+        fail_allocation(folder, size, error, "free some, or lower the producers' memory");
+    };
+    if (int const error = why_no_room(folder, size); error != 0) fail(error);
     auto const fd = open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     SharedMemory segment;
     segment.name_ = name;
     segment.owner_ = true;
     segment.owner_pid_ = ::getpid();
-    segment.size_bytes_ = round_up(size_bytes, kBlockBytes);
-    if (int const error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(segment.size_bytes_)); error != 0) {
-        fail_system({"cannot allocate " + format_bytes(static_cast<double>(segment.size_bytes_)) + " of shared memory",
-                     error == ENOSPC ? "/dev/shm is full" : "", "free some, or lower the producers' memory"},
-                    error);
-    }
+    segment.size_bytes_ = size;
+    if (int const error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(size)); error != 0) fail(error);
     segment.data_ = map(segment.size_bytes_, MAP_SHARED, fd.get(), path);
     return segment;
+}
+
+SharedMemory SharedMemory::create_where_room(std::string const& name, std::size_t size_bytes,
+                                             MemoryFallback const& fallback) {
+    int first_error = 0;
+    try {
+        return create(name, size_bytes);
+    } catch (SystemError const& error) {
+        if (!is_no_room(error.code)) throw;
+        first_error = error.code;
+    }
+    if (fallback.folder.empty()) fail_allocation(kDirectory, size_bytes, first_error, fallback.suggestion);
+    try {
+        return create(name_in_folder(fallback.folder, name), size_bytes);
+    } catch (SystemError const& error) {
+        if (!is_no_room(error.code)) throw;
+        auto const both = std::string(kDirectory) + " or in " + fallback.folder;
+        fail_allocation(both, size_bytes, error.code, fallback.suggestion);
+    }
 }
 
 SharedMemory SharedMemory::create_private(std::size_t size_bytes) {
@@ -68,7 +124,7 @@ SharedMemory SharedMemory::create_private(std::size_t size_bytes) {
 }
 
 SharedMemory SharedMemory::attach(std::string const& name) {
-    auto const path = kDirectory + name;
+    auto const path = path_of(name);
     auto const fd = open_file(path, O_RDWR);
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) fail_system({"cannot read the size of " + path}, errno);
@@ -102,14 +158,16 @@ SharedMemory::~SharedMemory() {
 }
 
 void SharedMemory::unlink(std::string const& name) {
-    if (!name.empty()) ::unlink((kDirectory + name).c_str());
+    if (!name.empty()) ::unlink(path_of(name).c_str());
 }
 
 std::vector<std::string> SharedMemory::list(std::string const& prefix) {
     std::vector<std::string> names;
     std::error_code ignored;
-    for (auto const& entry : std::filesystem::directory_iterator(kDirectory, ignored)) {
-        auto const name = entry.path().filename().string();
+    auto const folder = folder_of(prefix);
+    bool const in_folder = prefix.find('/') != std::string::npos;
+    for (auto const& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        auto const name = name_in_folder(in_folder ? folder : "", entry.path().filename().string());
         if (name.starts_with(prefix)) names.push_back(name);
     }
     return names;

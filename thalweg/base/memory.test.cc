@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/test_small_shm.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::base {
@@ -144,7 +146,7 @@ TEST(SharedMemory, MoreThanDevShmHoldsIsAnErrorAndLeavesNothingBehind) {
         FAIL() << "more than all of /dev/shm was given";
     } catch (SystemError const& error) {
         EXPECT_EQ(error.code, ENOSPC);
-        EXPECT_NE(std::string(error.what()).find("/dev/shm is full"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("in /dev/shm (there is no room"), std::string::npos) << error.what();
     }
     EXPECT_TRUE(SharedMemory::list(kPrefix).empty());
 }
@@ -156,6 +158,79 @@ TEST(SharedMemory, AnEmptySegmentIsOneThatIsNotThereYet) {
     EXPECT_EQ(code_of_attach(name), ENOENT);
     SharedMemory::unlink(name);
     EXPECT_TRUE(SharedMemory::list(kPrefix).empty());
+}
+
+struct Folder {
+    Folder() {
+        std::string name = "/tmp/thalweg-memory-test-XXXXXX";
+        path = ::mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::string path;
+};
+
+TEST(SharedMemory, AFolderHoldsItAsDevShmDoes) {
+    Folder const folder;
+    auto const name = name_in_folder(folder.path, "thalweg-part");
+    {
+        auto const created = SharedMemory::create(name, 10'000);
+        auto const attached = SharedMemory::attach(name);
+        created.data()[9999] = std::byte{5};
+        EXPECT_EQ(attached.data()[9999], std::byte{5});
+        EXPECT_EQ(SharedMemory::list(name_in_folder(folder.path, "thalweg-")), std::vector{name});
+        struct stat status {};
+        ASSERT_EQ(::stat(name.c_str(), &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0600u);
+        EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, created.size()) << "it is not allocated";
+    }
+    EXPECT_EQ(code_of_attach(name), ENOENT);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+}
+
+TEST(SharedMemory, WhatHasNoRoomInDevShmGoesToTheFolder) {
+    Folder const folder;
+    MemoryFallback const fallback{folder.path, "name another"};
+    auto const result = testing::in_small_shm("size=64k", [&] {
+        auto const small = SharedMemory::create_where_room("small", 40'000, fallback);
+        if (small.name() != "small") return 1;
+        auto const large = SharedMemory::create_where_room("large", 100'000, fallback);
+        if (large.name() != folder.path + "/large") return 2;
+        auto const next = SharedMemory::create_where_room("next", 20'000, fallback); // what is left is not for halves
+        if (next.name() != "next") return 3;
+        try {
+            SharedMemory::create_where_room("refused", 100'000, {"", "set THE_FOLDER"});
+            return 4;
+        } catch (SystemError const& error) {
+            if (error.code != ENOSPC || std::string(error.what()).find("set THE_FOLDER") == std::string::npos) return 5;
+        }
+        try {
+            SharedMemory::create_where_room("refused", 100'000, {folder.path + "/none", "set THE_FOLDER"});
+            return 6;
+        } catch (SystemError const& error) {
+            if (error.code != ENOENT) return 7;
+        }
+        return SharedMemory::list("refused").empty() ? 0 : 8;
+    });
+    if (result == testing::kMayNotMount) GTEST_SKIP() << "this user may not mount here";
+    EXPECT_EQ(result, 0);
+}
+
+TEST(SharedMemory, WithoutADevShmTheFolderTakesAll) {
+    Folder const folder;
+    auto const result = testing::in_small_shm("size=64k", [&] {
+        if (::mount("none", "/dev/shm", nullptr, MS_REMOUNT | MS_RDONLY, "size=64k") != 0) return testing::kMayNotMount;
+        return SharedMemory::create_where_room("part", 10, {folder.path, ""}).name() == folder.path + "/part" ? 0 : 1;
+    });
+    if (result == testing::kMayNotMount) GTEST_SKIP() << "this user may not mount here";
+    EXPECT_EQ(result, 0);
+}
+
+TEST(SharedMemory, ATakenNameIsNoReasonToGoElsewhere) {
+    Folder const folder;
+    auto const name = kPrefix + "taken";
+    auto const created = SharedMemory::create(name, 1);
+    EXPECT_THROW(SharedMemory::create_where_room(name, 1, {folder.path, ""}), SystemError);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path));
 }
 
 } // namespace

@@ -102,7 +102,7 @@ void Committer::admit() {
             slot.state = SlotState::settled;
         }
         if (slot.state == SlotState::settled) { // it never had any rows
-            if (ledger.is_shared()) base::SharedMemory::unlink(ledger.staging_name(index));
+            ledger.remove_staging(index);
             return true;
         }
         auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal_);

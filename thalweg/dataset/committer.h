@@ -47,6 +47,7 @@ struct CommitStatus {
     std::uint64_t durable_lag_ns = 0; // how old the newest durable state is: what a power cut would cost
     std::uint64_t sync_ns = 0;        // of the last sync
     std::uint64_t cpu_ns = 0;         // of the committer's thread
+    std::string memory;               // where that of the producers lies: /dev/shm, or a folder and why
     std::string failure;              // empty: well
 };
 

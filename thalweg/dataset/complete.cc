@@ -14,6 +14,7 @@
 #include "thalweg/dataset/intake.h"
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/lock.h"
+#include "thalweg/dataset/run_memory.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/rntuple/format.h"
 
@@ -39,17 +40,7 @@ std::string lost_memory(std::string const& path, std::size_t producer, base::Err
 // is allocated already does nothing but wait for it.
 void wait_for_the_dead(storage::Storage& file) { file.reserve(0, std::min(file.size(), base::kBlockBytes)); }
 
-std::unique_ptr<Ledger> find_ledger(model::RunHead const& head) {
-    try {
-        auto ledger = Ledger::attach(ledger_name(head.id));
-        if (ledger->head().run_id == head.id) return ledger;
-    } catch (base::UsageError const&) {
-        // It went with the machine, or the run had abandoned it with nothing in it.
-    }
-    return nullptr;
-}
-
-// What producers had published when everything died is still in /dev/shm, unless the machine went down, too.
+// What producers had published when everything died is still in memory, unless the machine went down, too.
 void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger,
              std::shared_ptr<storage::Storage> const& journal_file, std::vector<std::string>& notes) {
     auto journal = JournalWriter::resume(journal_file);
@@ -110,7 +101,7 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
 
 void remove_journal(std::string const& data_path, std::string const& run_id) {
     auto const path = journal_path(data_path);
-    remove_segments(ledger_name(run_id)); // first: while there is a journal, `recover` comes back for the rest
+    remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
     if (::unlink(path.c_str()) != 0) base::fail_system({"cannot remove " + path}, errno);
     base::sync_directory_of(path);
 }
@@ -129,7 +120,7 @@ CompleteResult recover(std::string const& path) {
     auto const& format = format_for(path);
     check_pair(*file, format, head);
     std::vector<std::string> notes;
-    auto const ledger = find_ledger(head);
+    auto const ledger = find_ledger(head.id, path);
     if (ledger) salvage(path, head, *ledger, journal, notes);
     CompleteOptions options;
     if (ledger) options.least_end = ledger->head().claimed;

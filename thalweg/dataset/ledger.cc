@@ -11,12 +11,13 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
 #include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/run_memory.h"
 
 namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -43,15 +44,26 @@ bool is_ledger(base::SharedMemory const& memory) {
     return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
 }
 
+base::SharedMemory attach_in_either(std::string const& name, std::string const& folder) {
+    try {
+        return base::SharedMemory::attach(name);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT || folder.empty()) throw;
+        return base::SharedMemory::attach(base::name_in_folder(folder, name));
+    }
+}
+
+bool is_in_folder(std::string const& name) { return name.find('/') != std::string::npos; }
+
 } // namespace
 
 std::string ledger_name(std::string const& run_id) { return kSegmentPrefix + run_id.substr(0, 16); }
 
 std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string const& path, bool shared,
-                                       std::uint64_t first_offset) {
+                                       std::uint64_t first_offset, base::MemoryFallback const& fallback) {
     auto const size_bytes = slots_offset() + kSlots * sizeof(Slot);
     std::unique_ptr<Ledger> ledger(new Ledger);
-    ledger->memory_ = shared ? base::SharedMemory::create(ledger_name(run_id), size_bytes)
+    ledger->memory_ = shared ? base::SharedMemory::create_where_room(ledger_name(run_id), size_bytes, fallback)
                              : base::SharedMemory::create_private(size_bytes);
     ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
     auto& head = *new (ledger->memory_.data()) LedgerHead{};
@@ -65,6 +77,8 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     head.pid_namespace = base::pid_namespace();
     copy_text(head.path, path);
     head.device = device_of_directory(path);
+    copy_text(head.memory_folder, fallback.folder);
+    (is_in_folder(ledger->name()) ? head.folder_segments : head.shm_segments) = 1;
     head.claimed = first_offset;
     head.claimable = first_offset;
     ledger->beat();
@@ -123,12 +137,24 @@ bool Ledger::has_producers() const {
     return false;
 }
 
-std::string Ledger::staging_name(std::size_t slot) const { return fmt::format("{}-p{}", name(), slot); }
+std::string Ledger::memory_place() const {
+    if (!is_shared()) return "private memory";
+    auto const& shared = head();
+    if (shared.folder_segments == 0) return "/dev/shm";
+    if (shared.shm_segments == 0) return fmt::format("{} (/dev/shm has no room)", shared.memory_folder);
+    return fmt::format("/dev/shm and {} (/dev/shm has no room for all)", shared.memory_folder);
+}
+
+std::string Ledger::staging_name(std::size_t slot) const {
+    return fmt::format("{}-p{}", ledger_name(head().run_id), slot);
+}
 
 std::shared_ptr<base::SharedMemory> Ledger::create_staging(std::size_t slot, std::size_t size_bytes) {
     if (is_shared()) {
-        auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create(staging_name(slot), size_bytes));
+        auto memory = std::make_shared<base::SharedMemory>(
+            base::SharedMemory::create_where_room(staging_name(slot), size_bytes, memory_fallback_of(head())));
         memory->keep(); // the committer removes it, when the rows in it are safe
+        ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
         return memory;
     }
     auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(size_bytes));
@@ -138,7 +164,7 @@ std::shared_ptr<base::SharedMemory> Ledger::create_staging(std::size_t slot, std
 
 std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
     if (is_shared()) {
-        auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::attach(staging_name(slot)));
+        auto memory = std::make_shared<base::SharedMemory>(attach_in_either(staging_name(slot), head().memory_folder));
         memory->adopt();
         return memory;
     }
@@ -146,6 +172,12 @@ std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
     auto const node = private_staging_.extract(slot);
     if (node.empty()) base::fail_system({fmt::format("producer {} has no staging memory", slot)});
     return node.mapped();
+}
+
+void Ledger::remove_staging(std::size_t slot) const {
+    if (!is_shared()) return;
+    base::SharedMemory::unlink(staging_name(slot));
+    base::SharedMemory::unlink(base::name_in_folder(head().memory_folder, staging_name(slot)));
 }
 
 std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
@@ -206,8 +238,12 @@ void Ledger::refuse_claims(std::string const& message) {
 void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memory_order_relaxed); }
 
 void remove_segments(std::string const& ledger) {
-    for (auto const& part : base::SharedMemory::list(ledger + "-p")) base::SharedMemory::unlink(part);
-    base::SharedMemory::unlink(ledger); // last: without it nobody would find the others
+    try {
+        auto const attached = Ledger::attach(ledger);
+        remove_memory(attached->head().run_id, {attached->head().memory_folder});
+    } catch (base::Error const&) { // gone, or not whole
+        base::SharedMemory::unlink(ledger);
+    }
 }
 
 void remove_stale_segments() {

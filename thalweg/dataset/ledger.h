@@ -65,12 +65,15 @@ struct LedgerHead {
     std::uint64_t device;        // st_dev of the directory of `path`
     std::uint64_t pid_namespace; // in which the pids here mean something
     LedgerOptions options;
-    char next_ledger[64]; // set before `has_next`: the ledger of the file that continues this one
-    char failure[1024];   // set before `failed` or `claims_refused`
+    char memory_folder[1024]; // where producers' memory goes when /dev/shm has no room; empty: nowhere
+    char next_ledger[1280];   // set before `has_next`: the ledger of the file that continues this one
+    char failure[1024];       // set before `failed` or `claims_refused`
     std::atomic<std::uint32_t> has_next;
     std::atomic<std::uint32_t> claims_refused;
     std::atomic<LedgerState> state;
     std::atomic<std::uint64_t> heartbeat_ns;
+    std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
+    std::atomic<std::uint64_t> folder_segments; // and in the folder
     alignas(64) std::atomic<std::uint64_t> claimed;
     alignas(64) std::atomic<std::uint64_t> claimable;
     std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
@@ -79,10 +82,11 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Slo
 
 class Ledger {
   public:
-    // `shared`: reachable from other processes as /dev/shm/<name>.
+    // `shared`: reachable from other processes by its name, in /dev/shm or in the folder that `fallback` names.
     static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
-                                          std::uint64_t first_offset);
-    // Throws base::UsageError where there is no such ledger.
+                                          std::uint64_t first_offset, base::MemoryFallback const& fallback = {});
+    // `name`: as name() gives it, with a folder where it is not in /dev/shm. Throws base::UsageError where there is no
+    // such ledger.
     static std::unique_ptr<Ledger> attach(std::string const& name);
 
     LedgerHead& head() const { return *reinterpret_cast<LedgerHead*>(memory_.data()); }
@@ -90,6 +94,8 @@ class Ledger {
     std::size_t slots() const { return head().slots; }
     std::string const& name() const { return memory_.name(); }
     bool is_shared() const { return !name().empty(); }
+    // Where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and why.
+    std::string memory_place() const;
 
     // A free slot, now `attaching` and owned by this process. Throws base::UsageError when all are taken.
     std::size_t take_slot(std::size_t table);
@@ -99,10 +105,10 @@ class Ledger {
     // A living producer may still publish rows.
     bool has_producers() const;
 
-    // Producer segments: created by the producer, opened by the committer.
-    std::string staging_name(std::size_t slot) const;
+    // Producer segments: created by the producer, in /dev/shm or in the folder, and opened by the committer.
     std::shared_ptr<base::SharedMemory> create_staging(std::size_t slot, std::size_t size_bytes);
     std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
+    void remove_staging(std::size_t slot) const;
 
     // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
     // Throws base::SystemError when the disk is full, or the committer failed or died.
@@ -121,6 +127,7 @@ class Ledger {
 
   private:
     Ledger() = default;
+    std::string staging_name(std::size_t slot) const; // in /dev/shm
 
     base::SharedMemory memory_;
     Slot* slots_ = nullptr;
@@ -133,7 +140,7 @@ inline constexpr char const* kSegmentPrefix = "thalweg-";
 
 std::string ledger_name(std::string const& run_id);
 
-// A ledger and the memory of its producers.
+// A ledger and the memory of its producers, in /dev/shm and in the folder that the ledger names.
 void remove_segments(std::string const& ledger);
 
 // Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them. Not those of runs on

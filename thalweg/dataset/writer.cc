@@ -12,6 +12,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
 #include "thalweg/dataset/lock.h"
+#include "thalweg/dataset/run_memory.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -43,7 +44,7 @@ void clear_place(std::string const& path, bool force) {
                           "replace it with --force (in Python: force=True)"});
     }
     if (!force) return;
-    if (auto const run_id = journal_run_id(journal)) remove_segments(ledger_name(*run_id));
+    if (auto const run_id = journal_run_id(journal)) remove_memory_of(*run_id, path);
     remove(path);
     remove(journal);
 }
@@ -111,8 +112,9 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->options = options.write;
     auto const first_offset = format.begin(*run_->file, run_->head);
     run_->file->sync(); // before there is a journal that says whose file this is
-    auto journal = JournalWriter::begin(journal_, model::to_json(run_->head));
-    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset);
+    auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
+    auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder));
+    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
     auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {
         return bound.bytes(pages.all, pages.of_lengths);
     };
@@ -154,9 +156,11 @@ std::string Writer::handle() const {
 CommitStatus Writer::status() const {
     std::unique_lock lock(status_mutex_);
     auto const committer = committer_;
-    if (!committer) return last_status_;
+    auto status = last_status_;
     lock.unlock();
-    return committer->status();
+    if (committer) status = committer->status();
+    status.memory = run_->ledger->memory_place();
+    return status;
 }
 
 void Writer::drop_committer() {

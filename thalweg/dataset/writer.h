@@ -18,6 +18,7 @@ struct CreateOptions {
     bool force = false; // replace a file, or an unfinished run, that is there already
     bool shared = true; // other processes may attach
     bool whole_file_checksum = true;
+    std::string memory_folder; // for what /dev/shm has no room for; empty: as the environment says, or beside the data
     model::LayoutOptions layout;
     WriteOptions write;
     CommitOptions commit;

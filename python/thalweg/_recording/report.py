@@ -16,6 +16,7 @@ class Report:
     seconds: float  # until the last record was taken
     close_seconds: float
     engine: str
+    memory: str  # where that of the producers lay
     problems: list[str]
     abandoned: bool = False
 
@@ -34,6 +35,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "close_seconds": round(self.close_seconds, 3),
             "engine": self.engine,
+            "memory": self.memory,
             "rows": total.rows,
             "raw_bytes": total.raw_bytes,
             "stored_bytes": total.stored_bytes,
@@ -63,6 +65,8 @@ class Report:
                 f"found the on-board memory full and are lost (most of all {worst}, "
                 f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
             )
+        if self.memory != "/dev/shm":
+            lines.append(f"What was published and not yet written lay in {self.memory}.")
         lines += [_file_sentence(file) for file in self.files]
         return lines
 

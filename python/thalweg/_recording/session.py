@@ -202,6 +202,7 @@ class Session:
             seconds=max(0, self._stop_ns - self._start_ns) * 1e-9,
             close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
             engine=self._files.current.writer.engine,
+            memory=self._files.current.writer.status().memory,
             problems=list(self._problems),
             abandoned=self._abandoned,
         )

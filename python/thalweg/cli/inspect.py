@@ -58,6 +58,7 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
         "producers": [
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
         ],
+        "memory": _core.memory_place(reader) if reader.is_open_run else "",
         "notes": [*reader.notes, *reader.report.notes],
     }
 
@@ -95,6 +96,8 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
             yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive)
         else:
             yield "Nobody writes to it now; if its processes are gone, `thalweg recover` completes it."
+        if memory := _core.memory_place(reader):
+            yield f"What is published and not yet written lies in {memory}."
         yield from reader.report.notes
     yield from reader.notes[:_MOST_NOTES]
     if len(reader.notes) > _MOST_NOTES:
