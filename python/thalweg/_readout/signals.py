@@ -5,7 +5,9 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from thalweg._signals import not_ignored
+
+_SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class Stop:

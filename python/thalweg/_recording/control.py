@@ -11,7 +11,9 @@ import tty
 from collections.abc import Iterator
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+from thalweg._signals import not_ignored
+
+_SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2))
 
 
 class Control:
