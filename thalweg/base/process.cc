@@ -36,7 +36,7 @@ bool read_stat(std::int32_t pid, Stat& stat) {
 std::atomic<std::uint64_t> forks = 0;
 
 // Before main: no fork can come earlier.
-[[maybe_unused]] int const fork_handler = ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
+[[maybe_unused]] int const kForkHandler = ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
 
 } // namespace
 

@@ -51,6 +51,7 @@ Hdf5Filter bitshuffle_filter(Spec const& spec, unsigned element_bytes) {
 
 [[noreturn]] void fail_filters(std::vector<Hdf5Filter> const& filters, std::string const& why) {
     std::vector<unsigned> ids;
+    ids.reserve(filters.size());
     for (Hdf5Filter const& one : filters) ids.push_back(one.id);
     base::fail_data({fmt::format("no codec for the HDF5 filters [{}]", fmt::join(ids, ", ")), why,
                      "known are 1 (deflate), 2 (shuffle), 32004 (lz4), 32008 (bitshuffle) and 32015 (zstd)"});

@@ -81,7 +81,7 @@ THALWEG_AVX512 void interleave(std::byte const* first, std::byte const* second, 
 THALWEG_AVX512 inline void transpose_words(__m512i (&rows)[8]) {
     __m512i low[4], high[4]; // words 0 2 4 6 and 1 3 5 7 of two rows each
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < 4; ++i) {
         low[i] = _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1]);
         high[i] = _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1]);
     }
@@ -122,10 +122,11 @@ THALWEG_AVX512 void split_elements_of(std::byte const* elements, std::byte* runs
     for (std::size_t at = 0; at < count; at += 64) {
         __m512i rows[size];
 #pragma GCC unroll 8
-        for (int i = 0; i < size; ++i) rows[i] = _mm512_permutexvar_epi8(order, load(elements + size * at + 64 * i));
+        for (std::size_t i = 0; i < size; ++i)
+            rows[i] = _mm512_permutexvar_epi8(order, load(elements + size * at + 64 * i));
         transpose_rows(rows);
 #pragma GCC unroll 8
-        for (int i = 0; i < size; ++i) store(runs + i * stride + at, rows[i]);
+        for (std::size_t i = 0; i < size; ++i) store(runs + i * stride + at, rows[i]);
     }
 }
 
@@ -136,10 +137,11 @@ THALWEG_AVX512 void join_elements_of(std::byte const* runs, std::size_t stride, 
     for (std::size_t at = 0; at < count; at += 64) {
         __m512i rows[size];
 #pragma GCC unroll 8
-        for (int i = 0; i < size; ++i) rows[i] = load(runs + i * stride + at);
+        for (std::size_t i = 0; i < size; ++i) rows[i] = load(runs + i * stride + at);
         transpose_rows(rows);
 #pragma GCC unroll 8
-        for (int i = 0; i < size; ++i) store(elements + size * at + 64 * i, _mm512_permutexvar_epi8(order, rows[i]));
+        for (std::size_t i = 0; i < size; ++i)
+            store(elements + size * at + 64 * i, _mm512_permutexvar_epi8(order, rows[i]));
     }
 }
 

@@ -27,7 +27,8 @@ class RootBlocks {
     void decompress(std::span<std::byte const> stored, std::span<std::byte> raw);
 
     // In the order of the heads' tags.
-    enum Algorithm : std::uint8_t { zlib, lzma, lz4, zstd, kAlgorithms };
+    enum Algorithm : std::uint8_t { zlib, lzma, lz4, zstd };
+    static constexpr std::size_t kAlgorithms = zstd + 1;
 
   private:
     std::size_t compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);

@@ -10,10 +10,10 @@ namespace {
 
 // As many values as make 16 bytes of the wider of two types, which every processor handles at once. Compilers do not
 // find these loops by themselves, because pages may lie unaligned, and be converted in place.
-template <class Element, class Stored> constexpr std::size_t kLanes = 16 / std::max(sizeof(Element), sizeof(Stored));
+template <class Element, class Stored> constexpr std::size_t kLanesOf = 16 / std::max(sizeof(Element), sizeof(Stored));
 
 template <class Value, std::size_t lanes> struct Vector {
-    typedef Value Type __attribute__((vector_size(lanes * sizeof(Value))));
+    using Type __attribute__((vector_size(lanes * sizeof(Value)))) = Value;
 };
 
 template <class Type> Type load(std::byte const* from) {
@@ -25,10 +25,10 @@ template <class Type> Type load(std::byte const* from) {
 template <class Type> void store(std::byte* to, Type value) { std::memcpy(to, &value, sizeof(value)); }
 
 template <class Element, class Stored> struct Types {
-    static constexpr std::size_t lanes = kLanes<Element, Stored>;
-    using Elements = typename Vector<Element, lanes>::Type;
-    using Column = typename Vector<Stored, lanes>::Type;
-    using Bits = typename Vector<std::make_unsigned_t<Stored>, lanes>::Type;
+    static constexpr std::size_t kLanes = kLanesOf<Element, Stored>;
+    using Elements = typename Vector<Element, kLanes>::Type;
+    using Column = typename Vector<Stored, kLanes>::Type;
+    using Bits = typename Vector<std::make_unsigned_t<Stored>, kLanes>::Type;
 };
 
 // One vector of elements for the column; returns the bits that were lost. A delta needs the element in front of them.
@@ -73,11 +73,11 @@ template <class Value, class Type> bool nothing(Type const& lost) {
 
 template <class Element, class Stored, Coding coding>
 bool forth(std::byte const* in, std::byte* out, std::size_t count) {
-    constexpr auto lanes = kLanes<Element, Stored>;
+    constexpr auto kLanes = kLanesOf<Element, Stored>;
     // Where less than a vector is left, and where no element lies in front of it.
     auto const step_aside = [&](std::size_t at) {
-        auto const items = std::min(lanes, count - at), before = std::min<std::size_t>(at, 1);
-        std::byte from[(lanes + 1) * sizeof(Element)] = {}, to[lanes * sizeof(Stored)];
+        auto const items = std::min(kLanes, count - at), before = std::min<std::size_t>(at, 1);
+        std::byte from[(kLanes + 1) * sizeof(Element)] = {}, to[kLanes * sizeof(Stored)];
         std::memcpy(from + (1 - before) * sizeof(Element), in + (at - before) * sizeof(Element),
                     (items + before) * sizeof(Element));
         auto const lost = step_forth<Element, Stored, coding>(from + sizeof(Element), to);
@@ -86,8 +86,8 @@ bool forth(std::byte const* in, std::byte* out, std::size_t count) {
     };
     if (count == 0) return true;
     auto lost = step_aside(0);
-    std::size_t at = lanes;
-    for (; at + lanes <= count; at += lanes) {
+    std::size_t at = kLanes;
+    for (; at + kLanes <= count; at += kLanes) {
         lost |= step_forth<Element, Stored, coding>(in + at * sizeof(Element), out + at * sizeof(Stored));
     }
     if (at < count) lost |= step_aside(at);
@@ -96,14 +96,14 @@ bool forth(std::byte const* in, std::byte* out, std::size_t count) {
 
 template <class Element, class Stored, Coding coding>
 bool back(std::byte const* in, std::byte* out, std::size_t count) {
-    constexpr auto lanes = kLanes<Element, Stored>;
+    constexpr auto kLanes = kLanesOf<Element, Stored>;
     typename Types<Element, Stored>::Column lost = {};
     std::size_t at = 0;
-    for (; at + lanes <= count; at += lanes) {
+    for (; at + kLanes <= count; at += kLanes) {
         lost |= step_back<Element, Stored, coding>(in + at * sizeof(Stored), out + at * sizeof(Element));
     }
     if (at < count) {
-        std::byte from[lanes * sizeof(Stored)] = {}, to[lanes * sizeof(Element)];
+        std::byte from[kLanes * sizeof(Stored)] = {}, to[kLanes * sizeof(Element)];
         std::memcpy(from, in + at * sizeof(Stored), (count - at) * sizeof(Stored));
         lost |= step_back<Element, Stored, coding>(from, to);
         std::memcpy(out + at * sizeof(Element), to, (count - at) * sizeof(Element));
@@ -131,16 +131,16 @@ template <class Element, class Stored, Coding coding> Conversion between() {
 }
 
 template <class Stored, Coding coding> Conversion with(std::size_t element_bytes) {
-    constexpr bool is_signed = std::is_signed_v<Stored>;
+    constexpr bool kIsSigned = std::is_signed_v<Stored>;
     switch (element_bytes) {
     case 1:
-        return between<std::conditional_t<is_signed, std::int8_t, std::uint8_t>, Stored, coding>();
+        return between<std::conditional_t<kIsSigned, std::int8_t, std::uint8_t>, Stored, coding>();
     case 2:
-        return between<std::conditional_t<is_signed, std::int16_t, std::uint16_t>, Stored, coding>();
+        return between<std::conditional_t<kIsSigned, std::int16_t, std::uint16_t>, Stored, coding>();
     case 4:
-        return between<std::conditional_t<is_signed, std::int32_t, std::uint32_t>, Stored, coding>();
+        return between<std::conditional_t<kIsSigned, std::int32_t, std::uint32_t>, Stored, coding>();
     default:
-        return between<std::conditional_t<is_signed, std::int64_t, std::uint64_t>, Stored, coding>();
+        return between<std::conditional_t<kIsSigned, std::int64_t, std::uint64_t>, Stored, coding>();
     }
 }
 

@@ -17,9 +17,10 @@ namespace thalweg::codec {
 namespace {
 
 struct Truncated {
-    unsigned bits;
+    unsigned bits; // 10 to 31, as make_truncated has checked
 
     std::uint32_t word_of(float value) const { return std::bit_cast<std::uint32_t>(value) >> (32 - bits); }
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it thinks of 0 bits
     float value_of(std::uint32_t word) const { return std::bit_cast<float>(word << (32 - bits)); }
 };
 

@@ -12,8 +12,8 @@ namespace thalweg::format {
 using model::Page;
 
 ItemReader::ItemReader(storage::Storage const& file, storage::Storage const& journal, model::Column const& column,
-                       std::string const& codec, std::string name)
-    : file_(file), journal_(journal), column_(column), codec_(codec), name_(std::move(name)) {}
+                       std::string codec, std::string name)
+    : file_(file), journal_(journal), column_(column), codec_(std::move(codec)), name_(std::move(name)) {}
 
 void ItemReader::read(std::span<Page const> pages, std::uint64_t first, std::uint64_t count,
                       std::span<std::byte> items) {

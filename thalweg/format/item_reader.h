@@ -15,7 +15,7 @@ class ItemReader {
   public:
     // `name` is the column's, for errors: "table 'ch0', column 'energy'".
     ItemReader(storage::Storage const& file, storage::Storage const& journal, model::Column const& column,
-               std::string const& codec, std::string name);
+               std::string codec, std::string name);
 
     // Lengths columns give lengths, also from pages of sums (those of a journal, which know what
     // they begin with). Throws base::DataError where an item is in no page, or a

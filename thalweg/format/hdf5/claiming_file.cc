@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -13,8 +14,8 @@ constexpr std::uint64_t kAlignmentBytes = 8;
 constexpr std::byte kToken{};
 
 [[noreturn]] void refuse(StoredRange const& page, std::string why) {
-    base::fail_data(
-        {fmt::format("the page of {} bytes at offset {} cannot be linked", page.size_bytes, page.offset), why});
+    base::fail_data({fmt::format("the page of {} bytes at offset {} cannot be linked", page.size_bytes, page.offset),
+                     std::move(why)});
 }
 
 } // namespace
