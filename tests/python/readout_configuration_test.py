@@ -3,11 +3,16 @@
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import thalweg as tw
+from thalweg._readout.collect import read_token
 from thalweg._readout.configuration import dump_default, load
+from thalweg._readout.toml import dumps
 
 SMALL = '[[handler]]\nname = "a"\n[[handler.group]]\nsource_id = 0x11\nelinks = ["0-3"]\n'
 
@@ -18,23 +23,48 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_is_read_and_kept_as_it_is(tmp_path: Path) -> None:
+def test_a_file_is_read_and_kept_as_it_was_understood(tmp_path: Path) -> None:
     configuration = load(write(tmp_path, SMALL + "[[handler]]\n"))
     assert configuration.handlers == ["a", "dh1"]
-    assert configuration.text == SMALL + "[[handler]]\n"
+    assert tomllib.loads(configuration.text) == tomllib.loads(SMALL + "[[handler]]\n")
     assert json.loads(configuration.json)["handler"][0]["group"] == [{"source_id": 17, "elinks": ["0-3"]}]
 
 
-def test_tokens_are_not_kept_and_files_are_found_beside_the_configuration(tmp_path: Path) -> None:
-    token = '[server]\ntoken = "sesame"\n[hook]\nlibrary = "hook.so"\n'
+@pytest.mark.parametrize("token", ["sesame", 'a"b', "a\\tb", "'", "\u00e4"])
+def test_tokens_are_not_kept(tmp_path: Path, token: str) -> None:
+    written = json.dumps(token)
+    text = f"# it was {token}, then {written}\n[server]\ntoken = {written} # {token}\nallow = []\n" + SMALL
+    configuration = load(write(tmp_path, text + f"[handler.server]\ntoken = {written}\n"))
+    assert json.loads(configuration.json)["server"]["token"] == token
+    assert tomllib.loads(configuration.text)["server"] == {"allow": []}
+    assert tomllib.loads(configuration.text)["handler"][0]["server"] == {}
+    if len(token) > 1:
+        assert token not in configuration.text
+        assert token not in repr(configuration)
+
+
+def test_files_are_found_beside_the_configuration(tmp_path: Path) -> None:
+    hook = '[hook]\nlibrary = "hook.so"\n'
     inner = '[handler.server]\ntoken_file = "secret"\n'
-    configuration = load(write(tmp_path, token + SMALL + inner))
-    assert "sesame" not in configuration.text
-    assert tomllib.loads(configuration.text)["server"] == {"token": "..."}
+    configuration = load(write(tmp_path, hook + SMALL.replace("name", 'control_socket = "a.sock"\nname') + inner))
+    assert tomllib.loads(configuration.text)["hook"] == {"library": "hook.so"}, "as it was written"
     tables = json.loads(configuration.json)
-    assert tables["server"]["token"] == "sesame"
     assert tables["hook"]["library"] == str(tmp_path / "hook.so")
     assert tables["handler"][0]["server"]["token_file"] == str(tmp_path / "secret")
+    assert tables["handler"][0]["control_socket"] == str(tmp_path / "a.sock")
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(texts, values, max_size=5))
+def test_any_tables_are_read_back_as_they_were(tables: dict[str, Any]) -> None:
+    assert tomllib.loads(dumps(tables)) == tables
 
 
 @pytest.mark.parametrize(
@@ -46,7 +76,6 @@ def test_tokens_are_not_kept_and_files_are_found_beside_the_configuration(tmp_pa
         ("[index]\n", "has no handlers"),
         ("[index]\nevents = 2026-11-20\n" + SMALL, "dates and times"),
         ("[readout]\nexpected_rate = inf\n" + SMALL, "inf and nan"),
-        ('[server]\ntoken = "a\\tb"\n' + SMALL, "use token_file"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, why: str) -> None:
@@ -84,3 +113,13 @@ def test_the_default_has_room_for_a_packet_of_every_stream(tmp_path: Path) -> No
 def test_more_groups_than_links_are_refused() -> None:
     with pytest.raises(tw.UsageError, match="2 e-links cannot be shared by 1 buffers with 3 groups"):
         dump_default(2)
+
+
+def test_a_token_is_the_first_line_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(b"open sesame\r\nand not this\n")
+    assert read_token(path) == "open sesame"
+    for content, why in [(b"\n", "its first line is empty"), (b"", "its first line is empty"), (b"\xff", "not text")]:
+        path.write_bytes(content)
+        with pytest.raises(tw.UsageError, match=why):
+            read_token(path)

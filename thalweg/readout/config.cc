@@ -108,6 +108,12 @@ void check_trigger(Checked const& checked, TriggerConfig const& trigger) {
     checked.demand(trigger.slice_ticks >= 1, "trigger.slice_ticks is 0");
 }
 
+void check_text(Checked const& checked, char const* key, std::string const& text) {
+    bool const printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c != '"' && c < 127; });
+    checked.demand(!text.empty() && text.size() <= kMaxNameBytes && printable,
+                   fmt::format("its {} is to have 1 to {} letters, digits and signs, no blanks", key, kMaxNameBytes));
+}
+
 void check_server(Checked const& checked, HandlerConfig const& config) {
     auto const& server = config.server;
     checked.demand(!server.listen.empty(), "server.listen is empty");
@@ -115,6 +121,12 @@ void check_server(Checked const& checked, HandlerConfig const& config) {
     transport::Networks const networks(server.allow);
     checked.demand(server.token.size() <= kMaxTokenBytes,
                    fmt::format("the token has {} bytes, more than {}", server.token.size(), kMaxTokenBytes));
+    // It is also sent in a header of HTTP, which has no place for others.
+    bool const printable =
+        std::all_of(server.token.begin(), server.token.end(), [](char c) { return c >= ' ' && c < 127; });
+    checked.demand(printable && !server.token.starts_with(' ') && !server.token.ends_with(' '),
+                   "the token has signs other than ASCII, or begins or ends with a blank (it is not shown here)");
+    for (auto const& name : server.host_names) check_text(checked, "server.host_names", name);
     checked.demand(server.threads >= 1 && server.threads < kMaxPins,
                    fmt::format("server.threads is {}; 1 to {} are possible", server.threads, kMaxPins - 1));
     checked.demand(server.max_connections >= 1, "server.max_connections is 0");
@@ -124,12 +136,6 @@ void check_server(Checked const& checked, HandlerConfig const& config) {
     checked.demand(
         server.queued_bytes >= event_bytes,
         fmt::format("server.queued is {} bytes, and one event may have {}", server.queued_bytes, event_bytes));
-}
-
-void check_text(Checked const& checked, char const* key, std::string const& text) {
-    bool const printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c != '"' && c < 127; });
-    checked.demand(!text.empty() && text.size() <= kMaxNameBytes && printable,
-                   fmt::format("its {} is to have 1 to {} letters, digits and signs, no blanks", key, kMaxNameBytes));
 }
 
 } // namespace

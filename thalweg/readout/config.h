@@ -56,7 +56,8 @@ struct TriggerConfig {
 struct ServerConfig {
     std::string listen = "127.0.0.1:7700";
     std::vector<std::string> allow = {"127.0.0.0/8", "::1/128"};
-    std::string token; // shared with clients; empty: none is asked for
+    std::string token;                   // shared with clients; empty: none is asked for, and none may control over TCP
+    std::vector<std::string> host_names; // by which HTTP clients call this machine, besides its own name and addresses
     std::uint32_t threads = 2;
     std::uint32_t max_connections = 10'000;
     std::uint64_t queued_bytes = 8 << 20;      // of one connection; beyond that its requests wait
@@ -70,6 +71,7 @@ struct HandlerConfig {
     std::string name = "dh0";
     std::string buffer = "thalweg-felix-felix0-0"; // felix::dma_name
     std::string metrics;                           // address of /metrics, /healthz, /readyz, /control; empty: none
+    std::string control_socket;                    // path of a Unix socket for the same; empty: none
     std::uint32_t threads = 0;                     // that build; 0: one for each group, but no more than processors
     double expected_rate_hz = 1'000'000;           // what depths are told in seconds for
     std::string pinning = "none";                  // "none", "auto", or "build=0-2,serve=3-4"

@@ -63,9 +63,10 @@ TEST(ReadoutConfig, EveryKeyIsRead) {
     json["trigger"] = {{"l1id_offset", 8}, {"bcid_offset", 14}, {"slice_ticks", 1000}};
     json["server"] = {{"allow", {"10.0.0.0/8"}}, {"token", "secret"}, {"threads", 3},
                       {"max_connections", 50},   {"queued", "1MiB"},  {"lease", "3s"},
-                      {"outstanding_events", 5}, {"iovec", true}};
+                      {"outstanding_events", 5}, {"iovec", true},     {"host_names", {"daq.lan"}}};
     json["hook"] = {{"library", "./hook.so"}, {"configuration", "x"}, {"budget", "2us"}};
     json["handler"][0].update({{"name", "a"}, {"buffer", "b"}, {"listen", "0"}, {"metrics", "9200"}, {"threads", 1}});
+    json["handler"][0]["control_socket"] = "a.sock";
     json["handler"][0]["group"][0].update({{"disabled", {3, "5-6"}}, {"fragment_bytes", "4KiB"}});
     auto const config = parse_one(json);
     EXPECT_EQ(config.expected_rate_hz, 1.1e6);
@@ -83,6 +84,8 @@ TEST(ReadoutConfig, EveryKeyIsRead) {
     EXPECT_EQ(config.trigger.slice_ticks, 1000u);
     EXPECT_EQ(config.server.allow, std::vector<std::string>{"10.0.0.0/8"});
     EXPECT_EQ(config.server.token, "secret");
+    EXPECT_EQ(config.server.host_names, std::vector<std::string>{"daq.lan"});
+    EXPECT_EQ(config.control_socket, "a.sock");
     EXPECT_EQ(config.server.threads, 3u);
     EXPECT_EQ(config.server.max_connections, 50u);
     EXPECT_EQ(config.server.queued_bytes, 1u << 20);
@@ -135,14 +138,29 @@ TEST(ReadoutConfig, RelayedLinksAreGroupsOfTheirOwn) {
 
 TEST(ReadoutConfig, TheTokenMayLieInAFileOfItsOwn) {
     auto const path = testing::TempDir() + "readout-token";
-    std::ofstream(path) << "open sesame\n";
     auto json = one_handler();
     json["server"] = {{"token_file", path}};
-    EXPECT_EQ(parse_one(json).server.token, "open sesame");
+    for (auto const* content : {"open sesame", "open sesame\n", "open sesame\r\nmore\n"}) {
+        std::ofstream(path) << content;
+        EXPECT_EQ(parse_one(json).server.token, "open sesame");
+    }
+    std::ofstream(path) << "\r\n";
+    EXPECT_NE(refusal(json.dump()).find("is empty"), std::string::npos);
     std::remove(path.c_str());
     EXPECT_NE(refusal(json.dump()).find(path), std::string::npos);
     json["server"]["token"] = "both";
     EXPECT_NE(refusal(json.dump()).find("token and token_file are both given"), std::string::npos);
+}
+
+TEST(ReadoutConfig, NoMessageShowsAToken) {
+    auto json = one_handler();
+    for (Json const& token :
+         {Json(4711), Json::array({"4711"}), Json("4711\n"), Json("4711 "), Json(" 4711"), Json("4711\xc3\xa4")}) {
+        json["server"]["token"] = token;
+        auto const said = refusal(json.dump());
+        EXPECT_NE(said.find("token"), std::string::npos) << said;
+        EXPECT_EQ(said.find("4711"), std::string::npos) << said;
+    }
 }
 
 TEST(ReadoutConfig, UnknownKeysAreNamedWithTheTableTheyAreIn) {
@@ -223,6 +241,8 @@ TEST(ReadoutConfig, WhatCannotWorkIsRefusedWithItsReason) {
     expect_refused("/server", {{"threads", 0}}, "server.threads is 0");
     expect_refused("/server", {{"threads", 64}}, "server.threads is 64");
     expect_refused("/server", {{"token", std::string(257, 'x')}}, "the token has 257 bytes");
+    expect_refused("/server", {{"host_names", {"a b"}}}, "its server.host_names is to have");
+    expect_refused("/server", {{"host_names", {""}}}, "its server.host_names is to have");
     expect_refused("/server", {{"queued", 1000}}, "one event may have 1080");
     expect_refused("/server", {{"outstanding_events", 0}}, "outstanding_events is 0");
     expect_refused("/hook", {{"configuration", "x"}}, "hook.library is not");
@@ -242,6 +262,10 @@ TEST(ReadoutConfig, HandlersDoNotShareWhatOnlyOneCanHave) {
     expect_refused("/handler/1", second({{"metrics", "127.0.0.1:7701"}}), "the same address, 127.0.0.1:7701");
     expect_refused("/handler/1", second({{"group", {{{"source_id", 0x11}, {"elinks", {1}}}}}}), "same source_id, 0x11");
     auto json = one_handler();
+    json["handler"][0]["control_socket"] = "a.sock";
+    json["handler"].push_back(second({{"control_socket", "a.sock"}}));
+    EXPECT_NE(refusal(json.dump()).find("the same control_socket, a.sock"), std::string::npos);
+    json = one_handler();
     json["handler"][0]["listen"] = "127.0.0.1:0";
     json["handler"].push_back(second({{"listen", "127.0.0.1:0"}}));
     EXPECT_EQ(refusal(json.dump()), "taken");

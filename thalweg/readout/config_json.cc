@@ -38,18 +38,19 @@ void read_trigger(ConfigTable& table, TriggerConfig& trigger) {
 std::string token_of(std::string const& path, ConfigTable const& table) {
     std::ifstream file(path);
     std::string token;
-    if (!std::getline(file, token) || token.empty())
-        table.refuse("token_file", fmt::format("'{}' cannot be read, or is empty", path));
+    if (std::getline(file, token) && token.ends_with('\r')) token.pop_back();
+    if (token.empty()) table.refuse("token_file", fmt::format("'{}' cannot be read, or is empty", path));
     return token;
 }
 
 void read_server(ConfigTable& table, ServerConfig& server) {
     table.read("allow", server.allow);
     if (table.has("token") && table.has("token_file")) table.refuse("token", "and token_file are both given");
-    table.read("token", server.token);
+    table.read_secret("token", server.token);
     std::string token_file;
     table.read("token_file", token_file);
     if (!token_file.empty()) server.token = token_of(token_file, table);
+    table.read("host_names", server.host_names);
     table.read("threads", server.threads);
     table.read("max_connections", server.max_connections);
     table.read_size_bytes("queued", server.queued_bytes);
@@ -117,6 +118,7 @@ HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, 
     config.server.listen = fmt::format("127.0.0.1:{}", 7700 + position);
     table.read("listen", config.server.listen);
     table.read("metrics", config.metrics);
+    table.read("control_socket", config.control_socket);
     table.read("threads", config.threads);
     table.read("pinning", config.pinning);
     read_common(table, config);
@@ -146,6 +148,7 @@ void check_distinct(std::vector<HandlerConfig> const& handlers) {
         for (auto const& address : {handler.server.listen, handler.metrics}) // port 0: any that is free
             if (!address.empty() && address != "0" && !address.ends_with(":0"))
                 distinct.add("address", address, handler.name);
+        if (!handler.control_socket.empty()) distinct.add("control_socket", handler.control_socket, handler.name);
         for (auto const& group : handler.groups)
             distinct.add("source_id", fmt::format("{:#x}", group.source_id), handler.name);
     }

@@ -72,6 +72,13 @@ void ConfigTable::read(std::string_view key, std::vector<std::string>& out) {
     out = value->get<std::vector<std::string>>();
 }
 
+void ConfigTable::read_secret(std::string_view key, std::string& out) {
+    auto const* const value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_string()) refuse(key, "is no text (it is not shown here): write it in quotes");
+    out = value->get<std::string>();
+}
+
 std::uint64_t ConfigTable::whole_number(std::string_view key, std::uint64_t otherwise, std::uint64_t most) {
     auto const* const value = find(key);
     if (value == nullptr) return otherwise;

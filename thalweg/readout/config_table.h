@@ -24,6 +24,7 @@ class ConfigTable {
     void read(std::string_view key, bool& out);
     void read(std::string_view key, std::string& out);
     void read(std::string_view key, std::vector<std::string>& out);
+    void read_secret(std::string_view key, std::string& out); // a text that no message repeats
     template <class T>
     requires std::is_unsigned_v<T>
     void read(std::string_view key, T& out) {

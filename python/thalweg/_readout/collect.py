@@ -25,7 +25,7 @@ class CollectOptions:
     out: Path
     handlers: list[str] = field(default_factory=list)
     toml: str = ""  # the readout's configuration, to be kept with the events
-    token: str = ""
+    token: str = field(default="", repr=False)
     events: int = 0
     duration_s: float = 0
     complete_only: bool = False
@@ -46,10 +46,16 @@ def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
 
 
 def read_token(path: Path) -> str:
+    """The first line, as handlers read it."""
     try:
-        return path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the token in {path} ({error})") from None
+        first = path.read_bytes().decode().split("\n")[0].removesuffix("\r")
+    except OSError as error:
+        raise UsageError(f"cannot read the token in {path} ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read the token in {path} (it is not text)") from None
+    if not first:
+        raise UsageError(f"{path} has no token (its first line is empty)")
+    return first
 
 
 @dataclass(frozen=True)

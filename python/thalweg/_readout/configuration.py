@@ -5,21 +5,24 @@ from __future__ import annotations
 import itertools
 import json
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from thalweg._errors import UsageError
+from thalweg._readout import toml
+
+_SECRETS = frozenset({"token"})
+_KEPT_HEAD = "# As it was understood; comments and secrets are left out.\n"
 
 
 @dataclass(frozen=True)
 class Configuration:
     path: Path
     text: str
-    """As it is kept with a run: what the file says, without the token."""
-    json: str
-    """What the handlers take."""
+    """As it is kept with a run: what the file means, without secrets."""
+    json: str = field(repr=False)
+    """What the handlers take, secrets and all."""
     handlers: list[str]
     """Their names, in the order of the file."""
 
@@ -34,11 +37,13 @@ def load(path: Path) -> Configuration:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML ({error})") from None
     handlers = _handlers(tables, path)
+    _as_json(tables, path)  # says what cannot be kept either
+    kept = _kept(tables)  # with the names of files as they were written
     for table in (tables, *handlers):
         _find_files(table, path.parent)
     return Configuration(
         path=path,
-        text=_without_tokens(text, (tables, *handlers), path),
+        text=kept,
         json=_as_json(tables, path),
         handlers=[str(handler.get("name", f"dh{position}")) for position, handler in enumerate(handlers)],
     )
@@ -59,18 +64,20 @@ def _find_files(table: dict[str, Any], folder: Path) -> None:
         values = table.get(section)
         if isinstance(values, dict) and isinstance(name := values.get(key), str) and name:
             values[key] = str((folder / name).absolute())
+    if isinstance(name := table.get("control_socket"), str) and name:
+        table["control_socket"] = str((folder / name).absolute())
 
 
-def _without_tokens(text: str, tables: Iterable[dict[str, Any]], path: Path) -> str:
-    for table in tables:
-        server = table.get("server")
-        token = server.get("token") if isinstance(server, dict) else None
-        if isinstance(token, str) and token:
-            hidden = text.replace(f'"{token}"', '"..."').replace(f"'{token}'", '"..."')
-            if hidden == text:  # it is written with escapes, or over several lines
-                raise UsageError(f"{path}: a token with special signs belongs into a file of its own: use token_file")
-            text = hidden
-    return text
+def _kept(tables: dict[str, Any]) -> str:
+    """Made from what was understood, never from the text of the file: a secret may stand in a comment, too."""
+    return _KEPT_HEAD + toml.dumps(_without_secrets(tables))
+
+
+def _without_secrets(value: Any) -> Any:
+    """Wherever they stand: what is wrong with the file may not have been found yet."""
+    if isinstance(value, dict):
+        return {key: _without_secrets(each) for key, each in value.items() if key not in _SECRETS}
+    return [_without_secrets(each) for each in value] if isinstance(value, list) else value
 
 
 def _as_json(tables: dict[str, Any], path: Path) -> str:
@@ -161,8 +168,9 @@ when_full = "busy"           # the card has to wait; "evict": the oldest events 
 # bcid_offset = 6            # of the u16 bunch crossing
 
 [server]
-# allow = ["127.0.0.0/8", "::1/128"]  # who may connect
-# token_file = "token"       # its first line is the shared secret
+# allow = ["127.0.0.0/8", "::1/128"]  # who may connect, to handlers and to their HTTP
+# token_file = "token"       # its first line is the shared secret; control over HTTP needs it
+# host_names = []            # by which HTTP clients call these machines, besides their own names and addresses
 # threads = 2
 # max_connections = 10000
 # queued = "8MiB"            # of answers to one connection; beyond that its requests wait
@@ -180,7 +188,8 @@ name = "dh{number}"
 card = "{card}"
 dma = {number}                      # which buffer of the card
 listen = "127.0.0.1:{port}"
-metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, /control
+metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, and /control for those who have the token
+# control_socket = "dh{number}.sock"  # the same for those who may open this file, without a token
 # threads = 0                # that build; 0: one for each group, but no more than processors
 """
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/secret.h"
 #include "thalweg/readout/server/index.h"
 
 namespace thalweg::readout {
@@ -99,12 +100,7 @@ std::optional<Problem> problem_of_range(Request const& request) {
 }
 
 bool same_token(std::span<std::byte const> given, std::string const& wanted) {
-    unsigned difference = given.size() != wanted.size();
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        auto const expected = wanted.empty() ? 0u : static_cast<unsigned char>(wanted[i % wanted.size()]);
-        difference |= std::to_integer<unsigned>(given[i]) ^ expected;
-    }
-    return difference == 0;
+    return base::same_secret({reinterpret_cast<char const*>(given.data()), given.size()}, wanted);
 }
 
 } // namespace thalweg::readout
