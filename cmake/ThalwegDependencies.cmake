@@ -10,6 +10,7 @@ pkg_check_modules(lzma REQUIRED IMPORTED_TARGET liblzma)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)
 
 # The serial build of HDF5 on purpose, even where the MPI build is the default: its file driver API is the same.
 if(NOT TARGET thalweg_hdf5)

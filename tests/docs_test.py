@@ -48,7 +48,7 @@ def run_terminals(text: str, folder: Path) -> None:
     config = folder / "readout.toml"
     port, metrics_port = free_ports(2)
     toml = config.read_text().replace('"felix0"', f'"{card}"').replace(":7700", f":{port}")
-    config.write_text(toml.replace(":7780", f":{metrics_port}"))
+    config.write_text(toml.replace(":7800", f":{metrics_port}"))
     added = {"emulate": f"--name {card} --duration 300s", "serve": "--drain 100ms", "collect": "--events 5000"}
     terminals = []
     for line in text.splitlines():

@@ -84,7 +84,13 @@ std::tuple<std::vector<HandlerConfig>, std::vector<std::string>> handlers_of(std
 
 using Control = std::function<std::tuple<int, std::string>(std::string const& verb, std::string const& body)>;
 
-std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, std::string const& address, Control control) {
+std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, Control control) {
+    auto const& config = handler.config();
+    monitor::HttpOptions const options{.address = config.metrics,
+                                       .allow = config.server.allow,
+                                       .host_names = config.server.host_names,
+                                       .token = config.server.token,
+                                       .socket_path = config.control_socket};
     monitor::Pages pages{.metrics = [&handler] { return handler.samples(); },
                          .unhealthy = [] { return std::string(); }, // that it answers is the answer
                          .not_ready = [&handler] { return handler.not_ready(); },
@@ -93,7 +99,7 @@ std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, std::str
                                  auto const [status, text] = control(verb, body);
                                  return monitor::Answer{status, text};
                              }};
-    return std::make_unique<monitor::HttpServer>(address, std::move(pages));
+    return std::make_unique<monitor::HttpServer>(options, std::move(pages));
 }
 
 } // namespace
@@ -104,6 +110,8 @@ void bind_readout_handler(nb::module_& module) {
         .def_ro("name", &HandlerConfig::name)
         .def_ro("buffer", &HandlerConfig::buffer)
         .def_rw("metrics", &HandlerConfig::metrics)
+        .def_ro("control_socket", &HandlerConfig::control_socket)
+        .def_prop_ro("has_token", [](HandlerConfig const& it) { return !it.server.token.empty(); })
         .def_ro("expected_rate_hz", &HandlerConfig::expected_rate_hz)
         .def_prop_ro("index_bytes", &index_bytes)
         .def_prop_ro("depth_s", &depth_s)
@@ -124,8 +132,7 @@ void bind_readout_handler(nb::module_& module) {
         .def("report", &Handler::report, WithoutGil())
         .def("not_ready", &Handler::not_ready, WithoutGil());
     nb::class_<monitor::HttpServer>(module, "HttpServer").def_prop_ro("url", &monitor::HttpServer::url);
-    module.def("monitor_of", &monitor_of, nb::arg("handler"), nb::arg("address"), nb::arg("control"),
-               nb::keep_alive<0, 1>(), WithoutGil());
+    module.def("monitor_of", &monitor_of, nb::arg("handler"), nb::arg("control"), nb::keep_alive<0, 1>(), WithoutGil());
 }
 
 } // namespace thalweg::bind

@@ -132,6 +132,7 @@ class Readout:
     links: int = 3  # of each group
     index: str = ""  # more keys of the configuration
     server: str = ""
+    token: str = ""
     lease: str = "20s"
     programs: list[Program] = field(default_factory=list)
 
@@ -145,7 +146,8 @@ class Readout:
         return self.folder / f"{self.card_name}.toml"
 
     def _configuration(self) -> str:
-        parts = [CONFIGURATION.format(index=self.index, server=self.server, lease=self.lease)]
+        server = self.server + (f'\ntoken = "{self.token}"' if self.token else "")
+        parts = [CONFIGURATION.format(index=self.index, server=server, lease=self.lease)]
         for number in range(self.handlers):
             ports = {"port": self._ports[2 * number], "metrics_port": self._ports[2 * number + 1]}
             parts.append(HANDLER.format(number=number, card=self.card_name, **ports))
@@ -206,7 +208,8 @@ class Readout:
     def ask(self, path: str, handler: int = 0, *, post: bool = False) -> tuple[int, str]:
         """GET or POST of the handler's monitor."""
         url = f"http://127.0.0.1:{self.port(2 * handler + 1)}{path}"
-        request = urllib.request.Request(url, data=b"" if post else None)
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        request = urllib.request.Request(url, data=b"" if post else None, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
                 return answer.status, answer.read().decode()

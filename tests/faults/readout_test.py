@@ -286,7 +286,7 @@ def stands_still(readout: Readout) -> bool:
 
 
 def test_run_control_over_http(make: Make) -> None:
-    readout = make()
+    readout = make(token="sesame")
     card, (handler,), collector = readout.run("run.root")
     assert readout.control("pause") == 200
     assert readout.ask("/readyz") == (503, "dh0 is paused\n")

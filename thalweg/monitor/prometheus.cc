@@ -1,8 +1,8 @@
+#include "thalweg/monitor/prometheus.h"
+
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
-
-#include "thalweg/monitor/http_server.h"
 
 namespace thalweg::monitor {
 namespace {

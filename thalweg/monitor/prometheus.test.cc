@@ -1,8 +1,8 @@
+#include "thalweg/monitor/prometheus.h"
+
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
-
-#include "thalweg/monitor/http_server.h"
 
 namespace thalweg::monitor {
 namespace {

@@ -14,6 +14,7 @@ from thalweg._recording.units import as_bytes, as_duration
 _LOOK_S = 0.1
 _MOSTLY = 0.9
 _LOOK_FOR_CARD_NS = 200_000_000
+_LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
 _GROUP_COUNTS = ("complete", "incomplete", "absent", "evicted", "timed_out", "overflows", "jumps")
 _PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
@@ -127,9 +128,10 @@ class Serving:
         """Until a signal asks for the end. What it says of each run."""
         self._handler.configure()
         self._live.say(self._introduction())
-        monitor = self._config.metrics and _core.monitor_of(self._handler, self._config.metrics, self._control)
+        listens = self._config.metrics or self._config.control_socket
+        monitor = _core.monitor_of(self._handler, self._control) if listens else None
         if monitor:
-            self._live.say(f"metrics, health and control: {monitor.url}")
+            self._live.say(self._of_monitor(monitor))
         with listening() as stop:
             if not self._options.hold:
                 self._wait_for_card(stop)
@@ -165,6 +167,13 @@ class Serving:
             f"its index of {as_bytes(config.index_bytes)} holds {config.depth_s:.3g} s "
             f"at {config.expected_rate_hz:,.0f} events/s"
         )
+
+    def _of_monitor(self, monitor: _core.HttpServer) -> str:
+        config = self._config
+        ways = [f"at {config.control_socket}"] if config.control_socket else []
+        ways += ["there with the token"] if config.has_token and config.metrics else []
+        control = " or ".join(ways) or "nowhere (the configuration has neither token_file nor control_socket)"
+        return f"metrics and health: {monitor.url}; control: {control}" if config.metrics else f"control: {control}"
 
     def _wait_for_card(self, stop: Stop) -> None:
         """A card may come later than its handler."""
@@ -208,27 +217,49 @@ class Serving:
         if verb not in _VERBS:
             return 404, f"there is no {verb}; say one of {', '.join(_VERBS)}\n"
         try:
+            number = _run_number(verb, body.strip())
+        except UsageError as error:
+            return 400, f"{error}\n"
+        try:
             with self._control_lock:
                 if self._is_leaving.is_set():
                     return 409, f"{self._config.name} ends\n"
-                self._do(verb, body.strip())
+                self._do(verb, number)
                 return 200, f"{self._config.name} is {self._handler.state}\n"
         except UsageError as error:
             return 409, f"{error}\n"
         except Error as error:
             return 503, f"{error}\n"
 
-    def _do(self, verb: str, body: str) -> None:
+    def _do(self, verb: str, number: int | None) -> None:
         if verb == "start":
-            if body and not body.isdigit():
-                raise UsageError(f"'{body}' is no run number: send digits")
-            self._begin_run(int(body) if body else (self._handler.run + 1 if self._handler.run else self._options.run))
+            self._begin_run(self._next_run() if number is None else number)
         elif verb == "stop":
             if self._handler.state not in ("running", "paused"):
                 raise UsageError(f"{self._config.name} is {self._handler.state}: there is no run to stop")
             self._end_run(self._options.drain_s)
         else:
             getattr(self._handler, verb)()
+
+    def _next_run(self) -> int:
+        if not self._handler.run:
+            return self._options.run
+        if self._handler.run == _LARGEST_RUN:
+            raise UsageError(f"there is no run after {_LARGEST_RUN}: send the number of the next one")
+        return self._handler.run + 1
+
+
+def _run_number(verb: str, body: str) -> int | None:
+    """What was sent with a verb; None: nothing."""
+    if not body:
+        return None
+    if verb != "start":
+        raise UsageError(f"{verb} takes nothing with it, and {len(body)} bytes were sent")
+    if not (body.isascii() and body.isdigit() and len(body) <= len(str(_LARGEST_RUN))):
+        raise UsageError(f"what was sent is no run number: send digits, 1 to {_LARGEST_RUN}")
+    if not 1 <= int(body) <= _LARGEST_RUN:
+        raise UsageError(f"{int(body)} is no run number: they go from 1 to {_LARGEST_RUN}")
+    return int(body)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def serve_(
     drain: Annotated[
         str, typer.Option(help="At the end collectors may fetch the rest for so long.", metavar="TIME")
     ] = "10s",
-    hold: Annotated[bool, typer.Option("--hold", help="Wait for POST /control/start.")] = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Wait for POST /control/start, see docs/readout.md.")] = False,
     dump_config: Annotated[
         bool, typer.Option("--dump-config", help="Print one, and do nothing else.", rich_help_panel=NEW)
     ] = False,
@@ -64,8 +64,11 @@ def serve_(
         say(warning)
     chosen = _choose(known, handler, config)
     chosen.metrics = metrics or chosen.metrics
-    if hold and not chosen.metrics:
-        raise UsageError("nobody could start this handler: --hold needs an address for /control, see --metrics")
+    if hold and not (chosen.control_socket or (chosen.metrics and chosen.has_token)):
+        raise UsageError(
+            "nobody could start this handler (--hold waits for /control/start): "
+            "add control_socket to its [[handler]], or metrics there and token_file to [server]"
+        )
     options = serve.ServeOptions(chosen, run=run, drain_s=duration_ns(drain) / 1e9, hold=hold)
     serving = serve.Serving(options)
     reports = serving.run()

@@ -1,0 +1,202 @@
+#include "thalweg/monitor/exchanges.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <list>
+#include <microhttpd.h>
+#include <string_view>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+
+namespace thalweg::monitor {
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kIdleNs = 10'000 * kMs; // nobody waits for anything
+
+struct Connection {
+    int socket;
+    std::uint64_t deadline_ns;
+    bool is_local;
+};
+
+// A request while its body comes.
+struct Exchange {
+    Request request;
+    bool is_too_large = false;
+};
+
+// The headers that matter; those of the same name are all kept, because two that differ are a trap.
+MHD_Result keep_header(void* request_, MHD_ValueKind, char const* name, char const* value) noexcept try {
+    auto& request = *static_cast<Request*>(request_);
+    auto const is = [name](char const* wanted) { return ::strcasecmp(name, wanted) == 0; };
+    if (is("Host")) request.hosts.emplace_back(value ? value : "");
+    if (is("Authorization")) request.authorization.emplace_back(value ? value : "");
+    if (is("Origin")) request.is_of_web_page = true;
+    return MHD_YES;
+} catch (std::exception const&) {
+    return MHD_NO; // out of memory; a Host that is missing is refused
+}
+
+// Paths are compared as they were sent: what is written with escapes is another path.
+std::size_t leave_escapes(void*, MHD_Connection*, char* text) { return std::string_view(text).size(); }
+
+void end_exchange(void*, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
+    delete static_cast<Exchange*>(*exchange);
+    *exchange = nullptr;
+}
+
+MHD_Result send(MHD_Connection* connection, Answer const& answer) {
+    // The library copies the text, and does not alter it, though its type says otherwise.
+    auto* const text = const_cast<char*>(answer.text.data());
+    auto* const response = ::MHD_create_response_from_buffer(answer.text.size(), text, MHD_RESPMEM_MUST_COPY);
+    if (response == nullptr) return MHD_NO;
+    auto const add = [&](char const* name, char const* value) { ::MHD_add_response_header(response, name, value); };
+    add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    add("X-Content-Type-Options", "nosniff");
+    add("Cache-Control", "no-store");
+    add("Connection", "close");
+    for (auto const& [name, value] : answer.headers) add(name.c_str(), value.c_str());
+    auto const result = ::MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+    ::MHD_destroy_response(response);
+    return result;
+}
+
+} // namespace
+
+struct Exchanges::State {
+    State(Pages the_pages, Access the_access, HttpLimits the_limits);
+    ~State() {
+        if (daemon != nullptr) ::MHD_stop_daemon(daemon);
+    }
+
+    // The library calls these.
+    static void on_connection(void* self, MHD_Connection*, void** context, MHD_ConnectionNotificationCode) noexcept;
+    static MHD_Result on_request(void* self, MHD_Connection*, char const* path, char const* method, char const* version,
+                                 char const* bytes, std::size_t* size, void** exchange) noexcept;
+
+    MHD_Result begin(MHD_Connection* connection, Request request, void** exchange) const;
+    void end_oldest();
+    void end_overdue();
+
+    Pages pages;
+    Access access;
+    HttpLimits limits;
+    MHD_Daemon* daemon = nullptr;
+    std::list<Connection> connections; // by age: the first is the oldest
+    std::list<Connection> coming;      // handed to the library, which has not yet taken it
+};
+
+Exchanges::State::State(Pages the_pages, Access the_access, HttpLimits the_limits)
+    : pages(std::move(the_pages)), access(std::move(the_access)), limits(the_limits) {
+    // Time-outs and the number of connections are ours: the library counts the time of silence, not of the whole.
+    daemon =
+        ::MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &State::on_request, this, //
+                           MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,                               //
+                           MHD_OPTION_NOTIFY_COMPLETED, &end_exchange, nullptr,                                     //
+                           MHD_OPTION_UNESCAPE_CALLBACK, &leave_escapes, nullptr,                                   //
+                           MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.head_bytes,                                   //
+                           MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(limits.connections + 1),              //
+                           MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (daemon == nullptr) base::fail_system({"cannot begin to speak HTTP"}, errno);
+}
+
+void Exchanges::State::on_connection(void* self, MHD_Connection*, void** context,
+                                     MHD_ConnectionNotificationCode what) noexcept {
+    auto& state = *static_cast<State*>(self);
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        state.connections.splice(state.connections.end(), state.coming);
+        *context = &state.connections.back();
+    } else {
+        state.connections.remove_if([&](Connection const& it) { return &it == *context; });
+    }
+}
+
+MHD_Result Exchanges::State::on_request(void* self, MHD_Connection* connection, char const* path, char const* method,
+                                        char const* version, char const* bytes, std::size_t* size,
+                                        void** exchange_) noexcept try {
+    auto const& state = *static_cast<State*>(self);
+    if (*exchange_ == nullptr) {
+        auto const* const context = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        Request request{.method = method, .path = path};
+        request.has_old_version = std::string_view(version) != MHD_HTTP_VERSION_1_1;
+        request.is_local = static_cast<Connection const*>(context->socket_context)->is_local;
+        ::MHD_get_connection_values(connection, MHD_HEADER_KIND, &keep_header, &request);
+        return state.begin(connection, std::move(request), exchange_);
+    }
+    auto& exchange = *static_cast<Exchange*>(*exchange_);
+    if (*size == 0)
+        return send(connection, exchange.is_too_large ? too_large() : answer_to(exchange.request, state.pages));
+    // The rest of what is too large is read until its time is over: an answer is possible at its end only.
+    if (exchange.request.body.size() + *size > kMaxBodyBytes) exchange.is_too_large = true;
+    if (!exchange.is_too_large) exchange.request.body.append(bytes, *size);
+    *size = 0;
+    return MHD_YES;
+} catch (std::exception const&) {
+    return MHD_NO; // out of memory: this connection ends
+}
+
+MHD_Result Exchanges::State::begin(MHD_Connection* connection, Request request, void** exchange) const {
+    if (auto const refused = refusal_of(request, pages, access)) return send(connection, *refused);
+    *exchange = new Exchange{std::move(request)};
+    return MHD_YES;
+}
+
+void Exchanges::State::end_oldest() {
+    // The library finds it ended by its other side, lets it go, and tells us.
+    ::shutdown(connections.front().socket, SHUT_RDWR);
+    connections.front().deadline_ns = ~std::uint64_t{0};
+    connections.splice(connections.end(), connections, connections.begin());
+}
+
+void Exchanges::State::end_overdue() {
+    auto const now_ns = base::monotonic_ns();
+    while (!connections.empty() && connections.front().deadline_ns <= now_ns) end_oldest();
+}
+
+Exchanges::Exchanges(Pages pages, Access access, HttpLimits limits)
+    : state_(std::make_unique<State>(std::move(pages), std::move(access), limits)) {}
+
+Exchanges::~Exchanges() = default;
+
+void Exchanges::add(base::FileDescriptor const& socket, bool is_local) {
+    auto& state = *state_;
+    // The oldest makes room, not the newest: those who connect and say nothing shut nobody out.
+    if (state.connections.size() >= state.limits.connections) {
+        state.end_oldest();
+        ::MHD_run(state.daemon);
+    }
+    // The library closes what it is given, even if it takes no connection: it gets a descriptor of its own.
+    int const own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
+    if (own < 0) base::fail_system({"cannot take a connection"}, errno);
+    state.coming.push_back({own, base::monotonic_ns() + state.limits.connection_ns, is_local});
+    sockaddr_storage nowhere{.ss_family = AF_UNSPEC}; // it has no use for the address
+    ::MHD_add_connection(state.daemon, own, reinterpret_cast<sockaddr*>(&nowhere), sizeof(sockaddr));
+    state.coming.clear();
+}
+
+void Exchanges::go_on() {
+    state_->end_overdue();
+    ::MHD_run(state_->daemon);
+}
+
+int Exchanges::epoll() const { return ::MHD_get_daemon_info(state_->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd; }
+
+std::uint64_t Exchanges::wait_ns() const {
+    auto wait_ns = kIdleNs;
+    MHD_UNSIGNED_LONG_LONG wait_ms = 0;
+    if (::MHD_get_timeout(state_->daemon, &wait_ms) == MHD_YES)
+        wait_ns = std::min<std::uint64_t>(wait_ns, wait_ms * kMs);
+    if (state_->connections.empty()) return wait_ns;
+    auto const now_ns = base::monotonic_ns();
+    auto const deadline_ns = state_->connections.front().deadline_ns;
+    return std::min(wait_ns, deadline_ns - std::min(deadline_ns, now_ns));
+}
+
+std::size_t Exchanges::count() const { return state_->connections.size(); }
+
+} // namespace thalweg::monitor

@@ -1,0 +1,71 @@
+// Whatever the bytes, and however they are cut: an answer or none, no control without the token, and an end. What is
+// tried is the library together with what we hand it and take from it. Build with -DTHALWEG_FUZZ=ON and clang.
+#include "thalweg/monitor/exchanges.h"
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+
+namespace {
+
+using namespace thalweg;
+using namespace thalweg::monitor;
+
+constexpr int kTurns = 8;
+
+bool obeyed = false;
+
+Exchanges make_exchanges() {
+    Pages const pages{.metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
+                      .unhealthy = [] { return std::string(); },
+                      .not_ready = [] { return std::string("no run yet"); },
+                      .control =
+                          [](auto const&, auto const&) {
+                              obeyed = true;
+                              return Answer{};
+                          }};
+    return {pages, {HostNames({}, ""), "sesame"}, {}};
+}
+
+void give(int socket, std::string_view bytes) {
+    // More than the room of a socket is left out: no request is so long.
+    (void)!::send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+std::string taken(int socket) {
+    std::array<char, 16'384> room;
+    auto const got = ::recv(socket, room.data(), room.size(), MSG_DONTWAIT);
+    return {room.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+} // namespace
+
+// The first byte says where the bytes are cut.
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    static auto exchanges = make_exchanges();
+    if (size < 1) return 0;
+    std::string_view const whole(reinterpret_cast<char const*>(data) + 1, size - 1);
+    auto const cut = whole.size() * data[0] / 255;
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
+    base::FileDescriptor client(ends[0]);
+    exchanges.add(base::FileDescriptor(ends[1]), false);
+    obeyed = false;
+    give(client.get(), whole.substr(0, cut));
+    exchanges.go_on();
+    give(client.get(), whole.substr(cut));
+    std::string answer;
+    for (int i = 0; i < kTurns; ++i) {
+        exchanges.go_on();
+        answer += taken(client.get());
+    }
+    if (!answer.empty() && !answer.starts_with("HTTP/1.")) std::abort();
+    if (obeyed && (whole.find("sesame") == whole.npos || whole.find("POST /control/") == whole.npos)) std::abort();
+    client.reset();
+    for (int i = 0; i < kTurns; ++i) exchanges.go_on();
+    if (exchanges.count() != 0) std::abort(); // who has gone is forgotten
+    return 0;
+}
