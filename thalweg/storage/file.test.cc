@@ -133,12 +133,12 @@ TEST_F(FileStorage, TheEnvironmentForbidsIoUring) {
     EXPECT_FALSE(std::filesystem::exists(directory_.path("b")));
 }
 
-// Makes one system call fail with EPERM, as container runtimes do; for the rest of this process's life.
-bool forbid(unsigned system_call) {
+// Makes one system call fail, with EPERM as container runtimes do; for the rest of this process's life.
+bool forbid(unsigned system_call, unsigned error = EPERM) {
     sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     sock_fprog const program{std::size(filter), filter};
@@ -178,6 +178,53 @@ TEST_F(FileStorage, ASystemCallFilterThatForbidsIoUringLeavesThreads) {
         ASSERT_TRUE(WIFEXITED(status));
         if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no seccomp here";
         EXPECT_EQ(WEXITSTATUS(status), 0);
+    }
+}
+
+// The same file, from several processes.
+constexpr std::uint64_t kTurns = 100'000, kPieceBytes = 64;
+
+void write_pieces(std::string const& path) {
+    auto const file = open_file_storage(path, OpenMode::read_write, Engine::posix);
+    for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
+        std::array<std::byte, kPieceBytes> piece;
+        piece.fill(std::byte(turn % 255 + 1));
+        file->write(turn * kPieceBytes, piece);
+    }
+}
+
+// Always somewhat behind the end that the other one has just given the file, or ahead of it.
+void reserve_meanwhile(std::string const& path) {
+    auto const file = open_file_storage(path, OpenMode::read_write, Engine::posix);
+    while (file->size() < kTurns * kPieceBytes) file->reserve(file->size() / 2, file->size() / 2 + kPieceBytes);
+}
+
+// As on NFS before version 4.2.
+TEST_F(FileStorage, ReservingWithoutFallocateNeverUndoesWhatAnotherProcessWrites) {
+    open_file_storage(path_, OpenMode::create_new, Engine::posix);
+    auto const in_child = [&](void (*work)(std::string const&)) {
+        auto const child = ::fork();
+        if (child == 0) {
+            if (!forbid(__NR_fallocate, EOPNOTSUPP)) std::_Exit(77);
+            work(path_);
+            std::_Exit(0);
+        }
+        return child;
+    };
+    bool skipped = false;
+    for (auto const child : {in_child(reserve_meanwhile), in_child(reserve_meanwhile), in_child(write_pieces)}) {
+        int status = -1;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        skipped = skipped || (WIFEXITED(status) && WEXITSTATUS(status) == 77);
+        EXPECT_TRUE(skipped || status == 0);
+    }
+    if (skipped) GTEST_SKIP() << "no seccomp here";
+    auto const file = open_file_storage(path_, OpenMode::read_only);
+    ASSERT_GE(file->size(), kTurns * kPieceBytes);
+    std::vector<std::byte> bytes(kTurns * kPieceBytes);
+    file->read(0, bytes);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        ASSERT_EQ(bytes[i], std::byte(i / kPieceBytes % 255 + 1)) << "at offset " << i;
     }
 }
 

@@ -103,8 +103,9 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
         return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
     };
     int const error = uninterrupted(allocate);
-    // A file system without fallocate cannot promise space; the file grows all the same.
-    if (error == EOPNOTSUPP) return resize(std::max(size(), end));
+    // A file system without fallocate cannot promise space. The file is left as it is, and grows when it is written: to
+    // set its size, or to write behind its end, could undo what another process writes there meanwhile.
+    if (error == EOPNOTSUPP) return;
     if (error != 0) fail_at("reserve", path_, offset, size_bytes, error);
 }
 

@@ -53,7 +53,7 @@ class Storage {
 
     // Allocates blocks so that later writes in this range cannot fail for want of space (and changes no bytes; the
     // file grows to at least the range's end). Throws SystemError with ENOSPC or EDQUOT when there is no room; the file
-    // may have grown by a part then.
+    // may have grown by a part then. A file system that cannot allocate is only asked for its free space.
     virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
 
     // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
