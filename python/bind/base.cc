@@ -1,5 +1,6 @@
 // The three kinds of error become the exceptions of thalweg._errors.
 #include "thalweg/base/error.h"
+#include "thalweg/base/utf8.h"
 
 #include "bind.h"
 
@@ -7,6 +8,9 @@ namespace thalweg::bind {
 namespace {
 
 namespace nb = nanobind;
+
+// A message may cite what a damaged file has for a name.
+nb::str text_of(base::Error const& error) { return nb::str(base::readable(error.what()).c_str()); }
 
 void set_error(char const* name, nb::object const& argument) {
     auto const type = nb::module_::import_("thalweg._errors").attr(name);
@@ -17,11 +21,11 @@ void translate(std::exception_ptr const& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
     } catch (base::UsageError const& error) {
-        set_error("UsageError", nb::str(error.what()));
+        set_error("UsageError", text_of(error));
     } catch (base::SystemError const& error) {
-        set_error("SystemError", nb::make_tuple(error.code, error.what()));
+        set_error("SystemError", nb::make_tuple(error.code, text_of(error)));
     } catch (base::DataError const& error) {
-        set_error("DataError", nb::str(error.what()));
+        set_error("DataError", text_of(error));
     }
 }
 

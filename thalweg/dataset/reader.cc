@@ -13,6 +13,7 @@
 #include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/live_map.h"
 #include "thalweg/format/page_decoder.h"
+#include "thalweg/model/readable_names.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -53,6 +54,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
         reader->journal_.reset();
     }
     reader->map_ = format_for(path).load(*reader->file_);
+    model::make_names_readable(reader->map_);
     reader->open_run_ = !reader->map_.closed;
     return reader;
 }

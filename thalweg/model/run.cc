@@ -5,6 +5,7 @@
 #include <random>
 
 #include "thalweg/model/json.h"
+#include "thalweg/model/readable_names.h"
 
 namespace thalweg::model {
 namespace {
@@ -53,11 +54,12 @@ RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std:
     head.id = random_id();
     head.created_s = static_cast<std::uint64_t>(std::time(nullptr));
     head.metadata = std::move(metadata);
-    for (auto const& table : schema.tables) {
+    head.schema = std::move(schema);
+    check_names_are_utf8(head);
+    for (auto const& table : head.schema.tables) {
         head.columns.push_back(flatten(table));
         head.layouts.push_back(plan_layout(head.columns.back(), options));
     }
-    head.schema = std::move(schema);
     return head;
 }
 
