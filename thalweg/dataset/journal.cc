@@ -13,7 +13,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::uint64_t kReserveBytes = 16 * base::kMiB;
+constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
 
 std::uint32_t head_check(RecordHead const& head) {
     std::uint64_t const fields[] = {head.type, head.payload_bytes, head.payload_check};

@@ -11,6 +11,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
+#include "thalweg/dataset/disk_share.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
 
@@ -110,6 +111,8 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     run_->options = options.write;
+    auto commit = options.commit;
+    if (on_files_) fit_to_disk_of(run_->path(), commit, run_->options.staging);
     auto const first_offset = format.begin(*run_->file, run_->head);
     run_->file->sync(); // before there is a journal that says whose file this is
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
@@ -118,14 +121,14 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {
         return bound.bytes(pages.all, pages.of_lengths);
     };
-    auto const& write = options.write;
+    auto const& write = run_->options;
     run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),
                                     write.staging.ring_size,
                                     write.extent_bytes,
                                     write.queue_depth,
                                     write.staging.page_ring_bytes,
                                     write.staging.min_buffers};
-    committer_ = std::make_shared<Committer>(*run_, std::move(journal), options.commit, reserve);
+    committer_ = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve);
 }
 
 Writer::~Writer() {
