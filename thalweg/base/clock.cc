@@ -1,7 +1,10 @@
 #include "thalweg/base/clock.h"
 
+#include <cerrno>
 #include <ctime>
 #include <fmt/format.h>
+
+#include "thalweg/base/stand_in.h"
 
 namespace thalweg::base {
 namespace {
@@ -14,11 +17,25 @@ std::uint64_t read_clock_ns(clockid_t clock) {
 
 } // namespace
 
-std::uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+std::uint64_t monotonic_ns() { return stand_in == nullptr ? read_clock_ns(CLOCK_MONOTONIC) : stand_in->monotonic_ns(); }
 
-std::uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+std::uint64_t thread_cpu_ns() {
+    return stand_in == nullptr ? read_clock_ns(CLOCK_THREAD_CPUTIME_ID) : stand_in->monotonic_ns();
+}
+
+void sleep_ns(std::uint64_t duration_ns) {
+    if (stand_in != nullptr) return stand_in->sleep_ns(duration_ns);
+    timespec rest{static_cast<time_t>(duration_ns / 1'000'000'000u), static_cast<long>(duration_ns % 1'000'000'000u)};
+    while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, &rest) == EINTR) {
+    }
+}
+
+std::uint64_t unix_seconds() {
+    return stand_in == nullptr ? static_cast<std::uint64_t>(std::time(nullptr)) : stand_in->unix_seconds();
+}
 
 std::string utc_now() {
+    if (stand_in != nullptr) return stand_in->utc_now();
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     std::tm parts{};

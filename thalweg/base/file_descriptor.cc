@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
@@ -10,17 +12,64 @@
 namespace thalweg::base {
 
 void FileDescriptor::reset() {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) stand_in == nullptr ? static_cast<void>(::close(fd_)) : stand_in->close_file(fd_);
     fd_ = -1;
 }
 
 FileDescriptor open_file(std::string const& path, int flags, unsigned mode) {
+    if (stand_in != nullptr) return FileDescriptor(stand_in->open_file(path, flags));
     int const fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
     if (fd < 0) fail_system({"cannot open " + path}, errno);
     return FileDescriptor(fd);
 }
 
+bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exclusive) {
+    if (stand_in != nullptr) return stand_in->try_lock_file(file.get(), exclusive);
+    if (::flock(file.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK) fail_system({"cannot lock " + path}, errno);
+    return false;
+}
+
+FileIdentity identity_of(FileDescriptor const& file) {
+    if (stand_in != nullptr) return stand_in->identity_of(file.get());
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) fail_system({"cannot look at an open file"}, errno);
+    return {status.st_dev, status.st_ino, status.st_nlink};
+}
+
+std::optional<FileIdentity> identity_of(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->identity_of(path);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0) return FileIdentity{status.st_dev, status.st_ino, status.st_nlink};
+    if (errno != ENOENT && errno != ENOTDIR) fail_system({"cannot look at " + path}, errno);
+    return std::nullopt;
+}
+
+bool is_directory(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->is_directory(path);
+    std::error_code ignored;
+    return std::filesystem::is_directory(path, ignored);
+}
+
+bool remove_file(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->remove_file(path);
+    if (::unlink(path.c_str()) == 0) return true;
+    if (errno != ENOENT) fail_system({"cannot remove " + path}, errno);
+    return false;
+}
+
+std::vector<std::string> list_directory(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->list_directory(path);
+    std::vector<std::string> names;
+    std::error_code error;
+    for (auto const& entry : std::filesystem::directory_iterator(path, error)) names.push_back(entry.path().filename());
+    if (error && error != std::errc::no_such_file_or_directory)
+        fail_system({"cannot list the directory " + path}, error.value());
+    return names;
+}
+
 void sync_directory_of(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->sync_directory_of(path);
     auto directory = std::filesystem::path(path).parent_path();
     if (directory.empty()) directory = ".";
     auto const fd = open_file(directory.string(), O_RDONLY | O_DIRECTORY);

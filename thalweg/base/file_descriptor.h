@@ -1,7 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "thalweg/base/stand_in.h"
 
 namespace thalweg::base {
 
@@ -27,6 +31,18 @@ class FileDescriptor {
 
 // open(2) with O_CLOEXEC; throws SystemError naming the path.
 FileDescriptor open_file(std::string const& path, int flags, unsigned mode = 0644);
+
+// flock(2). False where somebody else holds a lock that excludes this one.
+bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exclusive);
+
+FileIdentity identity_of(FileDescriptor const& file);
+// Nothing where there is none. All these throw SystemError where that cannot be told.
+std::optional<FileIdentity> identity_of(std::string const& path);
+bool is_directory(std::string const& path);
+// False where there was none.
+bool remove_file(std::string const& path);
+// Names, in no order; none where there is no such directory.
+std::vector<std::string> list_directory(std::string const& path);
 
 // Makes a file's creation, renaming or removal durable: fsync of the directory that holds `path`.
 void sync_directory_of(std::string const& path);

@@ -12,6 +12,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/stand_in.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::base {
@@ -79,6 +80,7 @@ std::string SharedMemory::path_of(std::string const& name) {
 }
 
 SharedMemory SharedMemory::create(std::string const& name, std::size_t size_bytes) {
+    if (stand_in != nullptr) return simulated(name, stand_in->create_memory(name, size_bytes), true);
     auto const path = path_of(name), folder = folder_of(name);
     auto const size = round_up(size_bytes, kBlockBytes);
     auto const fail = [&](int error) {
@@ -116,6 +118,7 @@ SharedMemory SharedMemory::create_where_room(std::string const& name, std::size_
 }
 
 SharedMemory SharedMemory::create_private(std::size_t size_bytes) {
+    if (stand_in != nullptr) return simulated("", stand_in->create_memory("", size_bytes), false);
     SharedMemory segment;
     segment.size_bytes_ = round_up(size_bytes, kBlockBytes);
     // Shared with children all the same, but reachable by no name.
@@ -124,6 +127,7 @@ SharedMemory SharedMemory::create_private(std::size_t size_bytes) {
 }
 
 SharedMemory SharedMemory::attach(std::string const& name) {
+    if (stand_in != nullptr) return simulated(name, stand_in->attach_memory(name), false);
     auto const path = path_of(name);
     auto const fd = open_file(path, O_RDWR);
     struct stat status {};
@@ -141,7 +145,7 @@ SharedMemory SharedMemory::attach(std::string const& name) {
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : name_(std::move(other.name_)), data_(std::exchange(other.data_, nullptr)),
       size_bytes_(std::exchange(other.size_bytes_, 0)), owner_(std::exchange(other.owner_, false)),
-      owner_pid_(other.owner_pid_) {}
+      owner_pid_(other.owner_pid_), simulated_(other.simulated_) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     std::swap(name_, other.name_);
@@ -149,19 +153,33 @@ SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
     std::swap(size_bytes_, other.size_bytes_);
     std::swap(owner_, other.owner_);
     std::swap(owner_pid_, other.owner_pid_);
+    std::swap(simulated_, other.simulated_);
     return *this;
 }
 
+SharedMemory SharedMemory::simulated(std::string const& name, std::span<std::byte> bytes, bool owner) {
+    SharedMemory segment;
+    segment.name_ = name;
+    segment.data_ = bytes.data();
+    segment.size_bytes_ = bytes.size();
+    segment.owner_ = owner;
+    segment.owner_pid_ = ::getpid();
+    segment.simulated_ = true;
+    return segment;
+}
+
 SharedMemory::~SharedMemory() {
-    if (data_ != nullptr) ::munmap(data_, size_bytes_);
+    if (data_ != nullptr && !simulated_) ::munmap(data_, size_bytes_);
     if (owner_ && owner_pid_ == ::getpid()) unlink(name_);
 }
 
 void SharedMemory::unlink(std::string const& name) {
+    if (stand_in != nullptr) return stand_in->unlink_memory(name);
     if (!name.empty()) ::unlink(path_of(name).c_str());
 }
 
 std::vector<std::string> SharedMemory::list(std::string const& prefix) {
+    if (stand_in != nullptr) return stand_in->list_memory(prefix);
     std::vector<std::string> names;
     std::error_code ignored;
     auto const folder = folder_of(prefix);

@@ -69,11 +69,14 @@ class SharedMemory {
     static std::string path_of(std::string const& name);
 
   private:
+    static SharedMemory simulated(std::string const& name, std::span<std::byte> bytes, bool owner);
+
     std::string name_;
     std::byte* data_ = nullptr;
     std::size_t size_bytes_ = 0;
     bool owner_ = false;
     std::int32_t owner_pid_ = 0; // a forked child never unlinks what its parent created
+    bool simulated_ = false;     // its bytes belong to the stand-in
 };
 
 // The name of memory in a folder; in /dev/shm where that is empty.

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "thalweg/base/stand_in.h"
+
 namespace thalweg::base {
 
 unsigned usable_cores() {
@@ -18,6 +20,7 @@ unsigned usable_cores() {
 }
 
 void parallel_for(std::size_t count, unsigned threads, std::function<void(std::size_t)> const& work) {
+    if (stand_in != nullptr) threads = 1;
     std::atomic<std::size_t> next = 0;
     std::exception_ptr first_error;
     std::mutex error_mutex;

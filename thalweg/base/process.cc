@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "thalweg/base/stand_in.h"
+
 namespace thalweg::base {
 namespace {
 
@@ -43,6 +45,7 @@ std::atomic<std::uint64_t> forks = 0;
 std::uint64_t fork_generation() { return forks.load(std::memory_order_relaxed); }
 
 ProcessId this_process() {
+    if (stand_in != nullptr) return stand_in->this_process();
     ProcessId self;
     self.pid = ::getpid();
     Stat stat;
@@ -51,6 +54,7 @@ ProcessId this_process() {
 }
 
 bool is_alive(ProcessId const& process) {
+    if (stand_in != nullptr) return stand_in->is_alive(process);
     if (process.pid <= 0) return false;
     Stat stat;
     if (!read_stat(process.pid, stat)) return ::kill(process.pid, 0) == 0 || errno == EPERM;
@@ -58,7 +62,13 @@ bool is_alive(ProcessId const& process) {
     return stat.state != 'Z' || stat.threads > 1; // only its first thread has ended: the others may still write
 }
 
+bool is_in_use(std::int32_t pid) {
+    if (stand_in != nullptr) return stand_in->is_in_use(pid);
+    return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 std::string boot_id() {
+    if (stand_in != nullptr) return stand_in->boot_id();
     std::ifstream file("/proc/sys/kernel/random/boot_id");
     std::string id;
     file >> id;
@@ -66,11 +76,13 @@ std::string boot_id() {
 }
 
 std::uint64_t pid_namespace() {
+    if (stand_in != nullptr) return 1;
     struct stat status {};
     return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 std::string host_name() {
+    if (stand_in != nullptr) return "simulated";
     char name[256] = {};
     ::gethostname(name, sizeof name - 1);
     return name;

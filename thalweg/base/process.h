@@ -19,6 +19,9 @@ ProcessId this_process();
 // False for a zombie, too: nothing that a zombie held will ever be finished.
 bool is_alive(ProcessId const& process);
 
+// Some process has this pid.
+bool is_in_use(std::int32_t pid);
+
 // Differs between machines and between boots of one machine (/proc/sys/kernel/random/boot_id).
 std::string boot_id();
 

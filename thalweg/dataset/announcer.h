@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/staging.h"
 
 namespace thalweg::dataset {
@@ -38,7 +38,7 @@ class Announcer {
 
     Staging const& staging_;
     std::uint32_t producer_;
-    mutable std::mutex mutex_;                     // lanes of several threads announce on one ring
+    mutable base::Mutex mutex_;                    // lanes of several threads announce on one ring
     std::vector<std::vector<PageRecord>> early_;   // by column: announced before a page in front of them
     std::map<std::uint64_t, PendingCluster> ends_; // by first row
 };

@@ -1,7 +1,6 @@
 #include "thalweg/dataset/attach.h"
 
 #include <cerrno>
-#include <sys/file.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"

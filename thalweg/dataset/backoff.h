@@ -1,8 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+
+#include "thalweg/base/clock.h"
 
 namespace thalweg::dataset {
 
@@ -10,13 +10,14 @@ namespace thalweg::dataset {
 class Backoff {
   public:
     void pause() {
-        std::this_thread::sleep_for(std::chrono::microseconds(sleep_us_));
-        sleep_us_ = std::min(sleep_us_ * 2, 500);
+        base::sleep_ns(sleep_ns_);
+        sleep_ns_ = std::min(sleep_ns_ * 2, kLongestNs);
     }
-    void reset() { sleep_us_ = 20; }
+    void reset() { sleep_ns_ = kShortestNs; }
 
   private:
-    int sleep_us_ = 20;
+    static constexpr std::uint64_t kShortestNs = 20'000, kLongestNs = 500'000;
+    std::uint64_t sleep_ns_ = kShortestNs;
 };
 
 } // namespace thalweg::dataset

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <fmt/format.h>
 #include <limits>
 #include <system_error>
@@ -14,7 +13,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr auto kPause = std::chrono::microseconds(500);
+constexpr std::uint64_t kPauseNs = 500'000;
 constexpr std::uint64_t kLookIntervalNs = 100'000'000;
 constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB;
 constexpr std::uint64_t kSmallestAllocationBytes = 4 * base::kMiB;
@@ -43,8 +42,8 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     journal_.reserve_ahead(options_.rows_budget_bytes);
     allocate();
     try {
-        sync_thread_ = std::jthread([this] { sync_loop(); });
-        thread_ = std::jthread([this] { this->run(); });
+        sync_thread_ = base::Thread([this] { sync_loop(); });
+        thread_ = base::Thread([this] { this->run(); });
     } catch (std::system_error const& error) {
         stop();
         base::fail_system({"cannot start the threads of the committer"}, error.code().value());
@@ -69,7 +68,7 @@ void Committer::run() {
         while (!stop_) {
             step();
             cpu_ns_ = base::thread_cpu_ns();
-            std::this_thread::sleep_for(kPause);
+            base::sleep_ns(kPauseNs);
         }
     } catch (std::exception const& error) {
         error_ = std::current_exception();

@@ -2,17 +2,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/cluster_collector.h"
 #include "thalweg/dataset/intake.h"
 #include "thalweg/dataset/open_run.h"
@@ -130,7 +128,7 @@ class Committer {
     ItemsBySlot journaled_items_; // as it was when the newest flush began, and of all that have settled
     ItemsBySlot flushing_items_;
 
-    mutable std::mutex mutex_; // guards the next three against status()
+    mutable base::Mutex mutex_; // guards the next three against status()
     std::vector<std::unique_ptr<ProducerIntake>> producers_;
     std::vector<ProducerStatus> ended_;
     ItemsBySlot durable_items_;
@@ -141,16 +139,16 @@ class Committer {
     std::atomic<std::uint64_t> sync_ns_ = 0;
     std::atomic<std::uint64_t> journal_bytes_ = 0;
 
-    std::mutex sync_mutex_; // guards the next four
-    std::condition_variable sync_wake_;
+    base::Mutex sync_mutex_; // guards the next four
+    base::Condition sync_wake_;
     Sync sync_ = Sync::idle;
     bool sync_stop_ = false;
     std::exception_ptr sync_error_;
 
     std::atomic<bool> stop_ = false;
     std::exception_ptr error_;
-    std::jthread sync_thread_;
-    std::jthread thread_;
+    base::Thread sync_thread_;
+    base::Thread thread_;
 };
 
 } // namespace thalweg::dataset

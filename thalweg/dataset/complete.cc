@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/file_checksum.h"
@@ -102,7 +103,7 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
 void remove_journal(std::string const& data_path, std::string const& run_id) {
     auto const path = journal_path(data_path);
     remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
-    if (::unlink(path.c_str()) != 0) base::fail_system({"cannot remove " + path}, errno);
+    if (!base::remove_file(path)) base::fail_system({"cannot remove " + path}, ENOENT);
     base::sync_directory_of(path);
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/units.h"
 #include "thalweg/model/run.h"
 
@@ -76,12 +76,7 @@ bool is_zero(RecordHead const& head) { return head.type == 0 && head.payload_byt
 
 } // namespace
 
-bool exists(std::string const& path) {
-    std::error_code error;
-    bool const there = std::filesystem::exists(path, error);
-    if (error) base::fail_system({"cannot look at " + path}, error.value());
-    return there;
-}
+bool exists(std::string const& path) { return base::identity_of(path).has_value(); }
 
 std::string journal_path(std::string const& data_path) { return data_path + ".journal"; }
 

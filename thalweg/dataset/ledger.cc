@@ -4,11 +4,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/stat.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/backoff.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/run_memory.h"
@@ -29,11 +28,12 @@ template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) 
 // Of the nearest one above `path` that is there: the same after the directory was removed, another one where its file
 // system is not mounted.
 std::uint64_t device_of_directory(std::filesystem::path path) {
-    struct stat status {};
+    std::optional<base::FileIdentity> found;
     do {
         path = path.parent_path();
-    } while (::stat(path.empty() ? "." : path.c_str(), &status) != 0 && path.has_relative_path());
-    return status.st_dev;
+        found = base::identity_of(path.empty() ? "." : path.string());
+    } while (!found && path.has_relative_path());
+    return found ? found->device : 0;
 }
 
 std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
@@ -126,7 +126,7 @@ std::size_t Ledger::slots_taken() const {
 bool Ledger::is_orphaned(std::size_t index) const {
     auto const& slot = slots_[index];
     // Killed between taking the slot and saying more about itself.
-    if (slot.state == SlotState::free) return ::kill(slot.taker, 0) != 0 && errno == ESRCH;
+    if (slot.state == SlotState::free) return !base::is_in_use(slot.taker);
     return !base::is_alive(slot.producer);
 }
 

@@ -17,12 +17,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
+#include "thalweg/base/thread.h"
 
 namespace thalweg::dataset {
 
@@ -131,7 +131,7 @@ class Ledger {
 
     base::SharedMemory memory_;
     Slot* slots_ = nullptr;
-    std::mutex private_mutex_;
+    base::Mutex private_mutex_;
     std::map<std::size_t, std::shared_ptr<base::SharedMemory>> private_staging_; // of a ledger that is not shared
 };
 

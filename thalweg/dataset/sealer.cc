@@ -1,16 +1,16 @@
 #include "thalweg/dataset/sealer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <system_error>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
 
 namespace thalweg::dataset {
 namespace {
 
-constexpr auto kPause = std::chrono::microseconds(100);
+constexpr std::uint64_t kPauseNs = 100'000;
 
 } // namespace
 
@@ -71,7 +71,7 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
         bool const has_work = lanes_[0]->has_work();
         lanes_[0]->flush(while_waiting);
         lanes_[0]->reap(true);
-        if (!has_work) std::this_thread::sleep_for(kPause); // for the committer, who has to empty the ring
+        if (!has_work) base::sleep_ns(kPauseNs); // for the committer, who has to empty the ring
         return;
     }
     {
@@ -80,7 +80,7 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
         flush_wanted_ = true;
     }
     wake_.notify_all();
-    std::this_thread::sleep_for(kPause);
+    base::sleep_ns(kPauseNs);
 }
 
 void Sealer::drain(std::function<void()> const& while_waiting) {
@@ -118,9 +118,9 @@ void Sealer::work(Lane& lane) {
 }
 
 // One page sealed, or what was gathered written when it was asked for, or a short wait.
-void Sealer::step(Lane& lane, std::unique_lock<std::mutex>& lock) {
+void Sealer::step(Lane& lane, std::unique_lock<base::Mutex>& lock) {
     if (jobs_.empty() && !(flush_wanted_ && lane.has_work())) {
-        wake_.wait_for(lock, std::chrono::milliseconds(lane.idle() ? 50 : 1));
+        wake_.wait_for(lock, lane.idle() ? 50'000'000 : 1'000'000);
     }
     auto const was_idle = lane.idle();
     if (!jobs_.empty()) {

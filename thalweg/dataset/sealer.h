@@ -1,15 +1,13 @@
 // Seals the pages of one producer: in the thread that appends, or in threads of its own.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/lane.h"
 
 namespace thalweg::dataset {
@@ -29,21 +27,21 @@ class Sealer {
 
   private:
     void work(Lane& lane);
-    void step(Lane& lane, std::unique_lock<std::mutex>& lock);
+    void step(Lane& lane, std::unique_lock<base::Mutex>& lock);
     void rethrow();
 
     OpenRun& run_;
     Announcer announcer_;
     std::vector<std::unique_ptr<Lane>> lanes_;
 
-    std::mutex mutex_; // guards all below
-    std::condition_variable wake_;
+    base::Mutex mutex_; // guards all below
+    base::Condition wake_;
     std::deque<SealedPage> jobs_;
     std::size_t busy_ = 0; // lanes that hold pages not yet announced
     bool flush_wanted_ = false;
     bool stop_ = false;
     std::exception_ptr error_;
-    std::vector<std::jthread> threads_; // last: joined first
+    std::vector<base::Thread> threads_; // last: joined first
 };
 
 } // namespace thalweg::dataset

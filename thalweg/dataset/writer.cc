@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -18,18 +17,13 @@
 namespace thalweg::dataset {
 namespace {
 
-void remove(std::string const& path) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) base::fail_system({"cannot remove " + path}, errno);
-}
-
 // Makes room for a new run at `path`, or says why there is none.
 void clear_place(std::string const& path, bool force) {
     auto const journal = journal_path(path);
     base::FileDescriptor lock; // until both are gone
     auto const folder = std::filesystem::path(path).parent_path().string();
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
-    if (exists(path) && std::filesystem::is_directory(path))
-        base::fail_usage({"cannot create " + path, "it is a directory"});
+    if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
     if (exists(journal)) {
         lock = lock_exclusive(journal); // refused while somebody writes that run
         if (!force) {
@@ -46,18 +40,21 @@ void clear_place(std::string const& path, bool force) {
     }
     if (!force) return;
     if (auto const run_id = journal_run_id(journal)) remove_memory_of(*run_id, path);
-    remove(path);
-    remove(journal);
+    base::remove_file(path);
+    base::remove_file(journal);
 }
 
 // Of a creation that failed: there is nothing in it to recover.
 void remove_traces(OpenRun const& run, std::string const& path) {
-    std::error_code ignored;
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
     auto const there = journal_run_id(journal_path(path));
     if (there && *there != run.head.id) return; // of somebody who was faster
-    if (run.file) std::filesystem::remove(path, ignored);
-    std::filesystem::remove(journal_path(path), ignored);
+    try {
+        if (run.file) base::remove_file(path);
+        base::remove_file(journal_path(path));
+    } catch (base::SystemError const&) {
+        // Why the creation failed is what its caller has to hear.
+    }
 }
 
 } // namespace

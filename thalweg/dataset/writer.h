@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/committer.h"
 #include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/producer.h"
@@ -73,7 +73,7 @@ class Writer {
 
     std::shared_ptr<OpenRun> run_;
     std::shared_ptr<storage::Storage> journal_;
-    mutable std::mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
+    mutable base::Mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
     std::shared_ptr<Committer> committer_;
     CommitStatus last_status_;
     std::map<std::string, std::string> added_metadata_;

@@ -1,9 +1,9 @@
 #include "thalweg/model/run.h"
 
-#include <ctime>
 #include <fmt/format.h>
-#include <random>
 
+#include "thalweg/base/clock.h"
+#include "thalweg/base/random.h"
 #include "thalweg/model/json.h"
 #include "thalweg/model/readable_names.h"
 
@@ -13,8 +13,8 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string random_id() {
-    std::random_device source;
-    return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+    auto const first = base::random_word();
+    return fmt::format("{:016x}{:016x}", first, base::random_word());
 }
 
 ordered_json layout_to_json(TableLayout const& layout) {
@@ -52,7 +52,7 @@ RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std:
     validate(schema);
     RunHead head;
     head.id = random_id();
-    head.created_s = static_cast<std::uint64_t>(std::time(nullptr));
+    head.created_s = base::unix_seconds();
     head.metadata = std::move(metadata);
     head.schema = std::move(schema);
     check_names_are_utf8(head);

@@ -7,6 +7,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/storage/direct.h"
 #include "thalweg/storage/probe.h"
+#include "thalweg/storage/stand_in.h"
 #include "thalweg/storage/uring_queue.h"
 
 namespace thalweg::storage {
@@ -29,6 +30,7 @@ Engine parse_engine(std::string const& text) {
 }
 
 std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine) {
+    if (stand_in != nullptr) return stand_in->open(path, mode);
     if (engine == Engine::uring) {
         if (auto const why = why_no_uring(); !why.empty()) refuse(path, "uring", why);
     }

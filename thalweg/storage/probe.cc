@@ -16,6 +16,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/units.h"
 #include "thalweg/storage/failure.h"
+#include "thalweg/storage/stand_in.h"
 
 namespace thalweg::storage {
 namespace {
@@ -48,12 +49,14 @@ constexpr std::size_t kDirectAlignmentAt = 0x98; // struct statx: stx_dio_mem_al
 } // namespace
 
 Space space_of(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->space();
     struct statvfs status {};
     if (::statvfs(existing(path).c_str(), &status) != 0) fail_whole("find the free space for", path, errno);
     return {status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize};
 }
 
 std::string file_system_of(std::string const& path) {
+    if (stand_in != nullptr) return "ext4";
     struct statfs status {};
     if (::statfs(existing(path).c_str(), &status) != 0) fail_whole("find the file system of", path, errno);
     auto const magic = static_cast<std::uint32_t>(status.f_type);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/stand_in.h"
 #include "thalweg/format/hdf5/filters.h"
 
 namespace thalweg::format::hdf5 {
@@ -26,7 +27,9 @@ herr_t take_innermost(unsigned, H5E_error2_t const* error, void* text) {
 
 } // namespace
 
-LibraryLock::LibraryLock() : lock_(library_mutex()) {
+LibraryLock::LibraryLock() : lock_(library_mutex(), std::defer_lock) {
+    if (base::stand_in != nullptr) base::stand_in->enter_library();
+    lock_.lock();
     H5open();
     H5Eget_auto2(H5E_DEFAULT, &print_, &print_data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -34,7 +37,10 @@ LibraryLock::LibraryLock() : lock_(library_mutex()) {
     register_filters();
 }
 
-LibraryLock::~LibraryLock() { H5Eset_auto2(H5E_DEFAULT, print_, print_data_); }
+LibraryLock::~LibraryLock() {
+    H5Eset_auto2(H5E_DEFAULT, print_, print_data_);
+    if (base::stand_in != nullptr) base::stand_in->leave_library(); // nobody else runs before it is unlocked
+}
 
 void keep_failure(std::exception_ptr failure) {
     if (!kept_failure()) kept_failure() = std::move(failure);

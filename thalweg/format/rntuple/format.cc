@@ -1,9 +1,9 @@
 #include "thalweg/format/rntuple/format.h"
 
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/rntuple/file_parts.h"
@@ -47,7 +47,7 @@ model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptio
 ExtentRules RNTupleFormat::extent_rules() const { return {kBlobHeadBytes, true}; }
 
 void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const {
-    write_blob_head(extent, offset, static_cast<std::uint64_t>(std::time(nullptr)));
+    write_blob_head(extent, offset, base::unix_seconds());
 }
 
 // The file can be opened from now on: it has no rows yet.
