@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 
 import thalweg as tw
+from thalweg import _core
 
 
 def test_values_under_names_that_are_no_utf8_are_read(tmp_path: Path) -> None:
@@ -20,7 +21,7 @@ def test_values_under_names_that_are_no_utf8_are_read(tmp_path: Path) -> None:
     rows = run["tab\\xff"].read()
     assert np.array_equal(rows["x\\xfe"], np.arange(10))
     assert np.array_equal(rows["y"], np.arange(10.0))
-    assert sum("is no UTF-8" in note for note in run.notes) >= 2
+    assert sum("is no UTF-8" in note for note in _core.Reader.open(str(path)).notes) >= 2
 
 
 def test_mutated_names_are_read_or_refused_as_data(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 #include "thalweg/base/process.h"
 #include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
 
 namespace thalweg::dataset {
@@ -34,6 +35,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads
                           "write from processes that can see each other"});
     }
     run->ledger->check_alive();
+    run->memory_lock = hold_memory(handle);
     run->options = options_of(head.options, seal_threads);
     try {
         run->journal_lock = lock_shared(journal_path(path));

@@ -14,6 +14,7 @@
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/intake.h"
 #include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
 #include "thalweg/format/hdf5/format.h"
@@ -122,6 +123,7 @@ CompleteResult recover(std::string const& path) {
     check_pair(*file, format, head);
     std::vector<std::string> notes;
     auto const ledger = find_ledger(head.id, path);
+    auto const memory_lock = ledger ? hold_memory(ledger->name()) : base::FileDescriptor{};
     if (ledger) salvage(path, head, *ledger, journal, notes);
     CompleteOptions options;
     if (ledger) options.least_end = ledger->head().claimed;

@@ -2,14 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/backoff.h"
-#include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/run_memory.h"
 
 namespace thalweg::dataset {
@@ -23,17 +20,6 @@ constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the
 template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) {
     std::strncpy(to, text.c_str(), N - 1);
     to[N - 1] = '\0';
-}
-
-// Of the nearest one above `path` that is there: the same after the directory was removed, another one where its file
-// system is not mounted.
-std::uint64_t device_of_directory(std::filesystem::path path) {
-    std::optional<base::FileIdentity> found;
-    do {
-        path = path.parent_path();
-        found = base::identity_of(path.empty() ? "." : path.string());
-    } while (!found && path.has_relative_path());
-    return found ? found->device : 0;
 }
 
 std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
@@ -243,27 +229,6 @@ void remove_segments(std::string const& ledger) {
         remove_memory(attached->head().run_id, {attached->head().memory_folder});
     } catch (base::Error const&) { // gone, or not whole
         base::SharedMemory::unlink(ledger);
-    }
-}
-
-void remove_stale_segments() {
-    for (auto const& name : base::SharedMemory::list(kSegmentPrefix)) {
-        if (name.find("-p") != std::string::npos) continue;
-        try {
-            auto const ledger = Ledger::attach(name);
-            auto const& head = ledger->head();
-            // In a container that shares /dev/shm with others we see neither their processes nor their files.
-            if (head.host != base::host_name() || head.device != device_of_directory(head.path)) continue;
-            if (base::is_alive(head.committer)) continue;
-            auto const journal = journal_path(head.path);
-            if (exists(journal)) {
-                auto const run_id = journal_run_id(journal);
-                if (!run_id || *run_id == head.run_id) continue; // `recover` wants it, or may want it
-            }
-            remove_segments(name);
-        } catch (base::Error const&) {
-            continue; // somebody else's, or just removed
-        }
     }
 }
 

@@ -143,8 +143,4 @@ std::string ledger_name(std::string const& run_id);
 // A ledger and the memory of its producers, in /dev/shm and in the folder that the ledger names.
 void remove_segments(std::string const& ledger);
 
-// Removes segments of dead runs whose journal is gone, too: nothing could be recovered from them. Not those of runs on
-// file systems that are not mounted here.
-void remove_stale_segments();
-
 } // namespace thalweg::dataset

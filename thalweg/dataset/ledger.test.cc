@@ -139,24 +139,5 @@ TEST(Ledger, AttachSaysWhyNot) {
     EXPECT_NE(message_of([&] { attach(shared.ledger->name()); }).find("its journal was taken away"), std::string::npos);
 }
 
-TEST(Ledger, OnlySegmentsOfDeadRunsWithoutJournalAreStale) {
-    Directory const directory;
-    SharedLedger const alive, dead, waiting(directory.file("run.h5"));
-    auto const memory = dead.ledger->create_staging(3, 4096);
-    auto head = model::make_run_head(pulses(1), {}, {});
-    head.id = waiting.ledger->head().run_id;
-    JournalWriter::begin(
-        storage::open_file_storage(journal_path(directory.file("run.h5")), storage::OpenMode::create_new),
-        model::to_json(head));
-    // Last: from here on any test that creates a run beside this one removes what is stale.
-    for (auto const* each : {&dead, &waiting}) {
-        in_dead_process([&] { each->ledger->head().committer = base::this_process(); });
-    }
-    remove_stale_segments();
-    EXPECT_EQ(base::SharedMemory::list(alive.ledger->name()).size(), 1u);
-    EXPECT_EQ(base::SharedMemory::list(waiting.ledger->name()).size(), 1u);
-    EXPECT_EQ(base::SharedMemory::list(dead.ledger->name()).size(), 0u);
-}
-
 } // namespace
 } // namespace thalweg::dataset

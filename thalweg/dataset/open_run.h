@@ -29,6 +29,7 @@ struct OpenRun {
     std::shared_ptr<storage::Storage> file;
     format::Format const* format = nullptr;
     base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
+    base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
 
     std::string const& path() const { return file->path(); }
 };

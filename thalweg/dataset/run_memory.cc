@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/process.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/storage/probe.h"
@@ -120,6 +122,15 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
         for (auto const& part : base::SharedMemory::list(ledger + "-p")) base::SharedMemory::unlink(part);
     }
     for (auto const& ledger : ledgers) base::SharedMemory::unlink(ledger); // last: without it nobody finds the others
+}
+
+std::uint64_t device_of_directory(std::filesystem::path path) {
+    std::optional<base::FileIdentity> found;
+    do {
+        path = path.parent_path();
+        found = base::identity_of(path.empty() ? "." : path.string());
+    } while (!found && path.has_relative_path());
+    return found ? found->device : 0;
 }
 
 void remove_memory_of(std::string const& run_id, std::string const& data_path) {

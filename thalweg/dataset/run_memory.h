@@ -3,6 +3,7 @@
 // /dev/shm is the first choice. Where it has no room, there is a folder: files of the same names, mapped into memory.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,5 +37,9 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
 
 // The same in all folders in which that of the run at `data_path` may be.
 void remove_memory_of(std::string const& run_id, std::string const& data_path);
+
+// Of the nearest folder above `path` that is there: the same after the folder was removed, another one where its file
+// system is not mounted.
+std::uint64_t device_of_directory(std::filesystem::path path);
 
 } // namespace thalweg::dataset

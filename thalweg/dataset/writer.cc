@@ -11,6 +11,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/backoff.h"
 #include "thalweg/dataset/disk_share.h"
+#include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
 
@@ -115,6 +116,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
     auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
+    if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
     auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {
         return bound.bytes(pages.all, pages.of_lengths);
     };

@@ -1,0 +1,53 @@
+// What `thalweg clean` lists and removes.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/base/memory.h"
+#include "thalweg/dataset/left_over.h"
+#include "thalweg/dataset/run_memory.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace dataset;
+
+std::string_view name_of(MemoryState state) {
+    switch (state) {
+    case MemoryState::held:
+        return "held";
+    case MemoryState::recoverable:
+        return "recoverable";
+    case MemoryState::left_over:
+        return "left over";
+    default:
+        return "foreign";
+    }
+}
+
+std::vector<std::string> paths_of(MemoryOfRun const& memory) {
+    std::vector<std::string> paths;
+    for (auto const& name : memory.files) paths.push_back(base::SharedMemory::path_of(name));
+    return paths;
+}
+
+} // namespace
+
+void bind_memory(nb::module_& module) {
+    nb::class_<MemoryOfRun>(module, "MemoryOfRun")
+        .def_ro("ledger", &MemoryOfRun::ledger)
+        .def_ro("run_id", &MemoryOfRun::run_id)
+        .def_ro("data_path", &MemoryOfRun::data_path)
+        .def_prop_ro("paths", paths_of)
+        .def_ro("size_bytes", &MemoryOfRun::size_bytes)
+        .def_ro("age_ns", &MemoryOfRun::age_ns)
+        .def_prop_ro("state", [](MemoryOfRun const& memory) { return name_of(memory.state); })
+        .def_ro("why", &MemoryOfRun::why);
+    module.def("list_memory", list_memory, nb::arg("folders"));
+    module.def("remove_left_over", remove_left_over, nb::arg("memory"));
+    module.attr("MEMORY_FOLDER_VARIABLE") = kMemoryFolderVariable;
+}
+
+} // namespace thalweg::bind
