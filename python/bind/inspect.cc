@@ -55,8 +55,9 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
     try {
         auto const ledger = find_ledger(reader.head().id, reader.path());
         if (!ledger) return producers;
-        for (std::size_t i = 0; i < ledger->slots() && ledger->slot(i).state != SlotState::free; ++i) {
+        for (std::size_t i = 0; i < ledger->slots_used(); ++i) {
             auto const& slot = ledger->slot(i);
+            if (slot.state == SlotState::free) continue;
             auto const state = slot.state.load();
             bool const at_work = state == SlotState::attaching || state == SlotState::active;
             producers.push_back({slot.producer.pid, reader.head().schema.tables.at(slot.table).name,

@@ -69,13 +69,7 @@ void bind_record(nb::module_& module) {
     nb::enum_<dataset::Count>(module, "Count")
         .value("appended_bytes", dataset::Count::appended_bytes)
         .value("stored_bytes", dataset::Count::stored_bytes)
-        .value("paged_bytes", dataset::Count::paged_bytes)
-        .value("triggers", dataset::Count::triggers)
-        .value("lost_triggers", dataset::Count::lost_triggers)
-        .value("dead_time_ns", dataset::Count::dead_time_ns)
-        .value("live_time_ns", dataset::Count::live_time_ns)
-        .value("onboard_bytes", dataset::Count::onboard_bytes)
-        .value("onboard_limit_bytes", dataset::Count::onboard_limit_bytes);
+        .value("paged_bytes", dataset::Count::paged_bytes);
     module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
     module.def("count", count_of, nb::arg("status"), nb::arg("which"),
                "What the producer counted under that name, so far.");

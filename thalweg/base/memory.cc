@@ -142,6 +142,15 @@ SharedMemory SharedMemory::attach(std::string const& name) {
     return segment;
 }
 
+SharedMemory SharedMemory::attach_where_it_is(std::string const& name, std::string const& folder) {
+    try {
+        return attach(name);
+    } catch (SystemError const& error) {
+        if (error.code != ENOENT || folder.empty()) throw;
+        return attach(name_in_folder(folder, name));
+    }
+}
+
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : name_(std::move(other.name_)), data_(std::exchange(other.data_, nullptr)),
       size_bytes_(std::exchange(other.size_bytes_, 0)), owner_(std::exchange(other.owner_, false)),

@@ -50,6 +50,9 @@ class SharedMemory {
     // Throws SystemError (ENOENT) where there is no such segment.
     static SharedMemory attach(std::string const& name);
 
+    // With a plain name: in /dev/shm, else in the folder, where that is not empty.
+    static SharedMemory attach_where_it_is(std::string const& name, std::string const& folder);
+
     SharedMemory(SharedMemory&& other) noexcept;
     SharedMemory& operator=(SharedMemory&& other) noexcept;
     ~SharedMemory();

@@ -13,7 +13,7 @@ constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
 } // namespace
 
 ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::Column> const& columns,
-                             model::Part const& part, std::string const& table)
+                             model::Part const& part, std::string const& table, Ranges const& counted)
     : producer_(producer), columns_(columns), part_(part), table_(table) {
     std::map<std::uint64_t, std::uint64_t> pages; // by cluster
     for (auto const& column : part.columns) {
@@ -22,13 +22,16 @@ ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::C
         }
     }
     for (auto const& [first, cluster] : producer.ended) {
-        if (pages[first] == cluster.pages) whole_.push_back({first, cluster.rows, cluster.order, true});
+        if (pages[first] == cluster.pages && contains(counted, first, cluster.rows)) whole_.push_back({first, cluster.rows, cluster.order, true});
     }
     for (; in_front_ < whole_.size() && whole_[in_front_].first_row == begin_; ++in_front_) {
         begin_ += whole_[in_front_].rows;
     }
     end_ = in_front_ < whole_.size() ? whole_[in_front_].first_row : kLast;
-    if (producer.finish) end_ = std::min(end_, producer.finish->rows);
+    auto const last = std::find_if(counted.begin(), counted.end(), [&](auto const& range) {
+        return range.first <= begin_ && begin_ < range.first + range.count;
+    });
+    end_ = std::min(end_, last == counted.end() ? begin_ : last->first + last->count);
 }
 
 std::vector<model::Cluster> ClusterKeeper::keep(FindWhole const& find_whole, std::vector<std::string>& notes) const {
@@ -78,7 +81,8 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, std::
     // Behind a gap nobody knows which elements the rows begin with that are in no ended cluster.
     auto const last =
         producer_.ended.empty() ? 0 : producer_.ended.rbegin()->first + producer_.ended.rbegin()->second.rows;
-    bool const lost = in_front_ < whole_.size() && producer_.finish && producer_.finish->rows > last;
+    bool const lost =
+        in_front_ < whole_.size() && !producer_.of_units && producer_.finish && producer_.finish->rows > last;
     if (lost) append_range(missing, last, producer_.finish->rows - last);
     for (auto const& rows : missing) {
         notes.push_back(

@@ -18,8 +18,9 @@ class ClusterKeeper {
     // The whole rows of some pages, which begin with these items (by column).
     using FindWhole = std::function<Ranges(model::Part const& some, std::vector<std::uint64_t> const& starts)>;
 
+    // `counted`: the rows that may be kept.
     ClusterKeeper(ProducerFacts const& producer, std::vector<model::Column> const& columns, model::Part const& part,
-                  std::string const& table);
+                  std::string const& table, Ranges const& counted);
 
     std::vector<model::Cluster> keep(FindWhole const& find_whole, std::vector<std::string>& notes) const;
 

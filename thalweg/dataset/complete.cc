@@ -17,6 +17,7 @@
 #include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
+#include "thalweg/dataset/unit_collector.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/rntuple/format.h"
 
@@ -46,12 +47,15 @@ void wait_for_the_dead(storage::Storage& file) { file.reserve(0, std::min(file.s
 void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger,
              std::shared_ptr<storage::Storage> const& journal_file, std::vector<std::string>& notes) {
     auto journal = JournalWriter::resume(journal_file);
-    for (std::size_t slot = 0; slot < ledger.slots_taken(); ++slot) {
+    UnitCollector units;
+    for (std::size_t slot = 0; slot < ledger.slots_used(); ++slot) {
         auto const state = ledger.slot(slot).state.load();
         if (state != SlotState::active && state != SlotState::finished) continue;
         try {
             ProducerIntake producer(ledger, head, slot, journal);
             producer.settle(journal, state == SlotState::active);
+            if (producer.is_of_units() && ledger.units_if_any() != nullptr)
+                units.take(producer, *ledger.units_if_any(), base::monotonic_ns());
             ledger.slot(slot).state = SlotState::settled;
         } catch (base::DataError const& error) {
             notes.push_back(lost_memory(path, slot, error));
@@ -60,6 +64,7 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
             notes.push_back(lost_memory(path, slot, error));
         }
     }
+    units.journal_cluster_ends(journal);
     journal.sync();
 }
 

@@ -7,9 +7,9 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/cluster_keeper.h"
-#include "thalweg/dataset/coverage.h"
 #include "thalweg/dataset/journal_facts.h"
+#include "thalweg/dataset/part_builder.h"
+#include "thalweg/dataset/unit_count.h"
 #include "thalweg/dataset/whole_rows.h"
 
 namespace thalweg::dataset {
@@ -68,55 +68,47 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
     }
 }
 
-// So that the pages of a column are in the order of their clusters, also where rows wait in between.
-void number_clusters(std::vector<Page>& pages) {
-    std::uint64_t cluster = 0;
-    for (auto& page : pages) {
-        if (page.place == Page::Place::journal) page.cluster = cluster;
-        cluster = page.cluster;
-    }
-}
-
-void add_part(ProducerFacts& producer, std::uint32_t index, JournalFacts const& journal, storage::Storage const& file,
-              storage::Storage const& journal_file, bool is_over, model::RunFacts& facts, Report& report) {
-    auto const& head = *journal.head;
-    auto const& columns = head.columns[producer.table];
-    auto const& layout = head.layouts[producer.table];
+void count_pages(ProducerFacts const& producer, model::RunFacts& facts, Report& report) {
     auto& table = report.tables[producer.table];
-    model::Part part;
-    part.producer = index;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-        for (auto const& page : producer.pages[i]) {
+    for (auto const& column : producer.pages) {
+        for (auto const& page : column) {
             facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
             table.raw_bytes += page.raw_bytes;
             table.stored_bytes += page.stored_bytes;
             ++report.pages;
         }
-        part.columns.push_back(merged(std::move(producer.pages[i]), std::move(producer.waiting[i])));
     }
-    auto const& name = head.schema.tables[producer.table].name;
-    auto const find_whole = [&](model::Part const& some, std::vector<std::uint64_t> const& starts) {
-        return WholeRows{columns, layout, some, file, journal_file, name, report.notes, starts}.find();
-    };
-    if (layout.cluster_bytes > 0) {
-        for (auto& column : part.columns) number_clusters(column);
-        part.clusters = ClusterKeeper(producer, columns, part, name).keep(find_whole, report.notes);
-        for (auto const& cluster : part.clusters) append_range(part.rows, cluster.first_row, cluster.rows);
-    } else {
-        auto valid = find_whole(part, std::vector<std::uint64_t>(columns.size()));
-        if (producer.finish) valid = intersect(valid, {{0, producer.finish->rows}});
-        part.rows = keep_blocks(valid, layout.block_rows);
+}
+
+// Pages of which no row counts: of work units that were dropped.
+std::uint64_t dropped_bytes(PartBuilder const& part, std::vector<model::Column> const& columns) {
+    if (!part.facts().of_units) return 0;
+    auto const& rows = part.part().rows;
+    auto const end = rows.empty() ? 0 : rows.back().first + rows.back().count;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].parent) continue; // nobody counts the elements of lists that do not count
+        for (auto const& page : part.part().columns[i]) {
+            if (page.place == Page::Place::file && page.first >= end) bytes += page.stored_bytes;
+        }
     }
-    auto const rows = total(part.rows);
+    return bytes;
+}
+
+void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, Report& report) {
+    auto const& producer = part.facts();
+    auto& table = report.tables[producer.table];
+    auto const rows = total(part.part().rows);
     table.rows += rows;
     if (producer.finish)
         table.lost_rows += producer.finish->rows - rows;
-    else if (is_over)
+    else if (is_over && !producer.of_units)
         table.lost_rows += producer.rows_seen - rows;
+    report.dropped_bytes += dropped_bytes(part, head.columns[producer.table]);
+    report.notes.insert(report.notes.end(), part.notes().begin(), part.notes().end());
     ++report.producers;
     if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
     if (!producer.finish) ++report.producers_unsettled;
-    facts.tables[producer.table].push_back(std::move(part));
 }
 
 } // namespace
@@ -125,17 +117,26 @@ Gathered gather(storage::Storage const& journal_file, storage::Storage const& fi
     JournalFacts journal(journal_file.path());
     auto const damage = read_journal(journal_file, [&](RecordView const& record) { return journal.read(record); });
     if (!journal.head) base::fail_data({journal_file.path() + " cannot be read", "it holds no head of a run"});
-    Gathered gathered{*journal.head, {}, {}, {}, journal.closed};
+    Gathered gathered{*journal.head, {}, {}, {}, {}, journal.closed};
     auto& report = gathered.report;
     if (!damage.reason.empty()) report.notes.push_back(damage.reason);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
     for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
+    gathered.facts.end_offset = journal.footers_end;
     leave_out_bad_pages(journal, file, check_pages, report);
     gathered.known = std::move(journal.known);
-    for (auto& [index, producer] : journal.producers) {
-        add_part(producer, index, journal, file, journal_file, check_pages, gathered.facts, report);
+    std::map<std::uint32_t, PartBuilder> parts;
+    for (auto& [number, producer] : journal.producers) {
+        count_pages(producer, gathered.facts, report);
+        auto& part = parts.try_emplace(number, *journal.head, number, producer, file, journal_file).first->second;
+        if (!producer.of_units) part.keep_all();
+    }
+    gathered.units = count_units(std::move(journal.units), parts, check_pages, report);
+    for (auto& [number, part] : parts) {
+        report_part(part, *journal.head, check_pages, report);
+        gathered.facts.tables[part.facts().table].push_back(part.take_part());
     }
     return gathered;
 }

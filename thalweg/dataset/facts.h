@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/unit_facts.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -26,6 +27,9 @@ struct Report {
     std::uint64_t producers = 0;
     std::uint64_t producers_lost = 0;      // that died, or never finished
     std::uint64_t producers_unsettled = 0; // among them: the journal does not hold all that they had published
+    std::uint64_t units = 0;               // work units that count
+    std::uint64_t units_lost = 0;          // committed, and not whole
+    std::uint64_t dropped_bytes = 0;       // stored in the file for rows of units that were dropped
     std::vector<std::string> notes;        // plain sentences: what was damaged or left out, and where
 };
 
@@ -40,6 +44,7 @@ struct Gathered {
     model::RunHead head;
     model::RunFacts facts;
     Report report;
+    std::vector<UnitFacts> units;  // that count
     std::vector<KnownBytes> known; // in no order
     bool closed = false;           // the journal says that the file is complete
 };

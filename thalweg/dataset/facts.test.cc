@@ -40,9 +40,7 @@ struct Unproved {
             producer.finish();
         }
         while (true) { // until both are settled
-            auto const producers = writer->status().producers;
-            if (std::all_of(producers.begin(), producers.end(), [](auto& p) { return p.state == SlotState::settled; }))
-                break;
+            if (writer->status().ended[0].producers == 2) break;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         file = copy_of(*live_file);

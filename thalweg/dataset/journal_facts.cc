@@ -67,6 +67,12 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::closed:
         closed = true;
         break;
+    case RecordType::unit:
+        read_unit(record);
+        break;
+    case RecordType::footer:
+        read_footer(record);
+        break;
     default:
         break; // of a later version: more than we know, not less
     }
@@ -86,9 +92,11 @@ void JournalFacts::read_producer(RecordView const& record) {
     if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
     if (producers.contains(value.producer)) return; // admitted again by `recover`
     auto const columns = head->columns[value.table].size();
-    producers[value.producer] = {
-        value.table, {},          std::vector<std::vector<Page>>(columns), std::vector<std::vector<Page>>(columns),
-        0,           std::nullopt};
+    auto& producer = producers[value.producer];
+    producer.table = value.table;
+    producer.of_units = value.of_units != 0;
+    producer.pages.resize(columns);
+    producer.waiting.resize(columns);
 }
 
 ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
@@ -152,6 +160,32 @@ void JournalFacts::read_finish(RecordView const& record) {
 
 void JournalFacts::read_barrier(RecordView const& record) {
     covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
+}
+
+void JournalFacts::read_unit(RecordView const& record) {
+    auto const value = take<UnitRecord>(record);
+    auto const key_bytes = value.key_bytes == kIntegerKey ? 0 : value.key_bytes;
+    auto const size = sizeof value + key_bytes + std::uint64_t{value.summary_bytes};
+    bool const sound = key_bytes <= kLongestKeyBytes && value.summary_bytes <= kLongestSummaryBytes &&
+                       record.payload.size() >= size && value.parts > 0 && value.first_row < kLimit &&
+                       value.rows < kLimit;
+    if (!sound) fail(record, "its work unit is impossible");
+    static_cast<void>(producer_of(value.producer, 0, record));
+    auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
+    auto const key = value.key_bytes == kIntegerKey ? UnitKey(value.key) : UnitKey(std::string(text, key_bytes));
+    auto const [found, is_new] = unit_indices_.try_emplace(key, units.size());
+    if (is_new) units.push_back({key, {}, value.parts, {}});
+    auto& unit = units[found->second];
+    UnitPart const part{value.producer, value.first_row, value.rows};
+    if (std::find(unit.parts.begin(), unit.parts.end(), part) != unit.parts.end()) return; // again, by `recover`
+    unit.parts.push_back(part);
+    if (value.summary_bytes > 0) unit.summary.assign(text + key_bytes, value.summary_bytes);
+}
+
+void JournalFacts::read_footer(RecordView const& record) {
+    auto const value = take<FooterRecord>(record);
+    if (value.offset >= kLimit || value.size_bytes >= kLimit) fail(record, "its interim footer is impossible");
+    footers_end = std::max(footers_end, value.offset + value.size_bytes);
 }
 
 void JournalFacts::read_metadata(RecordView const& record) {

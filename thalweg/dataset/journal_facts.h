@@ -10,6 +10,7 @@
 #include "thalweg/dataset/coverage.h"
 #include "thalweg/dataset/facts.h"
 #include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/unit_facts.h"
 #include "thalweg/model/run.h"
 
 namespace thalweg::dataset {
@@ -23,6 +24,7 @@ struct EndedCluster {
 
 struct ProducerFacts {
     std::size_t table = 0;
+    bool of_units = false; // its rows count in work units only
     std::map<std::uint64_t, EndedCluster> ended; // by first row
     std::vector<std::vector<Page>> pages;        // by column
     std::vector<std::vector<Page>> waiting;      // journaled as rows
@@ -51,6 +53,8 @@ class JournalFacts {
     std::optional<model::RunHead> head;
     std::map<std::uint32_t, ProducerFacts> producers;
     std::map<std::string, std::string> metadata;
+    std::vector<UnitFacts> units; // in the order in which they were journaled; each key once
+    std::uint64_t footers_end = 0; // of the room claimed for interim footers
     std::vector<Announced> announced;
     std::vector<KnownBytes> known; // of the same pages
     std::vector<std::string> notes;
@@ -70,11 +74,14 @@ class JournalFacts {
     void read_rows(RecordView const& record);
     void read_finish(RecordView const& record);
     void read_barrier(RecordView const& record);
+    void read_unit(RecordView const& record);
+    void read_footer(RecordView const& record);
     void read_metadata(RecordView const& record);
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;
     std::uint64_t clusters_ = 0;
+    std::map<UnitKey, std::size_t> unit_indices_;
 };
 
 } // namespace thalweg::dataset

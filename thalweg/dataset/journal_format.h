@@ -18,6 +18,8 @@ enum class RecordType : std::uint32_t {
     barrier = 6,  // BarrierRecord
     metadata = 7, // JSON object of strings, added to the head's
     closed = 8,   // empty: the file is complete
+    unit = 9,     // UnitRecord, then the key where it is text, then the summary
+    footer = 10,  // FooterRecord
 };
 
 struct RecordHead {
@@ -32,13 +34,16 @@ struct ProducerRecord {
     std::uint32_t producer; // counted from 0 over the run's life
     std::uint32_t table;
     std::int32_t pid;
-    std::uint32_t reserved;
+    std::uint32_t of_units; // 1: its rows count only in work units that were committed
 };
 static_assert(sizeof(ProducerRecord) == 16);
 
 // One page, where its producer wrote it. With column kClusterEnd: the cluster that begins at row `first` has `count`
 // rows and `cluster` pages, all of them announced before; the rest is 0 then.
 inline constexpr std::uint32_t kClusterEnd = 0xffffffff;
+// Between producer and committer only, never in the journal: the work unit with entry `cluster` of the table of units
+// was committed, and has the `stored_bytes` rows from `first` on of this producer, as the part number `count` of it.
+inline constexpr std::uint32_t kUnitEnd = 0xfffffffe;
 
 struct PageRecord {
     std::uint32_t producer;
@@ -71,6 +76,28 @@ struct FinishRecord {
     std::uint64_t rows;
 };
 static_assert(sizeof(FinishRecord) == 16);
+
+// The rows of one producer that belong to a work unit which was committed. A unit is complete when `parts` of these are
+// there, of different producers; it counts when all its rows are whole.
+inline constexpr std::uint32_t kIntegerKey = 0xffffffff;
+
+struct UnitRecord {
+    std::int64_t key;            // 0 where the key is text
+    std::uint32_t key_bytes;     // of a key that is text, which follows; kIntegerKey: it is an integer
+    std::uint32_t summary_bytes; // which follow the key, in one of the parts
+    std::uint32_t parts;
+    std::uint32_t producer;
+    std::uint64_t first_row;
+    std::uint64_t rows;
+};
+static_assert(sizeof(UnitRecord) == 40 && std::has_unique_object_representations_v<UnitRecord>);
+
+// Room that was claimed for an interim footer: nothing but the anchors knows of it otherwise.
+struct FooterRecord {
+    std::uint64_t offset;
+    std::uint64_t size_bytes;
+};
+static_assert(sizeof(FooterRecord) == 16);
 
 struct BarrierRecord {
     std::uint64_t covered_bytes; // every page announced by a record that ends at or below this offset is durable

@@ -13,7 +13,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -28,15 +28,6 @@ bool is_ledger(base::SharedMemory const& memory) {
     if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
     auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
     return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
-}
-
-base::SharedMemory attach_in_either(std::string const& name, std::string const& folder) {
-    try {
-        return base::SharedMemory::attach(name);
-    } catch (base::SystemError const& error) {
-        if (error.code != ENOENT || folder.empty()) throw;
-        return base::SharedMemory::attach(base::name_in_folder(folder, name));
-    }
 }
 
 bool is_in_folder(std::string const& name) { return name.find('/') != std::string::npos; }
@@ -88,25 +79,37 @@ std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
     return ledger;
 }
 
-std::size_t Ledger::take_slot(std::size_t table) {
+std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
     auto const self = base::this_process();
-    for (std::size_t i = 0; i < slots(); ++i) {
+    auto const take = [&](std::size_t index) {
+        auto& slot = slots_[index];
         std::int32_t nobody = 0;
-        if (!slots_[i].taker.compare_exchange_strong(nobody, self.pid)) continue;
-        slots_[i].table = static_cast<std::uint32_t>(table);
-        slots_[i].producer = self;
-        slots_[i].state = SlotState::attaching;
-        return i;
+        if (!slot.taker.compare_exchange_strong(nobody, self.pid)) return false;
+        for (auto used = head().slots_used.load();
+             used <= index && !head().slots_used.compare_exchange_weak(used, static_cast<std::uint32_t>(index + 1));) {
+        }
+        slot.table = static_cast<std::uint32_t>(table);
+        slot.producer = self;
+        slot.number = head().next_producer.fetch_add(1);
+        slot.state = SlotState::attaching;
+        return true;
+    };
+    auto const used = slots_used();
+    for (std::size_t i = 0; i < used; ++i) {
+        if (slots_[i].taker == 0 && slots_[i].staging_bytes > 0 && slots_[i].staging_table == table && take(i)) return i;
     }
-    base::fail_usage({fmt::format("{} cannot take another producer", head().path),
-                      fmt::format("a run has at most {} over its life", slots()),
-                      "keep producers open instead of making one for each batch"});
+    for (std::size_t i = used; i < slots(); ++i) {
+        if (take(i)) return i;
+    }
+    for (std::size_t i = 0; i < slots(); ++i) { // with the memory of another table, which is made anew
+        if (take(i)) return i;
+    }
+    return std::nullopt;
 }
 
-std::size_t Ledger::slots_taken() const {
-    std::size_t taken = 0;
-    while (taken < slots() && slots_[taken].taker != 0) ++taken;
-    return taken;
+void Ledger::free_slot(std::size_t index) {
+    slots_[index].state = SlotState::free;
+    slots_[index].taker = 0; // last: from here on it is somebody else's
 }
 
 bool Ledger::is_orphaned(std::size_t index) const {
@@ -117,8 +120,8 @@ bool Ledger::is_orphaned(std::size_t index) const {
 }
 
 bool Ledger::has_producers() const {
-    for (std::size_t i = 0; i < slots_taken(); ++i) {
-        if (slots_[i].state < SlotState::finished && !is_orphaned(i)) return true;
+    for (std::size_t i = 0; i < slots_used(); ++i) {
+        if (slots_[i].taker != 0 && slots_[i].state < SlotState::finished && !is_orphaned(i)) return true;
     }
     return false;
 }
@@ -135,29 +138,71 @@ std::string Ledger::staging_name(std::size_t slot) const {
     return fmt::format("{}-p{}", ledger_name(head().run_id), slot);
 }
 
-std::shared_ptr<base::SharedMemory> Ledger::create_staging(std::size_t slot, std::size_t size_bytes) {
-    if (is_shared()) {
-        auto memory = std::make_shared<base::SharedMemory>(
-            base::SharedMemory::create_where_room(staging_name(slot), size_bytes, memory_fallback_of(head())));
-        memory->keep(); // the committer removes it, when the rows in it are safe
-        ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
-        return memory;
+std::shared_ptr<base::SharedMemory> Ledger::mapped(std::size_t slot) {
+    std::lock_guard const lock(mapped_mutex_);
+    auto const found = mapped_.find(slot);
+    if (found == mapped_.end() || found->second.generation != slots_[slot].staging_generation) return nullptr;
+    return found->second.memory;
+}
+
+void Ledger::keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory) {
+    std::lock_guard const lock(mapped_mutex_);
+    mapped_[slot] = {slots_[slot].staging_generation, std::move(memory)};
+}
+
+std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, std::size_t size_bytes) {
+    auto& slot = slots_[index];
+    if (slot.staging_bytes == size_bytes && slot.staging_table == slot.table) {
+        if (auto memory = open_staging(index)) return memory;
     }
-    auto memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(size_bytes));
-    std::lock_guard const lock(private_mutex_);
-    return private_staging_[slot] = memory;
+    remove_staging(index);
+    slot.staging_bytes = 0;
+    auto memory = std::make_shared<base::SharedMemory>(
+        is_shared()
+            ? base::SharedMemory::create_where_room(staging_name(index), size_bytes, memory_fallback_of(head()))
+            : base::SharedMemory::create_private(size_bytes));
+    memory->keep(); // it goes with the run: the next producer in this slot uses it again
+    if (is_shared()) ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
+    ++slot.staging_generation;
+    slot.staging_table = slot.table;
+    slot.staging_bytes = size_bytes;
+    keep_mapped(index, memory);
+    return memory;
 }
 
 std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
-    if (is_shared()) {
-        auto memory = std::make_shared<base::SharedMemory>(attach_in_either(staging_name(slot), head().memory_folder));
-        memory->adopt();
-        return memory;
+    if (auto memory = mapped(slot)) return memory;
+    if (!is_shared()) base::fail_system({fmt::format("the slot {} of a producer has no memory", slot)});
+    auto memory = std::make_shared<base::SharedMemory>(
+        base::SharedMemory::attach_where_it_is(staging_name(slot), head().memory_folder));
+    keep_mapped(slot, memory);
+    return memory;
+}
+
+UnitTable* Ledger::units_if_any() {
+    if (head().units_ready.load(std::memory_order_acquire) == 0) return nullptr;
+    std::lock_guard const lock(units_mutex_);
+    if (!units_) units_ = UnitTable::attach(head().units_name, head().memory_folder);
+    return units_.get();
+}
+
+UnitTable& Ledger::units(std::function<void()> const& while_waiting) {
+    Backoff backoff;
+    while (true) {
+        if (auto* const table = units_if_any()) return *table;
+        head().units_wanted = 1;
+        check_alive();
+        if (while_waiting) while_waiting();
+        backoff.pause();
     }
-    std::lock_guard const lock(private_mutex_);
-    auto const node = private_staging_.extract(slot);
-    if (node.empty()) base::fail_system({fmt::format("producer {} has no staging memory", slot)});
-    return node.mapped();
+}
+
+void Ledger::make_units(std::string const& name) {
+    std::lock_guard const lock(units_mutex_);
+    if (units_) return;
+    units_ = UnitTable::create(is_shared() ? name : "", memory_fallback_of(head()));
+    copy_text(head().units_name, name);
+    head().units_ready.store(1, std::memory_order_release);
 }
 
 void Ledger::remove_staging(std::size_t slot) const {

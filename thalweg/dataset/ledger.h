@@ -4,7 +4,8 @@
 // Invariants:
 // - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
 //   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
-// - A slot is taken by one producer, once. Slots are taken in order.
+// - A producer has a number, which no other producer of the run ever has. It lives in a slot, which another one may have
+//   once the committer has settled it: only the committer frees a slot.
 // - Whoever takes a slot looks at the run's state afterwards, and whoever closes the run sets its state before he looks
 //   at the slots: so one of the two sees the other.
 // - Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
@@ -23,6 +24,7 @@
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/thread.h"
+#include "thalweg/dataset/unit_table.h"
 
 namespace thalweg::dataset {
 
@@ -33,13 +35,18 @@ enum class SlotState : std::uint32_t {
     attaching, // owned by a producer that has no staging yet
     active,
     finished, // the producer is done: everything it had is announced or lies in its staging
-    settled,  // the committer has journaled the rest, or there never was any; nobody touches the slot again
+    settled,  // the committer has journaled the rest, or there never was any: it will free the slot
 };
 
 struct Slot {
     std::atomic<std::int32_t> taker; // pid: who sets it, while it is 0, has the slot; the next two follow
     std::atomic<SlotState> state;
     std::uint32_t table;
+    std::uint32_t number; // of the producer
+    // Counts the stagings that were made for this slot: who has mapped one knows whether it is still the present one.
+    std::atomic<std::uint32_t> staging_generation;
+    std::uint32_t staging_table;
+    std::uint64_t staging_bytes; // 0: it has none
     base::ProcessId producer;
 };
 
@@ -74,6 +81,11 @@ struct LedgerHead {
     std::atomic<std::uint64_t> heartbeat_ns;
     std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
     std::atomic<std::uint64_t> folder_segments; // and in the folder
+    char units_name[64]; // of the table of work units; set before `units_ready`
+    std::atomic<std::uint32_t> units_wanted;
+    std::atomic<std::uint32_t> units_ready;
+    std::atomic<std::uint32_t> next_producer; // its number
+    std::atomic<std::uint32_t> slots_used;    // no slot behind these was ever taken
     alignas(64) std::atomic<std::uint64_t> claimed;
     alignas(64) std::atomic<std::uint64_t> claimable;
     std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
@@ -97,18 +109,31 @@ class Ledger {
     // Where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and why.
     std::string memory_place() const;
 
-    // A free slot, now `attaching` and owned by this process. Throws base::UsageError when all are taken.
-    std::size_t take_slot(std::size_t table);
-    std::size_t slots_taken() const;
+    // A free slot, now `attaching` and owned by this process, for a producer with a new number. Prefers slots with a
+    // staging of the same table. None where all slots have producers at present.
+    std::optional<std::size_t> take_slot(std::size_t table);
+    // The committer's: the slot may be taken again, with the staging that it has.
+    void free_slot(std::size_t slot);
+    std::size_t slots_used() const { return head().slots_used.load(); }
     // The process that took the slot is dead.
     bool is_orphaned(std::size_t slot) const;
     // A living producer may still publish rows.
     bool has_producers() const;
 
-    // Producer segments: created by the producer, in /dev/shm or in the folder, and opened by the committer.
-    std::shared_ptr<base::SharedMemory> create_staging(std::size_t slot, std::size_t size_bytes);
+    // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by whoever has the
+    // slot, with the bytes that it wants, unless the slot has such memory for this table already. It goes with the run.
+    // A mapping is kept for the next call in this process.
+    std::shared_ptr<base::SharedMemory> make_staging(std::size_t slot, std::size_t size_bytes);
     std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
     void remove_staging(std::size_t slot) const;
+
+    // The table of work units, which the committer makes when the first one is wanted. Waits for it; calls
+    // `while_waiting` (which may throw) then.
+    UnitTable& units(std::function<void()> const& while_waiting);
+    // None where nobody ever wanted one.
+    UnitTable* units_if_any();
+    // The committer's: makes the table, under a name of its own or under that of the run which this one continues.
+    void make_units(std::string const& name);
 
     // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
     // Throws base::SystemError when the disk is full, or the committer failed or died.
@@ -131,8 +156,17 @@ class Ledger {
 
     base::SharedMemory memory_;
     Slot* slots_ = nullptr;
-    base::Mutex private_mutex_;
-    std::map<std::size_t, std::shared_ptr<base::SharedMemory>> private_staging_; // of a ledger that is not shared
+    struct Mapped {
+        std::uint32_t generation = 0;
+        std::shared_ptr<base::SharedMemory> memory;
+    };
+    std::shared_ptr<base::SharedMemory> mapped(std::size_t slot);
+    void keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory);
+
+    base::Mutex units_mutex_;
+    std::unique_ptr<UnitTable> units_;
+    base::Mutex mapped_mutex_;
+    std::map<std::size_t, Mapped> mapped_; // by slot; of a ledger that is not shared, the only reference
 };
 
 // The common beginning of the names of all segments.

@@ -105,11 +105,28 @@ TEST(Ledger, ADeadCommitterIsNoticedWithinASecond) {
     EXPECT_LT(took_ns, 1'000'000'000u);
 }
 
-TEST(Ledger, SlotsAreTakenOnceAndRunOut) {
+TEST(Ledger, SlotsAreTakenAgainAndNumbersAreNot) {
     auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
     for (std::size_t i = 0; i < ledger->slots(); ++i) EXPECT_EQ(ledger->take_slot(0), i);
-    EXPECT_NE(message_of([&] { ledger->take_slot(0); }).find("at most 4096"), std::string::npos);
-    EXPECT_EQ(ledger->slots_taken(), ledger->slots());
+    EXPECT_FALSE(ledger->take_slot(0)) << "all have producers";
+    EXPECT_EQ(ledger->slot(7).number, 7u);
+    ledger->free_slot(7);
+    EXPECT_EQ(ledger->take_slot(0), 7u);
+    EXPECT_EQ(ledger->slot(7).number, ledger->slots());
+}
+
+TEST(Ledger, ASlotWithMemoryOfTheSameTableIsTakenFirst) {
+    auto const ledger = Ledger::create(new_run_id(), "run.h5", false, 0);
+    for (std::size_t table = 0; table < 2; ++table) {
+        auto const slot = ledger->take_slot(table);
+        ledger->make_staging(*slot, 1 << 20);
+    }
+    auto* const memory = ledger->open_staging(1)->data();
+    ledger->free_slot(0);
+    ledger->free_slot(1);
+    EXPECT_EQ(ledger->take_slot(1), 1u);
+    EXPECT_EQ(ledger->make_staging(1, 1 << 20)->data(), memory) << "the memory is used again";
+    EXPECT_EQ(ledger->take_slot(1), 2u) << "that of table 0 is left to its producers while there are other slots";
 }
 
 TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
@@ -117,6 +134,7 @@ TEST(Ledger, SlotsOfDeadProcessesAreOrphans) {
     auto& ledger = *shared.ledger;
     in_dead_process([&] { ledger.take_slot(0); });
     in_dead_process([&] { ledger.slot(1).taker = ::getpid(); }); // killed half way
+    ledger.head().slots_used = 2;
     EXPECT_EQ(ledger.take_slot(0), 2u);
     EXPECT_TRUE(ledger.is_orphaned(0));
     EXPECT_TRUE(ledger.is_orphaned(1));

@@ -8,6 +8,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/backoff.h"
 #include "thalweg/dataset/sealer.h"
 
 namespace thalweg::dataset {
@@ -61,8 +62,8 @@ struct Producer::Slices {
     }
 };
 
-Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table)
-    : table_(table), fork_generation_(base::fork_generation()) {
+Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units)
+    : table_(table), of_units_(of_units), fork_generation_(base::fork_generation()) {
     start(std::move(run));
 }
 
@@ -81,7 +82,7 @@ Producer::~Producer() {
 
 void Producer::start(std::shared_ptr<OpenRun> run) {
     run->ledger->check_alive();
-    auto const index = run->ledger->take_slot(table_);
+    auto const index = take_slot(*run);
     auto& slot = run->ledger->slot(index);
     try {
         prepare(*run, index);
@@ -91,7 +92,30 @@ void Producer::start(std::shared_ptr<OpenRun> run) {
     }
     run_ = std::move(run);
     slot_ = index;
+    number_ = slot.number;
     slot.state = SlotState::active;
+}
+
+// Where all slots are taken, some may be of producers that have ended: the committer will free those.
+std::size_t Producer::take_slot(OpenRun& run) const {
+    auto& ledger = *run.ledger;
+    Backoff backoff;
+    while (true) {
+        if (auto const slot = ledger.take_slot(table_)) return *slot;
+        bool one_will_be_free = false;
+        for (std::size_t i = 0; i < ledger.slots() && !one_will_be_free; ++i) {
+            auto const& slot = ledger.slot(i);
+            one_will_be_free = slot.state >= SlotState::finished || slot.taker == 0 || ledger.is_orphaned(i);
+        }
+        if (!one_will_be_free) {
+            base::fail_usage({fmt::format("{} cannot take another producer", run.path()),
+                              fmt::format("it has {} at present, which is the most", ledger.slots()),
+                              "finish some, or write from fewer threads"});
+        }
+        ledger.check_alive();
+        if (while_waiting_) while_waiting_();
+        backoff.pause();
+    }
 }
 
 void Producer::prepare(OpenRun& run, std::size_t slot) {
@@ -102,12 +126,13 @@ void Producer::prepare(OpenRun& run, std::size_t slot) {
     auto const& columns = run.head.columns.at(table_);
     auto const& layout = run.head.layouts[table_];
     auto const& options = run.options.staging;
-    auto memory = run.ledger->create_staging(slot, staging_size_bytes(columns, layout, options));
-    auto staging = std::make_unique<Staging>(Staging::format(std::move(memory), columns, layout, options));
-    sealer_ = std::make_unique<Sealer>(run, *staging, table_, static_cast<std::uint32_t>(slot));
+    auto memory = run.ledger->make_staging(slot, staging_size_bytes(columns, layout, options));
+    auto staging = std::make_unique<Staging>(Staging::format(std::move(memory), columns, layout, options, of_units_));
+    sealer_ = std::make_unique<Sealer>(run, *staging, table_, run.ledger->slot(slot).number);
     staging_ = std::move(staging);
     progress_.assign(columns.size(), {});
     cluster_ = {};
+    unit_ = {};
     cluster_bytes_ = layout.cluster_bytes;
     rows_ = 0;
     rows_per_batch_ = layout.block_rows;
@@ -132,7 +157,8 @@ void Producer::check_usable() const {
              "an error interrupted it in the middle of a row", "finish it and make a new one"});
     }
     run_->ledger->check_alive();
-    if (run_->ledger->slot(slot_).state == SlotState::settled) {
+    auto const& slot = run_->ledger->slot(slot_);
+    if (slot.number != number_ || slot.state != SlotState::active) {
         base::fail_system(
             {fmt::format("table '{}' of {} takes no more rows from this producer", table().name, run_->path()),
              "the committer took this process for dead and has taken over its rows"});
@@ -156,7 +182,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         }
         if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
     }
-    follow_rotation();
+    if (!of_units_) follow_rotation(); // a unit ends in the file in which it began
     Slices slices{columns(), {data.begin(), data.end()}};
     auto const most_rows = cluster_bytes_ == 0 ? rows : rows_for(data, rows, cluster_bytes_ / 4);
     while (rows > 0) {
@@ -171,6 +197,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
 // At a row where pages end in all columns that count rows, unless such rows are too far apart.
 bool Producer::is_cluster_full() const {
     if (cluster_bytes_ == 0 || cluster_.bytes < cluster_bytes_) return false;
+    if (of_units_) return cluster_.bytes >= 2 * cluster_bytes_; // inside a unit; else it ends with the unit
     if (cluster_.bytes >= cluster_bytes_ + cluster_bytes_ / 2) return true;
     auto const row_bytes = cluster_.bytes / (rows_ - cluster_.first_row);
     auto const block_rows = run_->head.layouts[table_].block_rows;
@@ -252,6 +279,83 @@ void Producer::seal_page(std::size_t index) {
     }
     progress.sealed = progress.written;
     sealer_->seal(page, while_waiting_);
+}
+
+void Producer::begin_unit() {
+    check_usable();
+    follow_rotation();
+    unit_ = {rows_, cluster_.bytes};
+}
+
+void Producer::prepare_commit(UnitEntryId entry, std::uint32_t part) const {
+    check_usable();
+    staging_->head().unit_part = part;
+    staging_->head().unit_first_row = unit_.first_row;
+    staging_->head().unit_entry.store(entry);
+}
+
+void Producer::commit_unit(UnitEntryId entry) {
+    auto& head = staging_->head();
+    for (std::size_t i = 0; i < progress_.size(); ++i)
+        staging_->column(i).committed.store(progress_[i].written, std::memory_order_release);
+    head.rows_committed.store(rows_, std::memory_order_release);
+    PageRecord end{};
+    end.producer = number_;
+    end.column = kUnitEnd;
+    end.first = unit_.first_row;
+    end.count = head.unit_part;
+    end.stored_bytes = unit_rows();
+    end.cluster = entry;
+    Backoff backoff;
+    while (!staging_->announce(end)) { // the ring is full: the committer has to empty it
+        run_->ledger->check_alive();
+        backoff.pause();
+    }
+    head.unit_entry.store(0);
+    unit_ = {rows_, cluster_.bytes};
+    if (cluster_bytes_ > 0 && cluster_.bytes >= cluster_bytes_) {
+        end_cluster();
+        unit_.cluster_bytes = 0;
+    }
+}
+
+// Nothing of the unit is in a page: its rows are still where nobody but us looks.
+bool Producer::can_rewind() const {
+    if (cluster_.first_row > unit_.first_row) return false;
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+        if (progress_[i].sealed > staging_->column(i).committed.load()) return false;
+    }
+    return true;
+}
+
+void Producer::rewind() {
+    staging_->head().rows_published.store(unit_.first_row, std::memory_order_release);
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+        auto& column = staging_->column(i);
+        progress_[i].written = column.committed.load();
+        column.published.store(progress_[i].written, std::memory_order_release);
+    }
+    rows_ = unit_.first_row;
+    cluster_.bytes = unit_.cluster_bytes;
+    torn_ = false;
+}
+
+void Producer::drop_unit() {
+    if (fork_generation_ != base::fork_generation()) check_usable();
+    if (finished_) return;
+    staging_->head().unit_entry.store(0);
+    if (can_rewind()) {
+        rewind();
+        return;
+    }
+    torn_ = true; // no cluster ends with rows that do not count
+    auto const rows = rows_before_ + unit_.first_row;
+    auto const run = run_;
+    finish();
+    start(run);
+    rows_before_ = rows;
+    finished_ = false;
+    torn_ = false;
 }
 
 void Producer::finish() {

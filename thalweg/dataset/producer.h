@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thalweg/dataset/open_run.h"
+#include "thalweg/dataset/unit_table.h"
 
 namespace thalweg::dataset {
 
@@ -17,7 +18,8 @@ class Sealer;
 // process, and the committer sees that they reach the file.
 class Producer {
   public:
-    Producer(std::shared_ptr<OpenRun> run, std::size_t table);
+    // `of_units`: its rows count in work units only (work_unit.h).
+    Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units = false);
     // Abandons what is not published; what is published is taken over by the committer.
     ~Producer();
     Producer(Producer&&) noexcept;
@@ -35,8 +37,20 @@ class Producer {
     // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
     void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
 
+    // Of work units, by their worker. A unit begins where the last one ended.
+    void begin_unit();
+    std::uint64_t unit_rows() const { return rows_ - unit_.first_row; }
+    // Between these two the worker takes the key. After the second the rows count, whatever happens.
+    // `part`: which one of the unit's producers this is.
+    void prepare_commit(UnitEntryId entry, std::uint32_t part) const;
+    void commit_unit(UnitEntryId entry);
+    // Back to the row with which the unit began, also after an error in the middle of a row. Where pages with rows of
+    // the unit are sealed already, those stay in the file for nothing, and this producer ends in front of them: another
+    // one, with a new number, takes its place.
+    void drop_unit();
+
     std::uint64_t rows() const { return rows_before_ + rows_; }
-    std::size_t slot() const { return slot_; } // of the ledger: names it in CommitStatus
+    std::uint32_t number() const { return number_; } // in its run; names it in CommitStatus
     model::Table const& table() const { return run_->head.schema.tables[table_]; }
     std::vector<model::Column> const& columns() const { return run_->head.columns[table_]; }
     Staging const& staging() const { return *staging_; }
@@ -53,10 +67,15 @@ class Producer {
     bool is_cluster_full() const;
     void end_cluster();
     void check_usable() const;
+    std::size_t take_slot(OpenRun& run) const;
+    bool can_rewind() const;
+    void rewind();
 
     std::shared_ptr<OpenRun> run_;
     std::size_t table_;
+    bool of_units_;
     std::size_t slot_ = 0;
+    std::uint32_t number_ = 0;
     std::unique_ptr<Staging> staging_;
     std::unique_ptr<Sealer> sealer_;
     // Of one column.
@@ -70,7 +89,13 @@ class Producer {
         std::uint64_t first_row = 0;
         std::uint64_t bytes = 0; // raw
     };
+    // What the open unit began with.
+    struct OpenUnit {
+        std::uint64_t first_row = 0;
+        std::uint64_t cluster_bytes = 0;
+    };
     std::vector<Progress> progress_; // by column
+    OpenUnit unit_;
     OpenCluster cluster_;
     std::uint64_t cluster_bytes_ = 0; // full at about this; 0: there are no clusters
     std::uint64_t rows_ = 0;

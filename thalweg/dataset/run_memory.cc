@@ -119,7 +119,7 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
         if (!folder.empty()) ledgers.push_back(base::name_in_folder(folder, name));
     }
     for (auto const& ledger : ledgers) {
-        for (auto const& part : base::SharedMemory::list(ledger + "-p")) base::SharedMemory::unlink(part);
+        for (auto const& part : base::SharedMemory::list(ledger + "-")) base::SharedMemory::unlink(part);
     }
     for (auto const& ledger : ledgers) base::SharedMemory::unlink(ledger); // last: without it nobody finds the others
 }

@@ -10,7 +10,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '1'};
+constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '2'};
 constexpr std::size_t kHeadBytes = base::round_up(sizeof(StagingHead), 64);
 
 std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout const& layout) {
@@ -69,11 +69,12 @@ Staging::Staging(std::shared_ptr<base::SharedMemory> memory)
       columns_(reinterpret_cast<ColumnState*>(memory_->data() + kHeadBytes)), ring_(nullptr) {}
 
 Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<model::Column> const& columns,
-                        model::TableLayout const& layout, StagingOptions const& options) {
+                        model::TableLayout const& layout, StagingOptions const& options, bool of_units) {
     Staging staging(std::move(memory));
     auto& head = *new (staging.head_) StagingHead{};
     head.columns = static_cast<std::uint32_t>(columns.size());
     head.ring_size = options.ring_size;
+    head.of_units = of_units ? 1 : 0;
     head.ring_offset = ring_offset(columns.size());
     head.size_bytes = staging_size_bytes(columns, layout, options);
     staging.ring_ = reinterpret_cast<PageRecord*>(staging.memory_->data() + head.ring_offset);
@@ -111,6 +112,28 @@ Staging Staging::open(std::shared_ptr<base::SharedMemory> memory, std::vector<mo
     if (!sound) base::fail_data({"the staging memory of a producer cannot be read", "it does not fit the schema"});
     staging.ring_ = reinterpret_cast<PageRecord*>(staging.memory_->data() + head.ring_offset);
     return staging;
+}
+
+std::atomic<std::uint64_t>& Staging::named_counter(std::string_view name) const {
+    for (auto& counter : head_->named) {
+        if (name == counter.name) return counter.value;
+        if (counter.name[0] != 0) continue;
+        if (name.empty() || name.size() >= sizeof counter.name) break;
+        name.copy(counter.name, name.size());
+        return counter.value;
+    }
+    base::fail_usage({fmt::format("a producer cannot count '{}'", name),
+                      fmt::format("it has at most {} counters, with names of 1 to 23 bytes", kNamedCounters)});
+}
+
+std::uint64_t Staging::rows_counted() const {
+    auto const& rows = head_->of_units != 0 ? head_->rows_committed : head_->rows_published;
+    return rows.load(std::memory_order_acquire);
+}
+
+std::uint64_t Staging::items_counted(std::size_t column) const {
+    auto const& state = columns_[column];
+    return (head_->of_units != 0 ? state.committed : state.published).load(std::memory_order_acquire);
 }
 
 std::byte* Staging::item(std::size_t column, std::uint64_t index) const {

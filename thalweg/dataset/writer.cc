@@ -128,6 +128,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
                                     write.staging.page_ring_bytes,
                                     write.staging.min_buffers};
     committer_ = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve);
+    units_ = std::make_unique<WorkUnits>(run_);
 }
 
 Writer::~Writer() {
@@ -147,6 +148,16 @@ void Writer::check_open() const {
 Producer Writer::producer(std::string const& table) {
     check_open();
     return Producer(run_, run_->head.schema.table_index(table));
+}
+
+WorkUnit Writer::work_unit(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
+    check_open();
+    return units_->begin(key, std::move(summary), std::move(while_waiting));
+}
+
+bool Writer::is_committed(UnitKey const& key) const {
+    check_open();
+    return units_->is_committed(key);
 }
 
 std::string Writer::handle() const {
@@ -209,6 +220,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     auto const begin_ns = base::monotonic_ns();
     auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
     auto& state = run_->ledger->head().state;
+    units_->finish();
     wait_for_producers(end_ns);
     auto open = LedgerState::open;
     state.compare_exchange_strong(open, LedgerState::closing);

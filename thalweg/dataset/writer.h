@@ -11,6 +11,7 @@
 #include "thalweg/dataset/committer.h"
 #include "thalweg/dataset/complete.h"
 #include "thalweg/dataset/producer.h"
+#include "thalweg/dataset/work_unit.h"
 
 namespace thalweg::dataset {
 
@@ -42,6 +43,10 @@ class Writer {
     // One for each thread. Throws base::UsageError where there is no such table.
     Producer producer(std::string const& table);
 
+    // A work unit, of rows that count together or not at all: one at a time for each thread. See work_unit.h.
+    WorkUnit work_unit(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
+    bool is_committed(UnitKey const& key) const;
+
     // What other processes attach to. Throws base::UsageError where the run is for this process alone.
     std::string handle() const;
     std::string const& path() const { return run_->path(); }
@@ -72,6 +77,7 @@ class Writer {
     void give_up_lock();
 
     std::shared_ptr<OpenRun> run_;
+    std::unique_ptr<WorkUnits> units_;
     std::shared_ptr<storage::Storage> journal_;
     mutable base::Mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
     std::shared_ptr<Committer> committer_;

@@ -103,7 +103,7 @@ void Collector::State::commit_durable() {
     if (pending.empty()) return;
     auto const status = writer.status();
     auto const ours = std::find_if(status.producers.begin(), status.producers.end(),
-                                   [&](auto const& each) { return each.slot == producer.slot(); });
+                                   [&](auto const& each) { return each.number == producer.number(); });
     if (ours == status.producers.end()) return;
     auto const& durable = ours->durable_items;
     auto const is_durable = [&](Pending const& it) {

@@ -70,18 +70,17 @@ bool Worker::take_turn(Lane& lane) {
 }
 
 void Worker::publish_counters(Lane const& lane) {
-    using dataset::Count;
     auto const counters = lane.reader->counters();
     auto const& staging = lane.producer.staging();
-    auto const set = [&](Count which, std::uint64_t value) {
-        staging.count(which).store(value, std::memory_order_relaxed);
+    auto const set = [&](char const* name, std::uint64_t value) {
+        staging.named_counter(name).store(value, std::memory_order_relaxed);
     };
-    set(Count::triggers, counters.triggers);
-    set(Count::lost_triggers, counters.lost);
-    set(Count::dead_time_ns, counters.dead_time_ns);
-    set(Count::live_time_ns, counters.live_time_ns);
-    set(Count::onboard_bytes, counters.onboard_bytes);
-    set(Count::onboard_limit_bytes, counters.onboard_limit_bytes);
+    set("triggers", counters.triggers);
+    set("lost_triggers", counters.lost);
+    set("dead_time_ns", counters.dead_time_ns);
+    set("live_time_ns", counters.live_time_ns);
+    set("onboard_bytes", counters.onboard_bytes);
+    set("onboard_limit_bytes", counters.onboard_limit_bytes);
 }
 
 std::vector<StreamResult> Worker::results() const {

@@ -1,0 +1,54 @@
+// The producers of a run as the committer sees them: met, living, settled. Its thread changes the list; anybody may ask
+// for the status.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/commit_status.h"
+#include "thalweg/dataset/durability.h"
+#include "thalweg/dataset/intake.h"
+#include "thalweg/dataset/open_run.h"
+
+namespace thalweg::dataset {
+
+class ProducerList {
+  public:
+    explicit ProducerList(OpenRun& run);
+
+    // Meets producers that have come since the last call.
+    void admit(JournalWriter& journal);
+    std::vector<std::unique_ptr<ProducerIntake>> const& all() const { return producers_; }
+    bool is_finished(ProducerIntake const& producer) const;
+    bool is_dead(ProducerIntake const& producer) const;
+    // Journals what it had and counts it among those that have ended.
+    void settle(ProducerIntake& producer, JournalWriter& journal, bool died);
+    // Their slots are free again.
+    void drop_settled();
+
+    // Of every producer that is not of work units, what it has published and what is journaled of it.
+    Durability::Items published() const;
+    Durability::Items covered() const;
+    void set_durable(Durability::Items items);
+
+    // What may still be in no page when the run ends.
+    std::uint64_t unwritten_bytes() const;
+
+    void add_to(CommitStatus& status) const;
+
+  private:
+    ProducerStatus status_of(ProducerIntake const& producer) const;
+
+    OpenRun& run_;
+    std::vector<bool> met_;           // by slot
+    std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
+
+    mutable base::Mutex mutex_; // guards the next three against add_to()
+    std::vector<std::unique_ptr<ProducerIntake>> producers_;
+    std::vector<EndedProducers> ended_; // by table
+    Durability::Items durable_;
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,30 @@
+// The key of a work unit: an integer, or text of at most 64 bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace thalweg::dataset {
+
+inline constexpr std::size_t kLongestKeyBytes = 64;
+inline constexpr std::size_t kLongestSummaryBytes = 64 << 10;
+
+struct UnitKey {
+    bool is_integer = true;
+    std::int64_t integer = 0;
+    std::string text; // any bytes
+
+    UnitKey() = default;
+    UnitKey(std::int64_t number) : integer(number) {}
+    UnitKey(std::string bytes) : is_integer(false), text(std::move(bytes)) {}
+
+    bool operator==(UnitKey const&) const = default;
+    auto operator<=>(UnitKey const&) const = default;
+
+    std::uint64_t hash() const;
+    // As people read it: 17, or 'file-3'.
+    std::string str() const;
+};
+
+} // namespace thalweg::dataset
