@@ -118,6 +118,9 @@ void bind_reports(nb::module_& module) {
         .def_ro("damaged_pages", &Report::damaged_pages)
         .def_ro("producers", &Report::producers)
         .def_ro("producers_lost", &Report::producers_lost)
+        .def_ro("units", &Report::units)
+        .def_ro("units_lost", &Report::units_lost)
+        .def_ro("dropped_bytes", &Report::dropped_bytes)
         .def_ro("notes", &Report::notes);
     nb::class_<CompleteResult>(module, "CompleteResult")
         .def_ro("report", &CompleteResult::report)
@@ -141,16 +144,75 @@ void bind_status(nb::module_& module) {
         .def_prop_ro("pid", [](ProducerStatus const& status) { return status.process.pid; })
         .def_prop_ro("state", [](ProducerStatus const& status) { return name_of(status.state); })
         .def_ro("rows", &ProducerStatus::rows)
-        .def_ro("staging_fill", &ProducerStatus::staging_fill)
-        .def_ro("died", &ProducerStatus::died);
+        .def_ro("number", &ProducerStatus::number)
+        .def_ro("named", &ProducerStatus::named)
+        .def_ro("staging_fill", &ProducerStatus::staging_fill);
+    nb::class_<EndedProducers>(module, "EndedProducers")
+        .def_ro("producers", &EndedProducers::producers)
+        .def_ro("died", &EndedProducers::died)
+        .def_ro("rows", &EndedProducers::rows)
+        .def_ro("named", &EndedProducers::named);
     nb::class_<CommitStatus>(module, "CommitStatus")
         .def_ro("producers", &CommitStatus::producers)
+        .def_ro("ended", &CommitStatus::ended)
+        .def_ro("units_committed", &CommitStatus::units_committed)
+        .def_ro("units_not_durable", &CommitStatus::units_not_durable)
+        .def_ro("units_oldest_age_ns", &CommitStatus::units_oldest_age_ns)
         .def_ro("pages", &CommitStatus::pages)
         .def_ro("claimed_bytes", &CommitStatus::claimed_bytes)
         .def_ro("journal_bytes", &CommitStatus::journal_bytes)
         .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
         .def_ro("memory", &CommitStatus::memory)
         .def_ro("failure", &CommitStatus::failure);
+}
+
+UnitKey key_of(nb::handle key) {
+    if (nb::isinstance<nb::bytes>(key)) {
+        auto const bytes = nb::cast<nb::bytes>(key);
+        return {std::string(bytes.c_str(), bytes.size())};
+    }
+    return {nb::cast<std::int64_t>(key)};
+}
+
+nb::object key_of(UnitKey const& key) {
+    if (key.is_integer) return nb::int_(key.integer);
+    return nb::bytes(key.text.data(), key.text.size());
+}
+
+// One open unit of Python, and what it was begun with.
+struct OpenUnit {
+    WorkUnit unit;
+    void append(std::string const& table, std::uint64_t rows, nb::typed<nb::sequence, nb::object> const& columns) {
+        bind::append(unit[table], rows, columns);
+    }
+};
+
+OpenUnit begin_unit(WorkUnits& units, nb::handle key, nb::bytes const& summary) {
+    auto const unit_key = key_of(key);
+    std::string text(summary.c_str(), summary.size());
+    nb::gil_scoped_release const released;
+    return {units.begin(unit_key, std::move(text), signal_check())};
+}
+
+void bind_units(nb::module_& module) {
+    nb::class_<OpenUnit>(module, "WorkUnit")
+        .def("append", &OpenUnit::append, nb::arg("table"), nb::arg("rows"), nb::arg("columns"))
+        .def("commit", [](OpenUnit& open) { return open.unit.commit(); }, WithoutGil())
+        .def("drop", [](OpenUnit& open) { open.unit.drop(); }, WithoutGil());
+    nb::class_<WorkUnits>(module, "WorkUnits")
+        .def(nb::init<std::shared_ptr<OpenRun>>())
+        .def("begin", begin_unit, nb::arg("key"), nb::arg("summary"))
+        .def("is_committed", [](WorkUnits const& units, nb::handle key) { return units.is_committed(key_of(key)); })
+        .def("finish", &WorkUnits::finish, WithoutGil());
+    nb::class_<UnitRange>(module, "UnitRange")
+        .def_ro("table", &UnitRange::table)
+        .def_ro("producer", &UnitRange::producer)
+        .def_ro("first_row", &UnitRange::first_row)
+        .def_ro("rows", &UnitRange::rows);
+    nb::class_<Unit>(module, "Unit")
+        .def_prop_ro("key", [](Unit const& unit) { return key_of(unit.key); })
+        .def_prop_ro("summary", [](Unit const& unit) { return nb::bytes(unit.summary.data(), unit.summary.size()); })
+        .def_ro("ranges", &Unit::ranges);
 }
 
 void bind_writing(nb::module_& module) {
@@ -165,6 +227,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("schema", [](Writer const& writer) { return model::to_json(writer.head().schema); })
         .def_prop_ro("engine", &Writer::engine)
         .def("status", &Writer::status)
+        .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
         .def("set_metadata", &Writer::set_metadata, nb::arg("key"), nb::arg("value"))
         .def("close", &Writer::close, nb::arg("timeout_ns"), WithoutGil())
         .def("abandon", &Writer::abandon, WithoutGil());
@@ -194,6 +257,7 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("notes", &Reader::notes)
         .def_prop_ro("report", &Reader::report)
         .def("rows", &Reader::rows, nb::arg("table"))
+        .def("units", &Reader::units)
         .def(
             "elements",
             [](Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count) {
@@ -213,6 +277,7 @@ void bind_dataset(nb::module_& module) {
     bind_options(module);
     bind_reports(module);
     bind_status(module);
+    bind_units(module);
     bind_writing(module);
     bind_reading(module);
 }

@@ -24,7 +24,7 @@ std::unique_ptr<Worker> make_worker(std::string const& handle, source::Source& s
     return std::make_unique<Worker>(handle, source, streams, threads);
 }
 
-std::uint64_t count_of(dataset::ProducerStatus const& status, dataset::Count which) {
+template <typename Status> std::uint64_t count_of(Status const& status, dataset::Count which) {
     return status.counts.empty() ? 0 : status.counts.at(static_cast<std::size_t>(which));
 }
 
@@ -71,8 +71,10 @@ void bind_record(nb::module_& module) {
         .value("stored_bytes", dataset::Count::stored_bytes)
         .value("paged_bytes", dataset::Count::paged_bytes);
     module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
-    module.def("count", count_of, nb::arg("status"), nb::arg("which"),
+    module.def("count", count_of<dataset::ProducerStatus>, nb::arg("status"), nb::arg("which"),
                "What the producer counted under that name, so far.");
+    module.def("count", count_of<dataset::EndedProducers>, nb::arg("status"), nb::arg("which"),
+               "What all producers of a table that have ended counted under that name.");
 }
 
 } // namespace thalweg::bind

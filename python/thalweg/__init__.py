@@ -4,8 +4,8 @@ from thalweg import _core, layouts
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Run, Table, open, verify  # noqa: A004
-from thalweg._reports import ProducerStatus, Report, Status, TableReport, Verification
+from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
+from thalweg._reports import EndedProducers, ProducerStatus, Report, Status, TableReport, Verification
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
 from thalweg._types import (
@@ -29,11 +29,13 @@ from thalweg._types import (
     uint64,
     waveform,
 )
+from thalweg._work_unit import WorkUnit
 from thalweg._write import Attached, Producer, Writer, attach, create, recover
 
 __all__ = [
     "Attached",
     "DataError",
+    "EndedProducers",
     "Error",
     "Producer",
     "ProducerStatus",
@@ -48,9 +50,12 @@ __all__ = [
     "TableReport",
     "TableSchema",
     "Type",
+    "Unit",
+    "UnitRows",
     "UnknownNameError",
     "UsageError",
     "Verification",
+    "WorkUnit",
     "Writer",
     "__version__",
     "array",

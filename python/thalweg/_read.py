@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -116,6 +117,25 @@ class Table:
         return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"
 
 
+@dataclass(frozen=True)
+class UnitRows:
+    """Rows of a table that one work unit has: [first, first + rows)."""
+
+    table: str
+    producer: int
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A work unit that counts, and where its rows are: in several pieces of a table where the container moved them."""
+
+    key: int | bytes
+    summary: bytes
+    rows: tuple[UnitRows, ...]
+
+
 class Run(Mapping[str, Table]):
     """A recorded run: a mapping from the names of its tables to `Table`. A snapshot, if it is still being written."""
 
@@ -136,6 +156,23 @@ class Run(Mapping[str, Table]):
     @property
     def path(self) -> str:
         return self._core.path
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The work units that were committed, in the order in which the run got to know of them. Of a run that is still
+        open: those whose rows can be read.
+
+        Raises DataError where the file's table of units is damaged; the rows can still be read.
+        """
+        names = list(self._schema)
+        return tuple(
+            Unit(
+                unit.key,
+                unit.summary,
+                tuple(UnitRows(names[each.table], each.producer, each.first_row, each.rows) for each in unit.ranges),
+            )
+            for unit in self._core.units()
+        )
 
     @property
     def is_open(self) -> bool:

@@ -31,6 +31,12 @@ class Report:
     producers: int
     producers_lost: int
     """That died, or never finished."""
+    units: int
+    """Work units that count."""
+    units_lost: int
+    """Work units that were committed and are not whole: they have to be done again."""
+    dropped_bytes: int
+    """Of the file, which rows of dropped work units take for nothing."""
     adler32: int
     """Of the whole file."""
     notes: tuple[str, ...]
@@ -53,6 +59,8 @@ class Report:
         for table in self.tables:
             if table.lost_rows:
                 lines.append(f"{_counted(table.lost_rows, 'row')} of table '{table.table}' lost")
+        if self.units_lost:
+            lines.append(f"{_counted(self.units_lost, 'work unit')} lost, which have to be done again")
         if self.producers_lost:
             lines.append(f"{self.producers_lost} of {_counted(self.producers, 'producer')} lost")
         return "\n".join([*lines, *self.notes])
@@ -93,11 +101,24 @@ class ProducerStatus:
     table: str
     pid: int
     state: str
-    """attaching, active, finished (the rest is being journaled) or settled."""
+    """attaching, active, or finished (the rest is being journaled)."""
     rows: int
+    """That count: of work units, those that are committed."""
     staging_fill: float
     """How full the memory of its fullest column is, from 0 to 1."""
-    died: bool
+    number: int
+    """Which no other producer of the run ever has."""
+
+
+@dataclass(frozen=True)
+class EndedProducers:
+    """All producers of one table that have ended, together."""
+
+    table: str
+    producers: int
+    died: int
+    """Among them; what they had published is kept."""
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -105,11 +126,20 @@ class Status:
     """How a run that is being written is doing."""
 
     producers: tuple[ProducerStatus, ...]
+    """Those that have not ended."""
+    ended: tuple[EndedProducers, ...]
+    """One for each table."""
     pages: int
     claimed_bytes: int
     journal_bytes: int
     durable_lag: float
-    """Seconds since the newest durable state: what a power cut would cost."""
+    """Seconds: what a power cut would cost. Every row whose append returned before that is safe from it; rows of work
+    units are counted by the three numbers below."""
+    units_committed: int
+    units_not_durable: int
+    """Of those: a power cut would undo them, and they would be done again."""
+    oldest_unit_age: float
+    """Seconds since the oldest of these was committed; 0 where there is none."""
     memory: str
     """Where what producers have published lies until it is written: /dev/shm, or another folder and why."""
     failure: str
@@ -117,7 +147,7 @@ class Status:
 
     @property
     def rows(self) -> int:
-        return sum(producer.rows for producer in self.producers)
+        return sum(each.rows for each in (*self.producers, *self.ended))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,6 +167,9 @@ def report_of(result: _core.CompleteResult) -> Report:
         damaged_pages=facts.damaged_pages,
         producers=facts.producers,
         producers_lost=facts.producers_lost,
+        units=facts.units,
+        units_lost=facts.units_lost,
+        dropped_bytes=facts.dropped_bytes,
         adler32=result.adler32,
         notes=tuple(facts.notes),
     )
@@ -164,16 +197,24 @@ def status_of(status: _core.CommitStatus, schema: Schema) -> Status:
             state=each.state,
             rows=each.rows,
             staging_fill=each.staging_fill,
-            died=each.died,
+            number=each.number,
         )
         for each in status.producers
     )
+    ended = (
+        EndedProducers(table=table.name, producers=each.producers, died=each.died, rows=each.rows)
+        for table, each in zip(schema.tables, status.ended, strict=True)
+    )
     return Status(
         producers=tuple(producers),
+        ended=tuple(ended),
         pages=status.pages,
         claimed_bytes=status.claimed_bytes,
         journal_bytes=status.journal_bytes,
         durable_lag=status.durable_lag_ns / 1e9,
+        units_committed=status.units_committed,
+        units_not_durable=status.units_not_durable,
+        oldest_unit_age=status.units_oldest_age_ns / 1e9,
         memory=status.memory,
         failure=status.failure,
     )

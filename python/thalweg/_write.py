@@ -16,6 +16,7 @@ from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import Report, Status, report_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
+from thalweg._work_unit import Key, WorkUnit, begin, stored_key
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -158,6 +159,22 @@ class Writer:
         """One for each thread; `close` finishes those that are not. Raises UsageError where there is no such table."""
         return self._producers.make(self._open_core(), table)
 
+    def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
+        """Rows, of any tables, that count together or not at all: `with out.work_unit(17) as unit: unit["events"].append(...)`.
+
+        key: an integer, or text of at most 64 bytes (str is kept as UTF-8). Of units with the same key the first that is
+            committed counts, in this run and in the files that continue it.
+        summary: at most 64 KiB, kept with the run and read as `run.units`.
+
+        One thread has one open unit; several threads and processes have as many. Raises UsageError where key or summary
+        are too long or the run is closed.
+        """
+        return begin(self._open_core().work_units(), self.schema, key, summary)
+
+    def is_committed(self, key: Key) -> bool:
+        """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
+        return self._open_core().work_units().is_committed(stored_key(key))
+
     def status(self) -> Status:
         return status_of(self._open_core().status(), self.schema)
 
@@ -220,14 +237,24 @@ class Attached:
         self.schema = Schema.from_json(core.schema)
         self.path = core.path
         self._producers = _Producers(self.schema)
+        self._units = _core.WorkUnits(core)
 
     def producer(self, table: str) -> Producer:
         """One for each thread. Raises UsageError where there is no such table or the run is being closed."""
         return self._producers.make(self._core, table)
 
+    def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
+        """As `Writer.work_unit`."""
+        return begin(self._units, self.schema, key, summary)
+
+    def is_committed(self, key: Key) -> bool:
+        """Whether the key of a work unit is taken, by whomever."""
+        return self._units.is_committed(stored_key(key))
+
     def finish(self) -> None:
-        """Finishes all producers made here."""
+        """Finishes all producers made here, and writes what committed work units have in memory."""
         self._producers.finish()
+        self._units.finish()
 
     def __enter__(self) -> Self:
         return self

@@ -18,6 +18,7 @@
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
 #include "thalweg/dataset/unit_collector.h"
+#include "thalweg/dataset/unit_list.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/rntuple/format.h"
 
@@ -96,6 +97,7 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
         return result;
     }
+    gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     result.file_bytes = format.complete(file, *journal, gathered.head, gathered.facts);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));

@@ -48,6 +48,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
         if (!gathered.closed) {
             reader->open_run_ = true;
             reader->map_ = live_map(gathered, *reader->file_, *reader->journal_);
+            reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
             reader->report_ = std::move(gathered.report);
             return reader;
         }
@@ -57,6 +58,13 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
     model::make_names_readable(reader->map_);
     reader->open_run_ = !reader->map_.closed;
     return reader;
+}
+
+std::vector<Unit> Reader::units() const {
+    if (!open_units_.empty()) return open_units_;
+    if (!map_.units_fault.empty())
+        base::fail_data({path_ + ": the table of its work units cannot be read", map_.units_fault});
+    return decode_units(map_.units);
 }
 
 void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "thalweg/dataset/facts.h"
+#include "thalweg/dataset/unit_list.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -41,6 +42,9 @@ class Reader {
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
     // What of somebody else's file is left out, and why.
     std::vector<std::string> const& notes() const { return map_.notes; }
+    // The work units that count, and where their rows are. Of an open run: those that are whole by now. Throws
+    // base::DataError where the file's table of units is damaged; everything else can still be read.
+    std::vector<Unit> units() const;
     // Of an open run: what is known of its producers and losses.
     Report const& report() const { return report_; }
 
@@ -79,6 +83,7 @@ class Reader {
     std::string path_;
     bool open_run_ = false;
     model::RunMap map_;
+    std::vector<Unit> open_units_; // of an open run
     Report report_;
     std::unique_ptr<storage::Storage> file_;
     std::unique_ptr<storage::Storage> journal_; // of an open run

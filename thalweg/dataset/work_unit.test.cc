@@ -273,7 +273,7 @@ TEST_P(WorkUnits_, AreSeenInARunThatIsOpenOnceTheyAreInPages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WorkUnits_, ::testing::Values(".h5", ".root"),
-                         [](auto const& info) { return std::string(info.param).substr(1); });
+                         [](auto const& name) { return std::string(name.param).substr(1); });
 
 } // namespace
 } // namespace thalweg::dataset

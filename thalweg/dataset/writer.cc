@@ -155,6 +155,11 @@ WorkUnit Writer::work_unit(UnitKey const& key, std::string summary, std::functio
     return units_->begin(key, std::move(summary), std::move(while_waiting));
 }
 
+WorkUnits& Writer::work_units() {
+    check_open();
+    return *units_;
+}
+
 bool Writer::is_committed(UnitKey const& key) const {
     check_open();
     return units_->is_committed(key);

@@ -46,6 +46,7 @@ class Writer {
     // A work unit, of rows that count together or not at all: one at a time for each thread. See work_unit.h.
     WorkUnit work_unit(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
     bool is_committed(UnitKey const& key) const;
+    WorkUnits& work_units();
 
     // What other processes attach to. Throws base::UsageError where the run is for this process alone.
     std::string handle() const;

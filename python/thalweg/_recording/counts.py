@@ -49,14 +49,20 @@ def of_status(status: _core.CommitStatus, names: list[str]) -> Channels:
     channels = {name: Channel() for name in names}
     for producer in status.producers:
         channel = channels[names[producer.table]]
-        channel.rows += producer.rows
-        channel.raw_bytes += _core.count(producer, _core.Count.appended_bytes)
-        channel.paged_bytes += _core.count(producer, _core.Count.paged_bytes)
-        channel.stored_bytes += _core.count(producer, _core.Count.stored_bytes)
+        _add_counts(channel, producer)
         channel.queue_fill = max(channel.queue_fill, producer.staging_fill)
-        for name in _OF_SOURCE:
-            setattr(channel, name, _core.count(producer, getattr(_core.Count, name)))
+    for name, ended in zip(names, status.ended, strict=True):
+        _add_counts(channels[name], ended)
     return channels
+
+
+def _add_counts(channel: Channel, counted: _core.ProducerStatus | _core.EndedProducers) -> None:
+    channel.rows += counted.rows
+    channel.raw_bytes += _core.count(counted, _core.Count.appended_bytes)
+    channel.paged_bytes += _core.count(counted, _core.Count.paged_bytes)
+    channel.stored_bytes += _core.count(counted, _core.Count.stored_bytes)
+    for name in _OF_SOURCE:
+        setattr(channel, name, getattr(channel, name) + counted.named.get(name, 0))
 
 
 def together(files: Iterable[Channels], names: list[str]) -> Channels:

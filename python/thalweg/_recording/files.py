@@ -11,7 +11,6 @@ from thalweg._recording import counts
 from thalweg._recording.counts import Channels
 
 _CLOSE_TIMEOUT_NS = 120_000_000_000
-_OVER = ("finished", "settled")
 
 
 @dataclass
@@ -74,7 +73,7 @@ class Files:
             return False
         after = self._create(before.number + 1, before)
         # Nobody follows yet: who has finished by now has no more rows, and will not come.
-        self._ended |= {each.table for each in before.writer.status().producers if each.state in _OVER}
+        self._ended |= _tables_with_ended_producers(before.writer.status())
         _core.continue_in(before.writer, after.writer)
         before.metadata["next_file"] = after.path.name
         self.all.append(after)
@@ -117,7 +116,9 @@ class Files:
         """A producer goes from file to file, and would find closed what it has not reached yet."""
         if not all(earlier.is_closed for earlier in self.all[:-1]):
             return False
-        there = {each.table for each in file.writer.status().producers if each.state != "attaching"}
+        status = file.writer.status()
+        there = {each.table for each in status.producers if each.state != "attaching"}
+        there |= _tables_with_ended_producers(status)
         return there | self._ended >= set(range(len(self.plan.names)))
 
     def _create(self, number: int, before: RunFile | None = None) -> RunFile:
@@ -150,10 +151,15 @@ class Files:
             file.error = str(error) or repr(error)
 
 
+def _tables_with_ended_producers(status: _core.CommitStatus) -> set[int]:
+    finished = {each.table for each in status.producers if each.state == "finished"}
+    return finished | {table for table, ended in enumerate(status.ended) if ended.producers}
+
+
 def _wait_for_producers(writer: _core.Writer) -> None:
     """Their last counters go into the file, so they are awaited before it is closed."""
     end_s = time.monotonic() + _CLOSE_TIMEOUT_NS * 1e-9
-    while any(producer.state != "settled" for producer in writer.status().producers) and time.monotonic() < end_s:
+    while writer.status().producers and time.monotonic() < end_s:
         time.sleep(0.01)
 
 

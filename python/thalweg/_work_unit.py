@@ -1,0 +1,102 @@
+"""Work units: rows, of any tables, that count together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
+
+from thalweg import _core
+from thalweg._append import Array, columns_of, stored_columns
+from thalweg._errors import UsageError
+from thalweg._schema import Schema, TableSchema
+
+Key: TypeAlias = "int | bytes | str"
+_INTEGERS = range(-(2**63), 2**63)
+
+
+class UnitTable:
+    """Takes rows of one table for a work unit that is open."""
+
+    __slots__ = ("_core", "_schema")
+
+    def __init__(self, core: _core.WorkUnit, schema: TableSchema) -> None:
+        self._core = core
+        self._schema = schema
+
+    def append(self, rows: Any = None, /, **fields: Any) -> None:
+        """Appends one row, or many, as `Producer.append` does. They count when the unit is committed."""
+        self._core.append(self._schema.name, *columns_of(self._schema, rows, fields))
+
+    def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
+        """Appends rows as flat columns, as `Producer.append_columns` does."""
+        self._core.append(self._schema.name, rows, stored_columns(self._schema, columns))
+
+
+class WorkUnit:
+    """Rows that count together, in all tables, or not at all: of one thread.
+
+    Leaving its `with` block commits it, and leaving that on an exception drops it. Of units with the same key the first
+    that is committed counts, whoever has it: so work that is done again, after its process died or because two had it,
+    counts once. A unit whose process dies before it is committed does not count.
+    """
+
+    __slots__ = ("_core", "_schema", "committed", "key")
+
+    def __init__(self, core: _core.WorkUnit, schema: Schema, key: Key) -> None:
+        self._core = core
+        self._schema = schema
+        self.key = key
+        self.committed: bool | None = None
+        """None while it is open. False: it was dropped, or its key was taken before."""
+
+    def __getitem__(self, table: str) -> UnitTable:
+        """Takes rows of that table. Raises UnknownNameError where there is no such table."""
+        return UnitTable(self._core, self._schema[table])
+
+    def commit(self) -> bool:
+        """From here on its rows count. False: the key was taken before, and they are dropped.
+
+        A unit that is committed is not durable yet: `Writer.status` tells how many are not. Raises UsageError where the
+        unit has ended, SystemError where the run cannot go on.
+        """
+        self.committed = False
+        self.committed = self._core.commit()
+        return self.committed
+
+    def drop(self) -> None:
+        """Its rows do not count. Does nothing where the unit has ended."""
+        if self.committed is None:
+            self.committed = False
+            self._core.drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self.drop()
+        elif self.committed is None:
+            self.commit()
+
+    def __repr__(self) -> str:
+        state = {None: "open", True: "committed", False: "dropped"}[self.committed]
+        return f"<WorkUnit {self.key!r}, {state}>"
+
+
+def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
+    text = summary.encode() if isinstance(summary, str) else summary
+    return WorkUnit(units.begin(stored_key(key), text), schema, key)
+
+
+def stored_key(key: Key) -> int | bytes:
+    if isinstance(key, str):
+        return key.encode()
+    if isinstance(key, bytes):
+        return key
+    try:
+        number = key.__index__()
+    except AttributeError:
+        raise UsageError(f"a work unit cannot have the key {key!r}: give an integer, bytes or a string") from None
+    if number not in _INTEGERS:
+        raise UsageError(f"a work unit cannot have the key {key!r} (it has more than 64 bits): give it as a string")
+    return number
