@@ -197,8 +197,10 @@ OpenUnit begin_unit(WorkUnits& units, nb::handle key, nb::bytes const& summary) 
 void bind_units(nb::module_& module) {
     nb::class_<OpenUnit>(module, "WorkUnit")
         .def("append", &OpenUnit::append, nb::arg("table"), nb::arg("rows"), nb::arg("columns"))
-        .def("commit", [](OpenUnit& open) { return open.unit.commit(); }, WithoutGil())
-        .def("drop", [](OpenUnit& open) { open.unit.drop(); }, WithoutGil());
+        .def(
+            "commit", [](OpenUnit& open) { return open.unit.commit(); }, WithoutGil())
+        .def(
+            "drop", [](OpenUnit& open) { open.unit.drop(); }, WithoutGil());
     nb::class_<WorkUnits>(module, "WorkUnits")
         .def(nb::init<std::shared_ptr<OpenRun>>())
         .def("begin", begin_unit, nb::arg("key"), nb::arg("summary"))

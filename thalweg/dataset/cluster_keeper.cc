@@ -22,7 +22,8 @@ ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::C
         }
     }
     for (auto const& [first, cluster] : producer.ended) {
-        if (pages[first] == cluster.pages && contains(counted, first, cluster.rows)) whole_.push_back({first, cluster.rows, cluster.order, true});
+        if (pages[first] == cluster.pages && contains(counted, first, cluster.rows))
+            whole_.push_back({first, cluster.rows, cluster.order, true});
     }
     for (; in_front_ < whole_.size() && whole_[in_front_].first_row == begin_; ++in_front_) {
         begin_ += whole_[in_front_].rows;

@@ -37,19 +37,20 @@ struct EndedProducers {
 
 struct CommitStatus {
     std::vector<ProducerStatus> producers;
-    std::vector<EndedProducers> ended; // by table
+    std::vector<EndedProducers> ended;   // by table
+    std::vector<ProducerStatus> settled; // among these, whose rows are not all durable yet
     std::uint64_t pages = 0;
     std::uint64_t claimed_bytes = 0;
     std::uint64_t journal_bytes = 0;
     // What a power cut would cost: every row (of no work unit) whose append returned before that is durable.
     std::uint64_t durable_lag_ns = 0;
-    std::uint64_t units_committed = 0;    // keys taken, in earlier files of the run, too
-    std::uint64_t units_not_durable = 0;  // among them
+    std::uint64_t units_committed = 0;     // keys taken, in earlier files of the run, too
+    std::uint64_t units_not_durable = 0;   // among them
     std::uint64_t units_oldest_age_ns = 0; // of those
-    std::uint64_t sync_ns = 0;            // of the last sync
-    std::uint64_t cpu_ns = 0;             // of the committer's thread
-    std::string memory;                   // where that of the producers lies: /dev/shm, or a folder and why
-    std::string failure;                  // empty: well
+    std::uint64_t sync_ns = 0;             // of the last sync
+    std::uint64_t cpu_ns = 0;              // of the committer's thread
+    std::string memory;                    // where that of the producers lies: /dev/shm, or a folder and why
+    std::string failure;                   // empty: well
 };
 
 } // namespace thalweg::dataset

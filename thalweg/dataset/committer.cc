@@ -77,7 +77,8 @@ void Committer::step() {
 // The table of work units is made when the first one is wanted, and grows ahead of need.
 void Committer::serve_units() {
     auto& ledger = *run_.ledger;
-    if (ledger.head().units_wanted != 0 && ledger.head().units_ready == 0) ledger.make_units(ledger_name(ledger.head().run_id) + "-");
+    if (ledger.head().units_wanted != 0 && ledger.head().units_ready == 0)
+        ledger.make_units(ledger_name(ledger.head().run_id) + "-");
     if (auto* const units = ledger.units_if_any()) units->grow();
 }
 
@@ -208,7 +209,8 @@ CommitStatus Committer::status() const {
     status.durable_lag_ns = now - std::min(now, durable_ns_.load());
     if (auto const* const units = run_.ledger->units_if_any()) status.units_committed = units->keys();
     status.units_not_durable = units_not_durable_;
-    if (auto const oldest = units_oldest_ns_.load(); oldest > 0) status.units_oldest_age_ns = now - std::min(now, oldest);
+    if (auto const oldest = units_oldest_ns_.load(); oldest > 0)
+        status.units_oldest_age_ns = now - std::min(now, oldest);
     status.memory = ledger.memory_place();
     status.sync_ns = sync_ns_;
     status.cpu_ns = cpu_ns_;

@@ -1,6 +1,6 @@
-// One flush: the payload is synced, a BARRIER is appended, the journal is synced; an interim footer may follow: metadata
-// that shows the clusters which were in the file when the flush began. The syncs run in a thread of their own: neither
-// producers nor the committer wait for the disk.
+// One flush: the payload is synced, a BARRIER is appended, the journal is synced; an interim footer may follow:
+// metadata that shows the clusters which were in the file when the flush began. The syncs run in a thread of their own:
+// neither producers nor the committer wait for the disk.
 #pragma once
 
 #include <atomic>

@@ -17,9 +17,8 @@ ProducerIntake::ProducerIntake(Ledger& ledger, model::RunHead const& head, std::
       memory_(ledger.open_staging(slot)),
       staging_(Staging::open(memory_, head.columns.at(table_), head.layouts.at(table_))),
       progress_(head.columns[table_].size()) {
-    journal.append(RecordType::producer,
-                   ProducerRecord{number_, static_cast<std::uint32_t>(table_), ledger.slot(slot).producer.pid,
-                                  staging_.head().of_units});
+    journal.append(RecordType::producer, ProducerRecord{number_, static_cast<std::uint32_t>(table_),
+                                                        ledger.slot(slot).producer.pid, staging_.head().of_units});
 }
 
 PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
@@ -33,8 +32,7 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
         if (page.producer != number_ || (page.column >= progress_.size() && page.column < kUnitEnd))
             base::fail_data({"a producer announced a page of no column of its own"});
         bool const unit = page.column == kUnitEnd, held = is_of_units() && page.column == kClusterEnd;
-        if (unit)
-            units.push_back({static_cast<UnitEntryId>(page.cluster), page.count, page.first, page.stored_bytes});
+        if (unit) units.push_back({static_cast<UnitEntryId>(page.cluster), page.count, page.first, page.stored_bytes});
         if (held) cluster_ends_.push_back(page);
         return unit || held;
     });
@@ -138,8 +136,8 @@ std::uint64_t ProducerIntake::take_rows(JournalWriter& journal, std::span<std::u
                 std::min(ends[i] - progress.covered, std::max<std::uint64_t>(1, kRowsRecordBytes / item_bytes));
             auto const bytes = staging_.copy_items(i, progress.covered, count);
             if (!bytes) break; // in an announced page by now
-            journal.append(RecordType::rows, RowsRecord{number_, static_cast<std::uint32_t>(i), progress.covered, count},
-                           *bytes);
+            journal.append(RecordType::rows,
+                           RowsRecord{number_, static_cast<std::uint32_t>(i), progress.covered, count}, *bytes);
             progress.covered += count;
             written += bytes->size();
         }

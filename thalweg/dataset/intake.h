@@ -34,8 +34,8 @@ class ProducerIntake {
     // What the last call journaled.
     std::span<PageRecord const> taken() const { return batch_; }
 
-    // The rows that committed work units have of this producer. They are journaled as they are announced, and are handed
-    // out here, each once, when all of them are in journaled pages or rows.
+    // The rows that committed work units have of this producer. They are journaled as they are announced, and are
+    // handed out here, each once, when all of them are in journaled pages or rows.
     struct UnitRows {
         UnitEntryId entry;
         std::uint32_t part; // the first one carries the summary
@@ -68,9 +68,9 @@ class ProducerIntake {
 
   private:
     struct ColumnProgress {
-        std::uint64_t covered = 0;       // items, from 0 on without a gap, in journaled pages or rows
-        std::uint64_t sealed = 0;        // items in journaled pages, from 0 on without a gap
-        std::vector<PageRecord> early;   // journaled before a page in front of them
+        std::uint64_t covered = 0;     // items, from 0 on without a gap, in journaled pages or rows
+        std::uint64_t sealed = 0;      // items in journaled pages, from 0 on without a gap
+        std::vector<PageRecord> early; // journaled before a page in front of them
     };
 
     // Units that were announced together, and the items that all of them need, by column.

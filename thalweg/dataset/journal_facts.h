@@ -24,7 +24,7 @@ struct EndedCluster {
 
 struct ProducerFacts {
     std::size_t table = 0;
-    bool of_units = false; // its rows count in work units only
+    bool of_units = false;                       // its rows count in work units only
     std::map<std::uint64_t, EndedCluster> ended; // by first row
     std::vector<std::vector<Page>> pages;        // by column
     std::vector<std::vector<Page>> waiting;      // journaled as rows
@@ -53,7 +53,7 @@ class JournalFacts {
     std::optional<model::RunHead> head;
     std::map<std::uint32_t, ProducerFacts> producers;
     std::map<std::string, std::string> metadata;
-    std::vector<UnitFacts> units; // in the order in which they were journaled; each key once
+    std::vector<UnitFacts> units;  // in the order in which they were journaled; each key once
     std::uint64_t footers_end = 0; // of the room claimed for interim footers
     std::vector<Announced> announced;
     std::vector<KnownBytes> known; // of the same pages

@@ -96,7 +96,8 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
     };
     auto const used = slots_used();
     for (std::size_t i = 0; i < used; ++i) {
-        if (slots_[i].taker == 0 && slots_[i].staging_bytes > 0 && slots_[i].staging_table == table && take(i)) return i;
+        if (slots_[i].taker == 0 && slots_[i].staging_bytes > 0 && slots_[i].staging_table == table && take(i))
+            return i;
     }
     for (std::size_t i = used; i < slots(); ++i) {
         if (take(i)) return i;
@@ -158,9 +159,8 @@ std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, std:
     remove_staging(index);
     slot.staging_bytes = 0;
     auto memory = std::make_shared<base::SharedMemory>(
-        is_shared()
-            ? base::SharedMemory::create_where_room(staging_name(index), size_bytes, memory_fallback_of(head()))
-            : base::SharedMemory::create_private(size_bytes));
+        is_shared() ? base::SharedMemory::create_where_room(staging_name(index), size_bytes, memory_fallback_of(head()))
+                    : base::SharedMemory::create_private(size_bytes));
     memory->keep(); // it goes with the run: the next producer in this slot uses it again
     if (is_shared()) ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
     ++slot.staging_generation;

@@ -4,7 +4,8 @@
 // Invariants:
 // - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
 //   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
-// - A producer has a number, which no other producer of the run ever has. It lives in a slot, which another one may have
+// - A producer has a number, which no other producer of the run ever has. It lives in a slot, which another one may
+// have
 //   once the committer has settled it: only the committer frees a slot.
 // - Whoever takes a slot looks at the run's state afterwards, and whoever closes the run sets its state before he looks
 //   at the slots: so one of the two sees the other.
@@ -81,7 +82,7 @@ struct LedgerHead {
     std::atomic<std::uint64_t> heartbeat_ns;
     std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
     std::atomic<std::uint64_t> folder_segments; // and in the folder
-    char units_name[64]; // of the table of work units; set before `units_ready`
+    char units_name[64];                        // of the table of work units; set before `units_ready`
     std::atomic<std::uint32_t> units_wanted;
     std::atomic<std::uint32_t> units_ready;
     std::atomic<std::uint32_t> next_producer; // its number

@@ -29,8 +29,7 @@ void add_named(Staging const& staging, std::map<std::string, std::uint64_t>& to)
 
 } // namespace
 
-ProducerList::ProducerList(OpenRun& run)
-    : run_(run), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
+ProducerList::ProducerList(OpenRun& run) : run_(run), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
     for (auto& ended : ended_) ended.counts.resize(static_cast<std::size_t>(Count::count_));
 }
 
@@ -73,13 +72,14 @@ void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool
     auto const counts = counts_of(producer.staging());
     for (std::size_t i = 0; i < counts.size(); ++i) ended.counts[i] += counts[i];
     add_named(producer.staging(), ended.named);
+    settled_.push_back({status_of(producer), producer.covered_items()});
+    settled_.back().status.state = SlotState::settled;
 }
 
 void ProducerList::drop_settled() {
     std::lock_guard const lock(mutex_);
     std::erase_if(producers_, [&](auto const& producer) {
         if (!producer->settled()) return false;
-        durable_.erase(producer->number());
         met_[producer->slot()] = false;
         run_.ledger->slot(producer->slot()).state = SlotState::settled;
         run_.ledger->free_slot(producer->slot());
@@ -101,12 +101,17 @@ Durability::Items ProducerList::published() const {
 Durability::Items ProducerList::covered() const {
     Durability::Items items;
     for (auto const& producer : producers_) items[producer->number()] = producer->covered_items();
+    for (auto const& settled : settled_) items[settled.status.number] = settled.items;
     return items;
 }
 
 void ProducerList::set_durable(Durability::Items items) {
     std::lock_guard const lock(mutex_);
     durable_ = std::move(items);
+    std::erase_if(settled_, [&](Settled const& each) {
+        auto const found = durable_.find(each.status.number);
+        return found != durable_.end() && found->second == each.items; // not what it had when it was still at work
+    });
 }
 
 std::uint64_t ProducerList::unwritten_bytes() const {
@@ -144,6 +149,11 @@ void ProducerList::add_to(CommitStatus& status) const {
         if (producer->settled()) continue;
         status.producers.push_back(status_of(*producer));
         if (producer->slot() < known.size()) known[producer->slot()] = true;
+    }
+    for (auto const& settled : settled_) {
+        status.settled.push_back(settled.status);
+        if (auto const found = durable_.find(settled.status.number); found != durable_.end())
+            status.settled.back().durable_items = found->second;
     }
     for (std::size_t i = 0; i < known.size(); ++i) { // not met by the committer yet
         auto const& slot = ledger.slot(i);

@@ -28,9 +28,11 @@ class ProducerList {
     // Their slots are free again.
     void drop_settled();
 
-    // Of every producer that is not of work units, what it has published and what is journaled of it.
+    // Of every producer that is not of work units, what it has published.
     Durability::Items published() const;
+    // What is journaled of every producer, also of those that have settled since the last flush.
     Durability::Items covered() const;
+    // A flush has made that durable: settled producers that it names are forgotten.
     void set_durable(Durability::Items items);
 
     // What may still be in no page when the run ends.
@@ -45,9 +47,14 @@ class ProducerList {
     std::vector<bool> met_;           // by slot
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
 
-    mutable base::Mutex mutex_; // guards the next three against add_to()
+    mutable base::Mutex mutex_; // guards the next four against add_to()
     std::vector<std::unique_ptr<ProducerIntake>> producers_;
     std::vector<EndedProducers> ended_; // by table
+    struct Settled {
+        ProducerStatus status;
+        std::vector<std::uint64_t> items;
+    };
+    std::vector<Settled> settled_; // and not durable
     Durability::Items durable_;
 };
 

@@ -49,8 +49,8 @@ void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
         return;
     }
     if (free >= least && claimable + room <= room_end_) return; // a little is left: use it first
-    run_.ledger->refuse_claims(fmt::format("{} takes no more rows ({}): what it has is complete once it is closed",
-                                           run_.path(), error_));
+    run_.ledger->refuse_claims(
+        fmt::format("{} takes no more rows ({}): what it has is complete once it is closed", run_.path(), error_));
 }
 
 void Space::reserve_journal(JournalWriter& journal, std::uint64_t size_bytes) const {

@@ -14,7 +14,8 @@ namespace thalweg::dataset {
 class Space {
   public:
     // `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata.
-    Space(OpenRun& run, std::uint64_t allocate_ahead_bytes, std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
+    Space(OpenRun& run, std::uint64_t allocate_ahead_bytes,
+          std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
 
     // Raises what may be claimed, where that is needed and the disk has it; `unwritten_bytes` may still be in no page
     // when the run ends. Where there is no room left, claims are refused from then on.

@@ -1,4 +1,5 @@
-// The committer's view of the work units: which are complete, with all their rows in the journal, and which are durable.
+// The committer's view of the work units: which are complete, with all their rows in the journal, and which are
+// durable.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ class UnitCollector {
     // Units of this producer whose rows are journaled, and ends of clusters that hold units.
     void take(ProducerIntake& producer, UnitTable const& table, std::uint64_t now_ns);
 
-    // Journals the ends of clusters all of whose units are complete, each behind these: so a cluster is published, and has
-    // its place among the clusters, when its rows count. Of a unit that was never committed they stay here.
-    // Returns them with their table.
+    // Journals the ends of clusters all of whose units are complete, each behind these: so a cluster is published, and
+    // has its place among the clusters, when its rows count. Of a unit that was never committed they stay here. Returns
+    // them with their table.
     using ClusterEnd = std::pair<std::size_t, PageRecord>;
     std::vector<ClusterEnd> journal_cluster_ends(JournalWriter& journal);
 

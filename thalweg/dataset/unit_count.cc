@@ -49,8 +49,7 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, b
         if (is_over) report.units_lost += static_cast<std::uint64_t>(units.end() - not_whole);
         units.erase(not_whole, units.end());
     }
-    if (lost > kMostNamed)
-        report.notes.push_back(fmt::format("{} work units are left out in all", report.units_lost));
+    if (lost > kMostNamed) report.notes.push_back(fmt::format("{} work units are left out in all", report.units_lost));
     report.units = units.size();
     return units;
 }

@@ -87,7 +87,8 @@ void UnitTable::grow() {
 std::byte* UnitTable::piece(std::size_t index) const {
     if (auto* const there = mapped_[index].load(std::memory_order_acquire)) return there;
     std::lock_guard const lock(mutex_);
-    if (!pieces_[index]) pieces_[index] = base::SharedMemory::attach_where_it_is(fmt::format("{}u{}", name_, index), fallback_.folder);
+    if (!pieces_[index])
+        pieces_[index] = base::SharedMemory::attach_where_it_is(fmt::format("{}u{}", name_, index), fallback_.folder);
     mapped_[index].store(pieces_[index].data(), std::memory_order_release);
     return pieces_[index].data();
 }

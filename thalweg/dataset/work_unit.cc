@@ -115,8 +115,8 @@ WorkUnit::~WorkUnit() {
 
 void WorkUnit::check_open() const {
     if (worker_) return;
-    base::fail_usage({fmt::format("work unit {} has ended", key_.str()), "it was committed or dropped",
-                      "begin another one"});
+    base::fail_usage(
+        {fmt::format("work unit {} has ended", key_.str()), "it was committed or dropped", "begin another one"});
 }
 
 // After an error it is not given back: its producers end with it, and their open rows do not count.

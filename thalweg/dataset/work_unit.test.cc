@@ -46,11 +46,13 @@ void fill(WorkUnit& unit, std::uint64_t key) {
     for (std::uint64_t row = 0; row < rows_of(key); row += 13)
         append_events(unit["events"], key, row, std::min<std::uint64_t>(13, rows_of(key) - row));
     std::uint64_t const rows = rows_of(key);
-    std::span<std::byte const> const columns[] = {std::as_bytes(std::span(&key, 1)), std::as_bytes(std::span(&rows, 1))};
+    std::span<std::byte const> const columns[] = {std::as_bytes(std::span(&key, 1)),
+                                                  std::as_bytes(std::span(&rows, 1))};
     unit["sums"].append(1, columns);
 }
 
-template <typename T> std::vector<T> column(Reader const& reader, std::size_t table, std::size_t index, ItemRange range) {
+template <typename T>
+std::vector<T> column(Reader const& reader, std::size_t table, std::size_t index, ItemRange range) {
     std::vector<T> values(range.count);
     reader.read(table, index, range, std::as_writable_bytes(std::span(values)));
     return values;

@@ -102,11 +102,15 @@ void Collector::State::look() {
 void Collector::State::commit_durable() {
     if (pending.empty()) return;
     auto const status = writer.status();
-    auto const ours = std::find_if(status.producers.begin(), status.producers.end(),
-                                   [&](auto const& each) { return each.number == producer.number(); });
-    if (ours == status.producers.end()) return;
-    auto const& durable = ours->durable_items;
+    dataset::ProducerStatus const* ours = nullptr; // none: it is over, and all its rows are durable
+    for (auto const* list : {&status.producers, &status.settled}) {
+        for (auto const& each : *list) {
+            if (each.number == producer.number()) ours = &each;
+        }
+    }
     auto const is_durable = [&](Pending const& it) {
+        if (ours == nullptr) return it.items[0] <= producer.rows();
+        auto const& durable = ours->durable_items;
         return it.items.size() == durable.size() &&
                std::equal(durable.begin(), durable.end(), it.items.begin(), std::greater_equal<>());
     };
