@@ -142,7 +142,7 @@ TEST(Producer, OneThatCannotStartDoesNotKeepTheRunOpen) {
     Directory const directory;
     auto options = small_run_options();
     options.shared = true;
-    options.write.staging.page_ring_bytes = 1ull << 50;
+    options.write.staging.min_buffers = 1ull << 32; // of each column: more than any machine has
     options.layout.wide_page_bytes = 1 << 20;
     auto const writer = Writer::create(directory.file("run.h5"), pulses(100'000), options);
     EXPECT_THROW(writer->producer("pulses"), base::SystemError);
