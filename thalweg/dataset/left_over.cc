@@ -65,7 +65,7 @@ std::uint64_t size_of(std::vector<std::string> const& names) {
 std::vector<std::string> files_of(std::string const& ledger, std::string const& run_id, std::string const& folder) {
     std::set<std::string> files{ledger};
     for (auto const& name : {ledger_name(run_id), base::name_in_folder(folder, ledger_name(run_id))}) {
-        for (auto const& part : base::SharedMemory::list(name + "-p")) files.insert(part);
+        for (auto const& part : base::SharedMemory::list(name + "-")) files.insert(part);
     }
     return {files.begin(), files.end()};
 }
