@@ -84,11 +84,13 @@ class WorkUnit:
 
 
 def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
-    text = summary.encode() if isinstance(summary, str) else summary
+    text = summary if type(summary) is bytes else summary.encode() if isinstance(summary, str) else bytes(summary)
     return WorkUnit(units.begin(stored_key(key), text), schema, key)
 
 
 def stored_key(key: Key) -> int | bytes:
+    if type(key) is int and -(2**63) <= key < 2**63:  # nearly always
+        return key
     if isinstance(key, str):
         return key.encode()
     if isinstance(key, bytes):

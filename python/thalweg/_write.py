@@ -134,6 +134,7 @@ class Writer:
 
     def __init__(self, core: _core.Writer, metadata: Mapping[str, str]) -> None:
         self._core: _core.Writer | None = core
+        self._units = core.work_units()
         self._metadata = dict(metadata)
         self.schema = Schema.from_json(core.schema)
         self._producers = _Producers(self.schema)
@@ -169,11 +170,13 @@ class Writer:
         One thread has one open unit; several threads and processes have as many. Raises UsageError where key or summary
         are too long or the run is closed.
         """
-        return begin(self._open_core().work_units(), self.schema, key, summary)
+        self._open_core()
+        return begin(self._units, self.schema, key, summary)
 
     def is_committed(self, key: Key) -> bool:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
-        return self._open_core().work_units().is_committed(stored_key(key))
+        self._open_core()
+        return self._units.is_committed(stored_key(key))
 
     def status(self) -> Status:
         return status_of(self._open_core().status(), self.schema)
