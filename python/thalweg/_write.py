@@ -134,7 +134,7 @@ class Writer:
 
     def __init__(self, core: _core.Writer, metadata: Mapping[str, str]) -> None:
         self._core: _core.Writer | None = core
-        self._units = core.work_units()
+        self._units: _core.WorkUnits | None = core.work_units()
         self._metadata = dict(metadata)
         self.schema = Schema.from_json(core.schema)
         self._producers = _Producers(self.schema)
@@ -161,22 +161,22 @@ class Writer:
         return self._producers.make(self._open_core(), table)
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """Rows, of any tables, that count together or not at all: `with out.work_unit(17) as unit: unit["events"].append(...)`.
+        """Rows, of any tables, that count together or not at all.
 
-        key: an integer, or text of at most 64 bytes (str is kept as UTF-8). Of units with the same key the first that is
-            committed counts, in this run and in the files that continue it.
+        `with out.work_unit(17) as unit: unit["events"].append(...)` commits them at its end, or drops them.
+
+        key: an integer, or text of at most 64 bytes (str is kept as UTF-8). Of units with the same key the first that
+            is committed counts.
         summary: at most 64 KiB, kept with the run and read as `run.units`.
 
         One thread has one open unit; several threads and processes have as many. Raises UsageError where key or summary
         are too long or the run is closed.
         """
-        self._open_core()
-        return begin(self._units, self.schema, key, summary)
+        return begin(self._open_units(), self.schema, key, summary)
 
     def is_committed(self, key: Key) -> bool:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
-        self._open_core()
-        return self._units.is_committed(stored_key(key))
+        return self._open_units().is_committed(stored_key(key))
 
     def status(self) -> Status:
         return status_of(self._open_core().status(), self.schema)
@@ -198,7 +198,7 @@ class Writer:
                 if error.errno != errno.ETIMEDOUT or time.monotonic() >= end:
                     raise
             else:
-                self._core, self._end = None, "closed"
+                self._core, self._units, self._end = None, None, "closed"
                 return report
 
     def abandon(self) -> None:
@@ -207,7 +207,12 @@ class Writer:
             return
         self._core.abandon()
         self._producers.abandon()
-        self._core, self._end = None, "abandoned"  # which gives up the lock, for `recover`
+        self._core, self._units, self._end = None, None, "abandoned"  # which gives up the lock, for `recover`
+
+    def _open_units(self) -> _core.WorkUnits:
+        self._open_core()
+        assert self._units is not None
+        return self._units
 
     def _open_core(self) -> _core.Writer:
         if os.getpid() != self._pid:

@@ -1,7 +1,7 @@
 """kill -9 at random moments: what was published is in the recovered file, bit by bit, and nothing is left behind.
 
-HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to an interim footer: every
-one of these is right, and keeps its place.
+HDF5 files cannot be opened before they are complete. RNTuples can, by anybody, with the rows up to an interim footer:
+every one of these is right, and keeps its place.
 """
 
 import contextlib

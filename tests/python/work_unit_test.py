@@ -11,8 +11,9 @@ import h5py
 import hdf5plugin  # noqa: F401 (the default codec of HDF5 files)
 import numpy as np
 import pytest
-import thalweg as tw
 import uproot
+
+import thalweg as tw
 
 SCHEMA = {
     "events": {"key": tw.int64, "index": tw.uint32, "hits": tw.list_(tw.float32)},
@@ -28,7 +29,8 @@ def fill(unit: tw.WorkUnit, key: int) -> None:
     rows = rows_of(key)
     index = np.arange(rows, dtype=np.uint32)
     lengths = index % 4
-    hits = tw.Ragged(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), np.full(lengths.sum(), key, np.float32))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    hits = tw.Ragged(offsets, np.full(offsets[-1], key, np.float32))
     unit["events"].append(key=np.full(rows, key), index=index, hits=hits)
     unit["sums"].append(key=key, rows=rows)
 
@@ -65,7 +67,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_an_exception_drops_the_unit_and_a_taken_key_is_told(path: Path) -> None:
     with tw.create(path, SCHEMA) as out:
         for key in range(20):
-            with pytest.raises(ZeroDivisionError), out.work_unit(key) as failed:
+            with pytest.raises(ZeroDivisionError), out.work_unit(key) as failed:  # noqa: PT012
                 fill(failed, key)
                 1 / 0  # noqa: B018
             assert failed.committed is False
@@ -111,7 +113,8 @@ def test_work_of_killed_processes_is_done_again_and_counts_once(path: Path) -> N
     with tw.create(path, SCHEMA) as out:
         context = multiprocessing.get_context("spawn")
         for attempt in range(6):
-            workers = [context.Process(target=work, args=(out.handle, keys[start:] + keys[:start])) for start in (0, 150)]
+            orders = [keys[start:] + keys[:start] for start in (0, 150)]
+            workers = [context.Process(target=work, args=(out.handle, order)) for order in orders]
             for worker in workers:
                 worker.start()
             last = attempt == 5
