@@ -49,6 +49,7 @@ class BitshuffleCodec : public Codec {
         put_big_endian<std::uint64_t>(out.data(), raw.size());
         put_big_endian(out.data() + 8, static_cast<std::uint32_t>(block_bytes_));
         std::size_t at = kHeadBytes;
+        compressor_->begin_page();
         std::size_t const leftover = for_each_block(
             raw.size(), block_bytes_, transposer_.element_bytes(), [&](std::size_t offset, std::size_t size) {
                 if (at >= raw.size()) return; // it will not shrink any more

@@ -15,6 +15,9 @@ class Compressor {
     virtual ~Compressor() = default;
     virtual std::size_t bound_bytes(std::size_t raw_bytes) const = 0;
 
+    // The blocks to come are of another page: what is made of them follows from that page alone.
+    virtual void begin_page() {}
+
     // `out` has bound_bytes. Returns the compressed size, or 0 when `raw` does not fit into it.
     virtual std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) = 0;
 

@@ -4,8 +4,10 @@
 #include "thalweg/codec/plane_lz4.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <lz4.h>
+#include <vector>
 
 namespace thalweg::codec {
 namespace {
@@ -15,10 +17,15 @@ constexpr char const* kDamaged = "the LZ4 block is damaged";
 char* chars(std::byte* bytes) { return reinterpret_cast<char*>(bytes); }
 char const* chars(std::byte const* bytes) { return reinterpret_cast<char const*>(bytes); }
 
-// LZ4's own encoder. Its table of 16 KiB is kept between blocks and not cleared for each.
+// LZ4's own encoder. Its table of 16 KiB is kept between blocks and not cleared for each: what other blocks left in it is
+// passed by.
 class GeneralLz4 {
   public:
+    GeneralLz4() { begin(); }
+
     std::size_t encode(std::span<std::byte const> raw, std::span<std::byte> out) {
+        if (encoded_bytes_ > kMostBytes) begin(); // before LZ4 does so itself
+        encoded_bytes_ += raw.size() + kGapBytes;
         LZ4_resetStream_fast(&stream_);
         int const size = LZ4_compress_fast_continue(&stream_, chars(raw.data()), chars(out.data()),
                                                     static_cast<int>(raw.size()), static_cast<int>(out.size()), 1);
@@ -26,11 +33,21 @@ class GeneralLz4 {
     }
 
   private:
-    LZ4_stream_t stream_ = [] {
-        LZ4_stream_t stream;
-        LZ4_initStream(&stream, sizeof(stream));
-        return stream;
-    }();
+    static constexpr std::size_t kMostBytes = std::size_t{1} << 29;
+    static constexpr std::size_t kGapBytes = std::size_t{1} << 16; // that LZ4 leaves between blocks
+
+    // In an empty table, what was never entered looks like an entry of the first byte, and some strings are found that
+    // are not found with any other table: so that all blocks are treated alike, none is the first.
+    void begin() {
+        LZ4_initStream(&stream_, sizeof stream_);
+        std::array<char, 32> const nothing{};
+        std::array<char, 64> out;
+        LZ4_compress_fast_continue(&stream_, nothing.data(), out.data(), nothing.size(), out.size(), 1);
+        encoded_bytes_ = 0;
+    }
+
+    LZ4_stream_t stream_;
+    std::size_t encoded_bytes_ = 0;
 };
 
 bool decompress_block(std::span<std::byte const> stored, std::span<std::byte> raw) {
@@ -114,16 +131,18 @@ class Lz4Pages : public Compressor {
 };
 
 // Plain LZ4 blocks of bit planes. Of the two encoders, the fast one is used unless the general one saves more than an
-// eighth. Both are tried on one block in 64, because what a column holds seldom changes.
+// eighth. Both are tried once a page, on a quarter of its first block.
 class Lz4Planes : public Compressor {
   public:
     explicit Lz4Planes(std::size_t planes) : planes_(planes) {}
 
     std::size_t bound_bytes(std::size_t raw_bytes) const override { return block_bound(raw_bytes); }
 
+    void begin_page() override { tried_ = false; }
+
     std::size_t compress(std::span<std::byte const> raw, std::span<std::byte> out) override {
-        if (blocks_++ % kTryEvery == 0) return try_both(raw, out);
-        return general_pays_ ? general_.encode(raw, out) : encode_planes(raw, out);
+        if (!tried_) try_both(raw);
+        return general_pays_ ? general_.encode(raw, out) : encode_planes(raw, out.data());
     }
 
     char const* decompress(std::span<std::byte const> stored, std::span<std::byte> raw) override {
@@ -131,24 +150,34 @@ class Lz4Planes : public Compressor {
     }
 
   private:
-    static constexpr std::size_t kTryEvery = 64;
-
-    std::size_t encode_planes(std::span<std::byte const> raw, std::span<std::byte> out) {
-        return plane_encoder_.encode(raw, raw.size() / planes_, out.data());
+    std::size_t encode_planes(std::span<std::byte const> raw, std::byte* out) {
+        return plane_encoder_.encode(raw, raw.size() / planes_, out);
     }
 
-    std::size_t try_both(std::span<std::byte const> raw, std::span<std::byte> out) {
-        std::size_t const general = general_.encode(raw, out);
-        std::size_t const planes = encode_planes(raw, out);
+    // The first quarter of every plane: what bitshuffle would make of the first quarter of the elements.
+    void try_both(std::span<std::byte const> raw) {
+        auto const plane_bytes = raw.size() / planes_;
+        auto const piece_bytes = (plane_bytes + 3) / 4;
+        auto const sample_bytes = planes_ * piece_bytes;
+        sample_.resize(sample_bytes + 2 * kMarginBytes);
+        sample_out_.resize(block_bound(sample_bytes) + kMarginBytes);
+        std::span const sample(sample_.data() + kMarginBytes, sample_bytes);
+        for (std::size_t i = 0; i < planes_; ++i) {
+            std::memcpy(sample.data() + i * piece_bytes, raw.data() + i * plane_bytes, piece_bytes);
+        }
+        auto const general = general_.encode(sample, std::span(sample_out_).first(block_bound(sample_bytes)));
+        auto const planes = encode_planes(sample, sample_out_.data());
         general_pays_ = general < planes - planes / 8;
-        return general_pays_ ? general_.encode(raw, out) : planes;
+        tried_ = true;
     }
 
     std::size_t planes_;
     PlaneLz4 plane_encoder_;
     GeneralLz4 general_;
+    bool tried_ = false;
     bool general_pays_ = false;
-    std::size_t blocks_ = 0;
+    std::vector<std::byte> sample_;
+    std::vector<std::byte> sample_out_;
 };
 
 } // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/codec/plane_kind.h"
+
 namespace thalweg::codec {
 namespace {
 
@@ -12,8 +14,6 @@ constexpr std::byte kSingleSegment{0xa0};          // with the content size in f
 constexpr std::size_t kBlockHeadBytes = 3;
 // Below this share of its size a plane is worth compressing: what is gained must pay for the time of writer and reader.
 constexpr std::size_t kWorthNumerator = 63, kWorthDenominator = 64;
-
-constexpr unsigned kPagesPerTaste = 16;
 
 enum BlockType : std::uint32_t { raw = 0, rle = 1, compressed = 2 };
 
@@ -107,22 +107,11 @@ std::size_t ZstdPlanes::bound_bytes(std::size_t page_bytes, std::size_t planes) 
     return page_bytes + planes * (kFrameHeadBytes + 2 * kBlockHeadBytes);
 }
 
-// Which way serves a plane, by a piece of it: noise costs as much to compress as what is worth it.
-ZstdPlanes::Kind ZstdPlanes::taste(std::span<std::byte const> plane) {
-    auto const piece = plane.first(std::max(kMinPlaneBytes, plane.size() / 8));
-    auto const literals_bytes = literals_->compress(piece, compressed_);
-    auto const matches_bytes = matches_->compress(piece, compressed_);
-    if (!worth(std::min(literals_bytes, matches_bytes), piece.size())) return Kind::noise;
-    return literals_bytes <= matches_bytes + matches_bytes / 32 ? Kind::literals : Kind::matches;
-}
-
-bool ZstdPlanes::is_compressed(std::size_t index, std::span<std::byte const> plane) {
+bool ZstdPlanes::is_compressed(std::span<std::byte const> plane) {
+    auto const kind = kind_of_plane(plane);
+    if (kind == PlaneKind::noise) return false; // it costs as much to compress as what is worth it
     compressed_.resize(matches_->bound_bytes(plane.size()));
-    auto& found = found_[index];
-    if (found.pages_left == 0) found = {taste(plane), kPagesPerTaste};
-    --found.pages_left;
-    if (found.kind == Kind::noise) return false;
-    auto& zstd = found.kind == Kind::literals ? *literals_ : *matches_;
+    auto& zstd = kind == PlaneKind::literals ? *literals_ : *matches_;
     compressed_bytes_ = zstd.compress(plane, compressed_);
     return worth(compressed_bytes_, plane.size());
 }
@@ -131,7 +120,6 @@ std::span<ZstdPlanes::Frame const> ZstdPlanes::compress(std::span<std::byte cons
                                                         std::size_t head_bytes, std::span<std::byte> out) {
     auto const plane_bytes = page.size() / planes;
     frames_.clear();
-    found_.resize(planes);
     std::size_t at = head_bytes;
     Frame frame;
     FrameWriter writer(out.data() + at);
@@ -140,7 +128,7 @@ std::span<ZstdPlanes::Frame const> ZstdPlanes::compress(std::span<std::byte cons
     for (std::size_t i = 0; i < planes; ++i) {
         auto const plane = page.subspan(i * plane_bytes, plane_bytes);
         bool const constant = is_constant(plane);
-        bool const compressed = !constant && is_compressed(i, plane);
+        bool const compressed = !constant && is_compressed(plane);
         if (compressed && has_compressed) {
             frame.stored_bytes = writer.finish(frame.raw_bytes);
             frames_.push_back(frame);

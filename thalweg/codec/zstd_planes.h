@@ -10,7 +10,7 @@ namespace thalweg::codec {
 // A split page is a row of byte planes: all first bytes of its elements, all second bytes, and so on. Some planes are
 // noise, some constant, in some single bytes are frequent and in others strings of them; one code for all of them
 // serves none. Here each becomes blocks of its own in a zstd frame (RFC 8878): noise is stored, a constant plane is one
-// byte, and the others are compressed in the way that suits them. That is several times faster than to compress the
+// byte, and the others are compressed in the way that suits them (plane_kind.h). That is several times faster than to compress the
 // page as a whole, and mostly smaller; any zstd decodes it.
 //
 // A frame has at most one compressed plane: blocks of a later one would begin with the match offsets of an earlier one.
@@ -36,19 +36,10 @@ class ZstdPlanes {
     static constexpr std::size_t kMaxPlaneBytes = 128 << 10; // the most a block may hold
 
   private:
-    enum class Kind : std::uint8_t { noise, literals, matches };
-
-    bool is_compressed(std::size_t index, std::span<std::byte const> plane);
-    Kind taste(std::span<std::byte const> plane);
+    bool is_compressed(std::span<std::byte const> plane);
 
     std::unique_ptr<Compressor> matches_;
     std::unique_ptr<Compressor> literals_;
-    // What was found of a plane: looked at anew every few pages, for the planes of a column hardly change.
-    struct Found {
-        Kind kind = Kind::noise;
-        unsigned pages_left = 0; // before the next look
-    };
-    std::vector<Found> found_;          // by plane
     std::vector<std::byte> compressed_; // the frame of the plane that was compressed last
     std::size_t compressed_bytes_ = 0;
     std::vector<Frame> frames_;
