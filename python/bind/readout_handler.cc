@@ -50,7 +50,13 @@ void bind_report(nb::module_& module) {
         .def_ro("overflows", &GroupReport::overflows)
         .def_ro("timed_out", &GroupReport::timed_out)
         .def_ro("jumps", &GroupReport::jumps)
+        .def_ro("cleared", &GroupReport::cleared)
         .def_ro("evicted", &GroupReport::evicted)
+        .def_ro("skipped", &GroupReport::skipped)
+        .def_ro("kept", &GroupReport::kept)
+        .def_ro("discarded", &GroupReport::discarded)
+        .def_prop_ro("built", &GroupReport::built)
+        .def("balances", &GroupReport::balances)
         .def_ro("hook_failures", &GroupReport::hook_failures)
         .def_ro("hook_overruns", &GroupReport::hook_overruns)
         .def_ro("newest_event", &GroupReport::newest_event)
@@ -72,6 +78,8 @@ void bind_report(nb::module_& module) {
         .def_ro("server_cpu_ns", &Handler::Report::server_cpu_ns)
         .def_ro("fragments_sent", &Handler::Report::fragments_sent)
         .def_ro("bytes_sent", &Handler::Report::bytes_sent)
+        .def_ro("ended", &Handler::Report::ended)
+        .def_prop_ro("lost", &Handler::Report::lost)
         .def("balances", &Handler::Report::balances);
 }
 

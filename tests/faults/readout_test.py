@@ -60,7 +60,12 @@ def expect_accounted(events: Events, counters: dict[str, int]) -> None:
 
 
 def expect_balance(handler: Program) -> None:
-    assert all(report["balances"] for report in handler.answer)
+    """What came in went to one place, and what was built, too; and nothing was skipped, or left to nobody."""
+    for report in handler.answer:
+        assert report["balances"]
+        assert report["lost"] == 0
+        for group in report["groups"]:
+            assert group["complete"] + group["incomplete"] == group["cleared"] + group["evicted"]
 
 
 def read(readout: Readout, *names: str) -> Events:
@@ -277,6 +282,20 @@ def test_observers_and_noise_beside_a_run(make: Make) -> None:
     events = read(readout, "run.root")
     np.testing.assert_array_equal(np.sort(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
     assert (events.state == 0).all()
+
+
+def test_a_run_that_nobody_collects_is_said_to_be_discarded(make: Make) -> None:
+    readout = make()
+    card = readout.card("--events", 2000, "--json")
+    handler = readout.handler(0, "--drain", "100ms")
+    wait_for(lambda: readout.metric("fragments_kept") == 2 * 2000, "all are built")
+    card.end()
+    handler.terminate()
+    handler.end(code=1)
+    (report,) = handler.answer
+    assert report["balances"]
+    assert report["lost"] == 2 * 2000
+    assert [group["discarded"] for group in report["groups"]] == [2000, 2000]
 
 
 def stands_still(readout: Readout) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg import _core
@@ -16,7 +16,9 @@ _MOSTLY = 0.9
 _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
-_GROUP_COUNTS = ("complete", "incomplete", "absent", "evicted", "timed_out", "overflows", "jumps")
+_FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # of what was built
+_GROUP_COUNTS = ("complete", "incomplete", "absent", *_FATES, "timed_out", "overflows", "jumps")
+_ODD_GROUP_COUNTS = ("absent", "evicted", "timed_out", "overflows", "jumps")
 _PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
 _DAMAGES = ("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "crc_errors", "errors", "truncated", "busy")
 
@@ -38,6 +40,20 @@ class Report:
     @property
     def streams(self) -> list[_core.StreamReport]:
         return [stream for group in self.counts.groups for stream in group.streams]
+
+    @property
+    def exit_code(self) -> int:
+        """What was evicted was to be, as `when_full` says; what else is lost was not."""
+        return 0 if self.counts.balances() and not self.lost else 1
+
+    @property
+    def lost(self) -> int:
+        return self.of_groups("skipped") + self._discarded
+
+    @property
+    def _discarded(self) -> int:
+        """With what was still kept, where the end was not waited for."""
+        return self.of_groups("discarded") + self.of_groups("kept")
 
     def of_groups(self, count: str) -> int:
         return sum(getattr(group, count) for group in self.counts.groups)
@@ -64,20 +80,29 @@ class Report:
             said.append(f"for {busy} nothing was read, because the index was full: collectors did not keep up")
         if counts.cards_gone:
             said.append(f"the card fell silent {times(counts.cards_gone)}")
+        if skipped := self.of_groups("skipped"):
+            said.append(f"{skipped:,} fragments were skipped: no collector asked for their events in time")
+        if discarded := self._discarded:
+            said.append(
+                f"{discarded:,} fragments are discarded: the run is over, and no collector has fetched their events "
+                "(let the collectors end after the handlers, or give them longer with --drain)"
+            )
         said.append(self._books())
         return said
 
     def _wrong(self) -> list[str]:
-        of_groups = [(count, self.of_groups(count)) for count in _GROUP_COUNTS[2:]]
+        of_groups = [(count, self.of_groups(count)) for count in _ODD_GROUP_COUNTS]
         of_streams = [(count, self.of_streams(count)) for count in (*_PATHS[1:], *_DAMAGES, "deaths")]
         builder = [(count, getattr(self.counts.builder, count)) for count in ("bad_headers", "bad_pointers")]
         return [f"{number:,} {count.replace('_', ' ')}" for count, number in of_groups + of_streams + builder if number]
 
     def _books(self) -> str:
         if self.counts.balances():
-            return "the books balance: every packet went to one place"
-        wrong = [stream.elink for stream in self.streams if not stream.balances()]
-        return f"the books do not balance for e-links {wrong} (please report this)"
+            fates = ", ".join(f"{self.of_groups(fate):,} {fate}" for fate in _FATES if self.of_groups(fate)) or "none"
+            return f"the books balance: every packet went to one place, and so did every fragment ({fates})"
+        wrong = [f"e-link {stream.elink}" for stream in self.streams if not stream.balances()]
+        wrong += [f"group {group.source_id:#x}" for group in self.counts.groups if not group.balances()]
+        return f"the books do not balance for {', '.join(wrong)} (please report this)"
 
     def as_json(self) -> dict[str, Any]:
         counts = self.counts
@@ -87,6 +112,7 @@ class Report:
             "run": counts.run,
             "seconds": self.seconds,
             "balances": counts.balances(),
+            "lost": self.lost,
             "fragments_sent": counts.fragments_sent,
             "bytes_sent": counts.bytes_sent,
             "busy_s": counts.builder.busy_ns / 1e9,
@@ -143,6 +169,7 @@ class Serving:
                     self._live.say("stopping: what the card has written is built, and collectors fetch the rest")
                     self._drain(stop)
         del monitor
+        self._renew_report()
         if not self._reports:
             self._live.say(f"{self._config.name} ends; there was no run")
         return self._reports
@@ -190,6 +217,7 @@ class Serving:
                 self._live.show(f"waiting for the card: {error}")
 
     def _begin_run(self, number: int) -> None:
+        self._renew_report()
         self._handler.start(number, _LOOK_FOR_CARD_NS)
         self._begin_s = time.monotonic()
 
@@ -200,6 +228,12 @@ class Serving:
     def _report(self) -> None:
         seconds = time.monotonic() - self._begin_s
         self._reports.append(Report(self._config.name, seconds, self._handler.report()))
+
+    def _renew_report(self) -> None:
+        """Collectors may have fetched more since the end of the run, as long as there is no other."""
+        counts = self._handler.report()
+        if self._reports and counts.ended and counts.run == self._reports[-1].counts.run:
+            self._reports[-1] = replace(self._reports[-1], counts=counts)
 
     def _watch(self, stop: Stop) -> None:
         recent, told = Recent[_Moment](), ""

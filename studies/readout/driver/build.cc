@@ -124,7 +124,7 @@ Json measure_build(Arguments& arguments) {
     auto now_ns = base::monotonic_ns();
     std::uint64_t seen = 0;
     walk.run(true, [&](Blocks const& blocks) {
-        for (auto const& group : groups) group->ring().keep_from_event(group->ring().closed_event());
+        for (auto const& group : groups) group->ring().release(group->ring().closed_event());
         auto const is_own = [&](std::uint16_t elink) { return targets[elink].group != nullptr; };
         auto const take = [&](std::byte const* block, felix::BlockHeader const& header) {
             auto const& target = targets[header.elink];

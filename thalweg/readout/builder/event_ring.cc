@@ -1,8 +1,10 @@
 #include "thalweg/readout/builder/event_ring.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 #include "thalweg/base/units.h"
 
@@ -24,7 +26,7 @@ void make_present(base::AlignedBuffer& memory) {
 
 EventRing::EventRing(std::uint64_t slots, std::uint32_t fragment_bytes)
     : mask_(slots - 1), fragment_bytes_(fragment_bytes),
-      stride_bytes_(base::round_up(fragment_bytes + kOverhangBytes, 64)) {
+      stride_bytes_(base::round_up(fragment_bytes + kOverhangBytes, 64)), has_fragment_((slots + 63) / 64) {
     memory_ = base::AlignedBuffer(base::round_up(slots * stride_bytes_, kHugePageBytes));
     make_present(memory_);
 }
@@ -35,7 +37,13 @@ void EventRing::begin_stretch(std::uint64_t first_event, std::uint64_t first_pos
         kept_from_.store(first_position);
     } else {
         auto& last = stretches_.back();
-        last.events = std::min({last.events, first_event - last.first_event, first_position - last.first_position});
+        last.events = std::min(last.events, first_position - last.first_position);
+        // The same numbers again: of those of the last stretch nobody can ask any more.
+        if (auto const events = first_event - last.first_event; events < last.events) {
+            auto const from = std::max(kept_from_.load(), last.first_position + events);
+            books_.skipped += fragments_between(from, last.first_position + last.events);
+            last.events = events;
+        }
     }
     // Each takes room of the ring, so those that must be kept are not many.
     while (stretches_.size() >= kStretches && is_gone(stretches_.front())) stretches_.erase(stretches_.begin());
@@ -66,19 +74,65 @@ void EventRing::evict_before(std::uint64_t position) {
     std::lock_guard const lock(stretches_mutex_);
     auto const from = kept_from_.load();
     if (position <= from) return;
-    evicted_.fetch_add(events_between(from, position), std::memory_order_relaxed);
+    visit_events(from, position, [&](std::uint64_t, std::uint64_t first, std::uint64_t count) {
+        books_.evicted += fragments_between(first, first + count);
+    });
     kept_from_.store(position);
 }
 
 // Positions that a jump of the event number skipped hold none.
-std::uint64_t EventRing::events_between(std::uint64_t begin, std::uint64_t end) const {
-    std::uint64_t events = 0;
+template <typename Visit> void EventRing::visit_events(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
     for (auto const& stretch : stretches_) {
         auto const first = std::max(begin, stretch.first_position);
         auto const last = std::min(end, stretch.first_position + stretch.events);
-        if (first < last) events += last - first;
+        if (first < last) visit(stretch.first_event + (first - stretch.first_position), first, last - first);
     }
-    return events;
+}
+
+std::uint64_t EventRing::fragments_between(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t fragments = 0;
+    for (auto at = begin; at < end;) {
+        auto const bits = std::min<std::uint64_t>(64 - at % 64, end - at);
+        auto const word = has_fragment_[(at & mask_) / 64].load(std::memory_order_relaxed) >> at % 64;
+        fragments += static_cast<unsigned>(std::popcount(bits == 64 ? word : word & ((std::uint64_t{1} << bits) - 1)));
+        at += bits;
+    }
+    return fragments;
+}
+
+void EventRing::account(std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
+                        std::uint64_t released_before, std::span<Forgotten const> forgotten) {
+    auto const end_event = first_event + count;
+    auto const fragments_of = [&](std::uint64_t first, std::uint64_t end) {
+        auto const position = first_position + (first - first_event);
+        return first < end ? fragments_between(position, position + (end - first)) : 0;
+    };
+    auto const on_time = std::clamp(released_before, first_event, end_event);
+    books_.skipped += fragments_of(first_event, on_time);
+    auto cleared = fragments_of(on_time, end_event);
+    for (auto const& it : forgotten) {
+        auto const fragments = fragments_of(std::max(it.first_event, on_time), std::min(it.end_event, end_event));
+        (it.why == Forgotten::evicted ? books_.evicted : books_.skipped) += fragments;
+        cleared -= fragments;
+    }
+    books_.cleared += cleared;
+}
+
+EventRing::Books EventRing::books(std::span<Events const> cleared_ahead) const {
+    std::lock_guard const lock(stretches_mutex_);
+    auto books = books_;
+    visit_events(kept_from_.load(), closed_position(), [&](auto first_event, auto first_position, auto count) {
+        books.kept += fragments_between(first_position, first_position + count);
+        for (auto const& it : cleared_ahead) {
+            auto const first = std::max(it.first, first_event), end = std::min(it.end, first_event + count);
+            if (first >= end) continue;
+            auto const position = first_position + (first - first_event);
+            auto const fragments = fragments_between(position, position + (end - first));
+            books.kept -= fragments;
+            books.cleared += fragments;
+        }
+    });
+    return books;
 }
 
 Stretch const* EventRing::stretch_before(std::uint64_t event) const {
@@ -87,13 +141,19 @@ Stretch const* EventRing::stretch_before(std::uint64_t event) const {
     return after == stretches_.begin() ? nullptr : &*std::prev(after);
 }
 
-void EventRing::keep_from_event(std::uint64_t event) {
+void EventRing::release(std::uint64_t event, std::span<Forgotten const> forgotten) {
     std::lock_guard const lock(stretches_mutex_);
+    auto const released_before = std::exchange(released_before_, std::max(released_before_, event));
     auto const* const stretch = stretch_before(event);
     if (stretch == nullptr) return;
     auto const position = stretch->first_position + std::min(event - stretch->first_event, stretch->events);
     auto const kept = std::min(position, closed_position());
-    if (kept > kept_from_.load()) kept_from_.store(kept);
+    auto const from = kept_from_.load();
+    if (kept <= from) return;
+    visit_events(from, kept, [&](std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count) {
+        account(first_event, first_position, count, released_before, forgotten);
+    });
+    kept_from_.store(kept);
 }
 
 EventRing::Place EventRing::place_of(std::uint64_t event) const {

@@ -22,6 +22,14 @@
 
 namespace thalweg::readout {
 
+// Events that are kept no more, though nobody has cleared them.
+struct Forgotten {
+    enum Why : std::uint8_t { evicted, skipped };
+    std::uint64_t first_event = 0;
+    std::uint64_t end_event = 0;
+    Why why = evicted;
+};
+
 struct Stretch {
     std::uint64_t first_event = 0;
     std::uint64_t first_position = 0;
@@ -47,6 +55,12 @@ class EventRing {
     Slots view() const { return {memory_.data(), mask_, stride_bytes_}; }
     FragmentHeader* slot(std::uint64_t position) const { return view().at(position); }
     std::uint32_t capacity_bytes() const { return fragment_bytes_; }
+    // Whether the event that is closed at this position has a fragment: only those are counted.
+    void note_closed(std::uint64_t position, bool has_fragment) {
+        auto& word = has_fragment_[(position & mask_) / 64];
+        auto const bits = word.load(std::memory_order_relaxed), bit = std::uint64_t{1} << position % 64;
+        if (((bits & bit) != 0) != has_fragment) word.store(bits ^ bit, std::memory_order_relaxed);
+    }
     // The next stretch. The one before it has ended where it begins, if not earlier.
     void begin_stretch(std::uint64_t first_event, std::uint64_t first_position);
     // The newest stretch ends in front of this position.
@@ -84,9 +98,18 @@ class EventRing {
         if (header->event != event) return {};
         return {reinterpret_cast<std::byte const*>(header), header->length_bytes};
     }
-    // Events before `event` are needed no more: their slots are free.
-    void keep_from_event(std::uint64_t event);
-    std::uint64_t evicted() const { return evicted_.load(std::memory_order_relaxed); }
+    // Events before `event` are needed no more: their slots are free. They were cleared, but for `forgotten`, and for
+    // what is closed only after they were released: that is skipped.
+    void release(std::uint64_t event, std::span<Forgotten const> forgotten = {});
+    // Where the fragments are that were closed: every one is in one of these. `cleared_ahead`: of what is still kept.
+    struct Books {
+        std::uint64_t cleared = 0, evicted = 0, skipped = 0, kept = 0;
+    };
+    struct Events {
+        std::uint64_t first = 0;
+        std::uint64_t end = 0;
+    };
+    Books books(std::span<Events const> cleared_ahead = {}) const;
 
     // While it lives no slot from max(first_position, kept_from()) on is used anew. `thread`: a number below kMaxPins,
     // of one thread.
@@ -109,18 +132,24 @@ class EventRing {
     // The last one that begins at or before `event`; none: all begin later. Under the lock.
     Stretch const* stretch_before(std::uint64_t event) const;
     bool is_gone(Stretch const& stretch) const;
-    std::uint64_t events_between(std::uint64_t begin, std::uint64_t end) const; // positions
+    // Calls `visit(first_event, first_position, count)` for all events at positions [begin, end).
+    template <typename Visit> void visit_events(std::uint64_t begin, std::uint64_t end, Visit&& visit) const;
+    std::uint64_t fragments_between(std::uint64_t begin, std::uint64_t end) const; // positions
+    void account(std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
+                 std::uint64_t released_before, std::span<Forgotten const> forgotten);
 
     base::AlignedBuffer memory_;
     std::uint64_t mask_;
     std::uint32_t fragment_bytes_;
     std::uint64_t stride_bytes_; // a fragment, and room for vectors that write beyond its end
+    std::vector<std::atomic<std::uint64_t>> has_fragment_; // a bit for each slot; what is closed does not change
     mutable std::mutex stretches_mutex_;
-    std::vector<Stretch> stretches_; // the last few, ascending
+    std::vector<Stretch> stretches_;    // the last few, ascending
+    std::uint64_t released_before_ = 0; // event; what of these is closed from now on comes too late
+    Books books_;                       // of what is not kept
     alignas(64) std::atomic<std::uint64_t> closed_position_ = 0;
     std::atomic<std::uint64_t> closed_event_ = 0;
     alignas(64) std::atomic<std::uint64_t> kept_from_ = 0;
-    std::atomic<std::uint64_t> evicted_ = 0;
     std::array<PinnedFrom, kMaxPins> pins_;
 };
 

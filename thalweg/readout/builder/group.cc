@@ -173,7 +173,6 @@ GroupReport Group::report() const {
                        .overflows = overflows_.get(),
                        .timed_out = timed_out_.get(),
                        .jumps = jumps_.get(),
-                       .evicted = ring_.evicted(),
                        .hook_failures = hook_failures_.get(),
                        .hook_overruns = hook_overruns_.get(),
                        .newest_event = newest_event_.get(),

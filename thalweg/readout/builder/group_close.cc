@@ -86,6 +86,7 @@ void Group::close_up_to(Building& building, std::uint64_t end, std::uint64_t pas
         if (!why) break;
         if (!building.announced) announce(building);
         open_ = position + 1;
+        ring_.note_closed(position, fragment != nullptr);
         if (fragment != nullptr) {
             close_fragment(fragment, *why);
         } else {

@@ -33,11 +33,18 @@ struct StreamReport {
 struct GroupReport {
     std::uint32_t source_id = 0;
     std::uint64_t complete = 0, incomplete = 0, absent = 0;
-    std::uint64_t overflows = 0, timed_out = 0, jumps = 0, evicted = 0, hook_failures = 0, hook_overruns = 0;
+    // Invariant 7: what became of the complete and the incomplete ones. `kept`: they wait for collectors, while the run
+    // goes on; `discarded`: nobody came for them.
+    std::uint64_t cleared = 0, evicted = 0, skipped = 0, kept = 0, discarded = 0;
+    std::uint64_t overflows = 0, timed_out = 0, jumps = 0, hook_failures = 0, hook_overruns = 0;
     std::uint64_t newest_event = 0;
     std::uint64_t open_events = 0;
     double fill = 0; // of its ring, 0 to 1
     std::vector<StreamReport> streams;
+
+    std::uint64_t built() const { return complete + incomplete; }
+    // At the end of a run; before, a fragment may just be on its way.
+    bool balances() const { return built() == cleared + evicted + skipped + kept + discarded; }
 };
 
 } // namespace thalweg::readout

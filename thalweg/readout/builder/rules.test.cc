@@ -299,9 +299,9 @@ TEST(Rule3FullIndex, BusyStopsReadingUntilEventsAreCleared) {
         ASSERT_LT(event, 10'000u);
     }
     EXPECT_GT(event, 1000u);
-    EXPECT_EQ(test.group.report().evicted, 0u);
+    EXPECT_EQ(test.group.ring().books().evicted, 0u);
     EXPECT_FALSE(test.group.has_room());
-    test.group.ring().keep_from_event(test.closed());
+    test.group.ring().release(test.closed());
     EXPECT_TRUE(test.group.has_room());
 }
 
@@ -315,7 +315,7 @@ TEST(Rule3FullIndex, EvictGivesUpTheOldestAndCountsThem) {
     }
     EXPECT_EQ(test.refused, 0u);
     auto const& ring = test.group.ring();
-    EXPECT_GT(test.group.report().evicted, 10'000u);
+    EXPECT_GT(test.group.ring().books().evicted, 10'000u);
     auto const oldest = ring.place_of(kEpoch1 + 1000);
     EXPECT_LT(oldest.position, ring.kept_from());
     EXPECT_EQ(test.header(kEpoch1 + 19'999).event, kEpoch1 + 19'999);

@@ -27,13 +27,17 @@ class TestRing {
             *header = {.header_bytes = sizeof(FragmentHeader), .status = status, .event = event_, .run = 7};
             header->length_bytes = static_cast<std::uint32_t>(sizeof(FragmentHeader)) + payload_bytes;
             header->source_id = source_id_;
+            ring.note_closed(position_ - 1, true);
             std::memset(static_cast<void*>(header + 1), byte_of(event_++), payload_bytes);
         }
         return publish();
     }
     // Nothing came of the next `count` events.
     TestRing& skip(std::uint64_t count) {
-        for (std::uint64_t i = 0; i < count; ++i, ++event_) ring.slot(position_++)->event = 0;
+        for (std::uint64_t i = 0; i < count; ++i, ++event_) {
+            ring.note_closed(position_, false);
+            ring.slot(position_++)->event = 0;
+        }
         return publish();
     }
     TestRing& publish() {

@@ -40,6 +40,7 @@ struct Handler::Run {
     std::uint64_t card_instance = 0;
     std::uint64_t cards_gone = 0;
     bool is_gone = false;
+    bool ended = false;
     std::string problem; // with the card that would be next
     std::uint64_t sent_before = 0, sent_bytes_before = 0, server_cpu_before = 0;
 
@@ -125,6 +126,8 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
     server_->forget_run(); // and its memory, before there is that of the next one
     {
         std::lock_guard const lock(run_mutex_);
+        if (run_)
+            for (auto const& group : group_reports()) discarded_before_ += group.discarded;
         run_.reset();
     }
     auto run = std::make_unique<Run>();
@@ -196,6 +199,7 @@ void Handler::stop(std::uint64_t drain_ns) {
     server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
     std::lock_guard const lock(run_mutex_);
     run_->earlier = run_->counters();
+    run_->ended = true;
     run_->builder.reset(); // and with it the lock on the buffer
 }
 
@@ -246,8 +250,33 @@ bool Handler::Report::balances() const {
     for (auto const& group : groups) {
         if (!std::all_of(group.streams.begin(), group.streams.end(), [](auto& it) { return it.balances(); }))
             return false;
+        if (ended && !group.balances()) return false;
     }
     return true;
+}
+
+std::uint64_t Handler::Report::lost() const {
+    std::uint64_t sum = 0;
+    for (auto const& group : groups) sum += group.skipped + group.discarded;
+    return sum;
+}
+
+std::vector<GroupReport> Handler::group_reports() const {
+    std::vector<GroupReport> reports;
+    auto const books = run_->index->books(); // before the groups tell what they have built: that is never less
+    for (std::size_t i = 0; i < run_->groups.size(); ++i) {
+        auto& report = reports.emplace_back(run_->groups[i]->report());
+        report.cleared = books[i].cleared;
+        report.evicted = books[i].evicted;
+        report.skipped = books[i].skipped;
+        (run_->ended ? report.discarded : report.kept) = books[i].kept;
+    }
+    return reports;
+}
+
+std::uint64_t Handler::discarded_before() const {
+    std::lock_guard const lock(run_mutex_);
+    return discarded_before_;
 }
 
 Handler::Report Handler::report() const {
@@ -255,7 +284,8 @@ Handler::Report Handler::report() const {
     Report report;
     if (!run_) return report;
     report.run = run_->number;
-    for (auto const& group : run_->groups) report.groups.push_back(group->report());
+    report.groups = group_reports();
+    report.ended = run_->ended;
     report.builder = run_->counters();
     report.cards_gone = run_->cards_gone;
     report.fragments_sent = server_->fragments_sent() - run_->sent_before;

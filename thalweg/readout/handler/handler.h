@@ -51,8 +51,13 @@ class Handler {
         std::uint64_t fragments_sent = 0;
         std::uint64_t bytes_sent = 0;
 
-        // Rule 6: packets = delivered + duplicate + late + out of window + orphaned, for every stream.
+        bool ended = false; // nothing more is built: what is kept is discarded, if nobody comes for it
+
+        // Rule 6: packets = delivered + duplicate + late + out of window + orphaned, for every stream. And invariant 7,
+        // at the end: built = cleared + evicted + skipped + discarded, for every group.
         bool balances() const;
+        // Fragments of all groups that nobody has, and nobody wanted to have evicted.
+        std::uint64_t lost() const;
     };
     Report report() const;
     // Why no events come: the state, a card that is gone; empty: all is well.
@@ -62,6 +67,8 @@ class Handler {
   private:
     struct Run;
 
+    std::vector<GroupReport> group_reports() const; // under run_mutex_
+    std::uint64_t discarded_before() const;
     felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;
     void check_depth(felix::BlockFormat const& format) const;
     void start_builder(felix::DmaReader reader);
@@ -76,6 +83,7 @@ class Handler {
     std::unique_ptr<Server> server_;
     mutable std::mutex run_mutex_; // guards run_ and its builder against those who only look
     std::unique_ptr<Run> run_;
+    std::uint64_t discarded_before_ = 0; // with the runs before this one
     std::jthread watcher_; // of the card
 };
 

@@ -123,7 +123,9 @@ Seen collect_all(HandlerConfig const& config, Handler& handler, RunningCard& car
 
 void expect_balance(Handler::Report const& report, std::vector<felix::LinkTally> const& tally) {
     EXPECT_TRUE(report.balances());
+    EXPECT_EQ(report.lost(), 0u);
     for (auto const& group : report.groups) {
+        EXPECT_EQ(group.cleared, group.built());
         for (auto const& stream : group.streams) {
             EXPECT_EQ(stream.packets, tally[stream.elink].packets) << "e-link " << stream.elink;
         }
@@ -148,6 +150,34 @@ TEST(Handler, EveryEventOfAGoodCardArrivesWholeAndOnce) {
         EXPECT_EQ(group.complete, 50'000u);
         EXPECT_EQ(group.incomplete + group.absent, 0u);
     }
+}
+
+TEST(Invariant7, WhatNobodyHasFetchedWhenTheRunIsOverIsDiscardedAndSaid) {
+    auto const options = card_options(28, 2000);
+    auto const config = handler_config(options, 14);
+    RunningCard card(options);
+    Handler handler(config);
+    handler.configure();
+    handler.start(1, 60 * kSecond);
+    EXPECT_TRUE(soon([&] { return handler.report().groups[1].kept > 0; }));
+    card.join();
+    handler.stop(kSecond / 10);
+    auto const report = handler.report();
+    for (auto const& group : report.groups) {
+        EXPECT_EQ(group.built(), 2000u);
+        EXPECT_EQ(group.discarded, 2000u);
+        EXPECT_EQ(group.cleared + group.evicted + group.skipped + group.kept, 0u);
+    }
+    EXPECT_TRUE(report.balances());
+    EXPECT_EQ(report.lost(), 4000u);
+    for (auto const& sample : handler.samples()) {
+        if (sample.name != "thalweg_readout_fragments_discarded_total") continue;
+        EXPECT_EQ(sample.value, 4000);
+    }
+    auto const seen = collect(config, handler.address());
+    EXPECT_EQ(seen.events, 2000u) << "who comes later still gets them";
+    EXPECT_EQ(handler.report().lost(), 0u);
+    EXPECT_EQ(handler.report().groups[0].cleared, 2000u);
 }
 
 TEST(Handler, RelaysWholeFragmentsOfItsLinks) {

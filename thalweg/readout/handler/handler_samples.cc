@@ -56,7 +56,14 @@ constexpr Column<GroupReport> kOfGroups[] = {
     {"payload_overflows_total", "Payloads that did not fit", kCounter, THALWEG_NUMBER(GroupReport, overflows)},
     {"event_jumps_total", "Jumps of the event number, ECR steps among them", kCounter,
      THALWEG_NUMBER(GroupReport, jumps)},
-    {"events_evicted_total", "Events that made room", kCounter, THALWEG_NUMBER(GroupReport, evicted)},
+    {"fragments_cleared_total", "Fragments that collectors have, durably", kCounter,
+     THALWEG_NUMBER(GroupReport, cleared)},
+    {"fragments_evicted_total", "Fragments that made room", kCounter, THALWEG_NUMBER(GroupReport, evicted)},
+    {"fragments_skipped_total", "Fragments that nobody asked for, or that came too late", kCounter,
+     THALWEG_NUMBER(GroupReport, skipped)},
+    {"fragments_kept", "Fragments that wait for collectors", kGauge, THALWEG_NUMBER(GroupReport, kept)},
+    {"fragments_uncollected", "Fragments of a run that has ended that nobody has fetched", kGauge,
+     THALWEG_NUMBER(GroupReport, discarded)},
     {"hook_failures_total", "Packets or fragments that a hook refused", kCounter,
      THALWEG_NUMBER(GroupReport, hook_failures)},
     {"hook_overruns_total", "Hook calls that took longer than their budget", kCounter,
@@ -119,6 +126,10 @@ std::vector<trace::Sample> Handler::samples() const {
             static_cast<double>(builder.cpu_ns) * 1e-9);
     out.add("serve_cpu_seconds_total", "CPU time of the threads that serve", kCounter,
             static_cast<double>(report.server_cpu_ns) * 1e-9);
+    auto discarded = discarded_before();
+    for (auto const& group : report.groups) discarded += group.discarded;
+    out.add("fragments_discarded_total", "Fragments that nobody had fetched when their run was over", kCounter,
+            static_cast<double>(discarded));
     out.add("cards_gone_total", "How often the card fell silent", kCounter, static_cast<double>(report.cards_gone));
     if (server_) {
         for (auto& sample : server_->samples()) {

@@ -98,7 +98,8 @@ bool Index::has_more() {
 
 void Index::free_cleared() {
     auto const before = leases_.cleared_before();
-    for (auto* ring : rings_) ring->keep_from_event(before);
+    auto const forgotten = leases_.forgotten(); // after that, so that it tells of all before it
+    for (auto* ring : rings_) ring->release(before, forgotten);
 }
 
 // At least half of its slots hold what is closed, and nothing more closes: how many others a builder wants to be free,
@@ -117,6 +118,13 @@ std::uint64_t Index::tick(std::uint64_t now_ns) {
     auto const skipped = leases_.skip_unclaimed(now_ns, is_full(now_ns));
     free_cleared();
     return skipped;
+}
+
+std::vector<EventRing::Books> Index::books() const {
+    auto const cleared = leases_.cleared_ahead();
+    std::vector<EventRing::Books> books;
+    for (auto const* ring : rings_) books.push_back(ring->books(cleared));
+    return books;
 }
 
 } // namespace thalweg::readout

@@ -70,6 +70,8 @@ class Index {
     // Now and then, by one thread: leases learn what was evicted, and expire, and what nobody wants makes room. Events
     // that were skipped.
     std::uint64_t tick(std::uint64_t now_ns);
+    // What became of the fragments, by ring.
+    std::vector<EventRing::Books> books() const;
 
   private:
     // One ring during one request.

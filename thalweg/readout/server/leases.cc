@@ -3,7 +3,7 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kMaxLost = 1024;
+constexpr std::size_t kMaxForgotten = 1024;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 } // namespace
@@ -193,14 +193,39 @@ void Leases::forget_before(std::uint64_t event) {
         raise_floor();
     }
     if (event <= floor_) return;
-    lost_.assign(floor_, event, {});
-    pieces_.visit(floor_, event, [&](auto const& piece) {
-        if (piece.value.kind == State::cleared) lost_.erase(piece.first, piece.end);
+    forget(event, Forgotten::evicted);
+}
+
+void Leases::forget(std::uint64_t end, Forgotten::Why why) {
+    forgotten_.assign(floor_, end, why);
+    pieces_.visit(floor_, end, [&](auto const& piece) {
+        if (piece.value.kind == State::cleared) forgotten_.erase(piece.first, piece.end);
         return true;
     });
-    while (lost_.size() > kMaxLost) lost_.pop_front();
-    set(floor_, event, {State::cleared, {}});
+    while (forgotten_.size() > kMaxForgotten) forgotten_.pop_front();
+    set(floor_, end, {State::cleared, {}});
     raise_floor();
+}
+
+std::vector<Forgotten> Leases::forgotten() const {
+    std::lock_guard const lock(mutex_);
+    std::vector<Forgotten> all;
+    if (begin_ != 0) all.push_back({0, begin_, Forgotten::evicted});
+    forgotten_.visit(begin_, floor_, [&](auto const& piece) {
+        all.push_back({piece.first, piece.end, piece.value});
+        return true;
+    });
+    return all;
+}
+
+std::vector<EventRing::Events> Leases::cleared_ahead() const {
+    std::lock_guard const lock(mutex_);
+    std::vector<EventRing::Events> all;
+    pieces_.visit(floor_, kNever, [&](auto const& piece) {
+        if (piece.value.kind == State::cleared) all.push_back({piece.first, piece.end});
+        return true;
+    });
+    return all;
 }
 
 std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
@@ -219,8 +244,7 @@ std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
     auto const patience_ns = piece ? 2 * lease_ns_ : lease_ns_;
     if (!is_full || now_ns - blocked_since_ns_ <= patience_ns) return 0;
     auto const skipped = next - floor_;
-    set(floor_, next, {State::cleared, {}});
-    raise_floor();
+    forget(next, Forgotten::skipped);
     return skipped;
 }
 
@@ -236,8 +260,8 @@ Leases::Standing Leases::standing(std::uint64_t event, std::uint64_t limit) cons
     if (event < begin_) return {Standing::kept, std::min(begin_, limit)};
     if (event < floor_) {
         limit = std::min(limit, floor_);
-        if (auto const piece = lost_.at(event)) return {Standing::lost, std::min(piece->end, limit)};
-        return {Standing::cleared, lost_.next_begin(event, limit)};
+        if (auto const piece = forgotten_.at(event)) return {Standing::lost, std::min(piece->end, limit)};
+        return {Standing::cleared, forgotten_.next_begin(event, limit)};
     }
     Standing result{Standing::kept, limit};
     pieces_.visit(event, limit, [&](auto const& piece) {

@@ -12,9 +12,9 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <variant>
 #include <vector>
 
+#include "thalweg/readout/builder/event_ring.h"
 #include "thalweg/readout/server/interval_map.h"
 
 namespace thalweg::readout {
@@ -70,6 +70,10 @@ class Leases {
     // this handler began earlier. What nobody asked for, though events behind it were claimed or wished for a lease ago
     // (two leases, where it had an owner once), is cleared when there is no room. Returns how many events were.
     std::uint64_t skip_unclaimed(std::uint64_t now_ns, bool is_full);
+    // Of all before cleared_before(): what nobody has cleared. Of long ago it tells no more.
+    std::vector<Forgotten> forgotten() const;
+    // Of all from cleared_before() on: what was cleared.
+    std::vector<EventRing::Events> cleared_ahead() const;
 
     // Events before it are cleared or lost, all of them.
     std::uint64_t cleared_before() const;
@@ -104,15 +108,16 @@ class Leases {
     void forget_returned();
     void return_silent(std::uint64_t now_ns);
     void raise_floor();
+    void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
     bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
     bool may_clear(OwnerId const& owner, EventRange const& range) const;
     bool adds_piece(EventRange const& range) const;
 
     std::uint64_t lease_ns_;
     mutable std::mutex mutex_;
-    IntervalMap<State> pieces_;        // from floor_ on
-    IntervalMap<std::monostate> lost_; // before floor_: the last few
-    std::map<OwnerId, Owner> owners_;  // of pieces that are owned
+    IntervalMap<State> pieces_;              // from floor_ on
+    IntervalMap<Forgotten::Why> forgotten_;  // before floor_: the last few
+    std::map<OwnerId, Owner> owners_;        // of pieces that are owned
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;
     std::uint64_t search_from_ = 0;            // nothing before it is free

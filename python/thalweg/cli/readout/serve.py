@@ -77,7 +77,7 @@ def serve_(
     else:
         for report in reports:
             say(*report.sentences())
-    exit_code = 0 if all(report.counts.balances() for report in reports) else 1
+    exit_code = max((report.exit_code for report in reports), default=0)
     if serving.was_cut_short:
         sys.stdout.flush()
         os._exit(exit_code)  # what still waits would keep us
