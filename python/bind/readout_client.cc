@@ -95,6 +95,7 @@ void bind_counters(nb::module_& module) {
         .def_ro("evicted", &ClientCounters::evicted)
         .def_ro("lost", &ClientCounters::lost)
         .def_ro("parts_lost", &ClientCounters::parts_lost)
+        .def_ro("left_behind", &ClientCounters::left_behind)
         .def_ro("again", &ClientCounters::again)
         .def_ro("duplicates", &ClientCounters::duplicates)
         .def_ro("fragments", &ClientCounters::fragments)

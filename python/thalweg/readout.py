@@ -145,6 +145,7 @@ class Counters:
     evicted: int
     lost: int
     parts_lost: int
+    left_behind: int
     again: int
     duplicates: int
     fragments: int

@@ -5,7 +5,7 @@ import struct
 import threading
 
 HEAD = struct.Struct("<IHHII")
-MARKER, VERSION = 0x52475754, 1
+MARKER, VERSION = 0x52475754, 2
 HELLO, TAKE, GET, CLEAR, BYE, WELCOME, TAKEN, EVENTS, CLEARED = 1, 2, 3, 4, 5, 16, 17, 18, 19
 STREAMS = 2
 
@@ -81,7 +81,10 @@ class Handler:
             return WELCOME, struct.pack("<QIIQQIIQ", 42, self.run, *sizes)
         if kind == TAKE:
             self.takes += 1
-            return TAKEN, self._take(struct.unpack("<IIII", body)[1])
+            _run, count, _deadline, _least, left_behind, _reserved = struct.unpack("<IIIIII", body)
+            if left_behind:
+                return TAKEN, struct.pack("<QIIII", 0, self.run, 0, int(self.closed == self.end), 0)
+            return TAKEN, self._take(count)
         if kind == GET:
             first, _run, count, _most, _deadline = struct.unpack("<QIIII", body)
             records = b"".join(self._record(event) for event in range(first, first + count))

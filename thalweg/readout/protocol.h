@@ -7,7 +7,7 @@
 
 namespace thalweg::readout {
 
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::uint32_t kProtocolMarker = 0x52475754; // "TWGR"
 inline constexpr std::uint32_t kMaxRequestEvents = 4096;
 inline constexpr std::uint64_t kEventsOfEcr = 1 << 24;        // no range goes beyond
@@ -67,9 +67,11 @@ struct Take {
     std::uint32_t run = 0; // 0: the one that runs
     std::uint32_t count = 0;
     std::uint32_t deadline_ms = 0;
-    std::uint32_t min_count = 1; // rather wait for so many
+    std::uint32_t min_count = 1;   // rather wait for so many
+    std::uint32_t left_behind = 0; // 1: only what nobody asked for, though others asked for what is later
+    std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Take) == 16);
+static_assert(sizeof(Take) == 24);
 
 struct Taken {
     std::uint64_t first = 0;

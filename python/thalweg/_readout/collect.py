@@ -127,6 +127,7 @@ class Report:
             "evicted before they were asked for": counters.evicted,
             "lost with a handler": counters.lost,
             "unknown to any handler (a gap)": counters.gaps,
+            "unknown to the first handler": counters.left_behind,
             "had by another collector before": counters.again,
             "delivered again and not recorded again": counters.duplicates,
         }

@@ -78,7 +78,7 @@ void Client::run(EventSink const& sink) {
         if (sink.idle) sink.idle();
         state.ask(!stop_);
         state.publish();
-        if (state.ended && state.ranges.empty() && state.takes == 0) break;
+        if (state.ended && state.ranges.empty() && state.takes == 0 && state.has_ended(base::monotonic_ns())) break;
     }
 }
 
@@ -209,8 +209,9 @@ void Client::State::connection_lost(Connection& connection) {
         }
         credit.release(request.reserved_bytes);
         if (request.type == MessageType::take) {
-            --takes;
-            takes_lost = true;
+            if (connection.handler == 0) --takes;
+            handler.takes_lost = true;
+            handler.asks_for_rest = false;
         }
         if (request.type == MessageType::clear) handler.clears.push_back(request.cleared);
         if (request.range) request.range->part(connection.handler).tag = 0;
@@ -272,6 +273,7 @@ std::vector<trace::Sample> Client::samples() const {
             counter("absent_events", "Events of which no packet came.", now.absent),
             counter("evicted_events", "Events that had to make room before they were asked for.", now.evicted),
             counter("lost_events", "Events that went with a handler.", now.lost),
+            counter("left_behind_events", "Events of which the first handler had nothing.", now.left_behind),
             counter("duplicate_events", "Events that came again, and were not handed on again.", now.duplicates),
             counter("fragments", "Fragments handed on.", now.fragments),
             counter("bytes", "Bytes of these fragments.", now.bytes),

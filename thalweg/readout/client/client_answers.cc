@@ -31,7 +31,8 @@ void Client::State::handle(Connection& connection, ReceivedMessage message) {
     if (is_known) {
         credit.release(request.reserved_bytes);
         requests.erase(found);
-        if (request.type == MessageType::take) --takes;
+        if (request.type == MessageType::take && connection.handler == 0) --takes;
+        if (request.type == MessageType::take) handlers[connection.handler].asks_for_rest = false;
         if (request.range) request.range->part(connection.handler).tag = 0;
     }
     try {
@@ -40,7 +41,7 @@ void Client::State::handle(Connection& connection, ReceivedMessage message) {
             on_welcome(connection, message);
             break;
         case MessageType::taken:
-            if (is_known && request.type == MessageType::take) on_taken(body_of<Taken>(message));
+            if (is_known && request.type == MessageType::take) on_taken(connection.handler, body_of<Taken>(message));
             break;
         case MessageType::events:
             if (request.range) return on_events(request, std::move(message));
@@ -71,8 +72,8 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
     most_message_bytes =
         std::max<std::uint64_t>(most_message_bytes, options.credit_bytes + welcome.max_fragment_bytes + (1 << 20));
     if (is_new) begun_anew(connection.handler, welcome);
-    bool const gives_ranges = &connection == handlers[0].connections[0];
-    if (gives_ranges && std::exchange(takes_lost, false) && !is_new) return give_back(connection);
+    bool const gives_ranges = &connection == handler.connections[0];
+    if (gives_ranges && std::exchange(handler.takes_lost, false) && !is_new) return give_back(connection);
     connection.was_up = true;
     if (options.role == Role::observer && connection.handler == 0) {
         std::lock_guard const lock(mutex);
@@ -113,34 +114,63 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     anew_from = taken_end;
 }
 
-void Client::State::on_taken(Taken const& taken) {
+// The others may still have what the first one knows nothing of. Who is away, or goes on, is not waited for for ever.
+bool Client::State::has_ended(std::uint64_t now) {
+    if (ended_ns == 0) ended_ns = now;
+    if (now - ended_ns > options.patience_ns) return true;
+    return std::all_of(handlers.begin() + 1, handlers.end(), [](HandlerState const& it) {
+        return it.has_no_rest || it.connections[0]->link.phase() != Link::Phase::ready;
+    });
+}
+
+void Client::State::on_left_behind(HandlerState& handler, Taken const& taken) {
+    handler.has_no_rest = taken.ended != 0 && taken.count == 0;
+    if (taken.count == 0) {
+        handler.next_rest_ns = base::monotonic_ns() + kPauseNs;
+        return;
+    }
+    if (taken.run != run) base::fail_data({fmt::format("it gave away events of run {}, not {}", taken.run, run)});
+    if (is_known(taken)) return;
+    counters.left_behind += taken.count;
+    counters.gaps -= gaps.remove(taken.first, taken.first + taken.count);
+    if (taken.again != 0) counters.again += taken.count;
+    uncommitted.push_back({taken.run, taken.first, taken.count});
+    add_range(uncommitted.back());
+}
+
+bool Client::State::is_known(Taken const& taken) const {
+    return std::any_of(uncommitted.begin(), uncommitted.end(), [&](auto const& it) {
+        return it.run == taken.run && it.first == taken.first && it.count == taken.count;
+    });
+}
+
+void Client::State::on_taken(std::size_t handler, Taken const& taken) {
+    if (taken.count > options.range_events || taken.first > ~0ull - taken.count)
+        base::fail_data({fmt::format("it gave away {} events from {} on", taken.count, taken.first)});
+    if (handler != 0) return on_left_behind(handlers[handler], taken);
     ended = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         take_few = true;
         next_take_ns = base::monotonic_ns() + kPauseNs;
         return;
     }
-    if (taken.count > options.range_events || taken.first > ~0ull - taken.count)
-        base::fail_data({fmt::format("it gave away {} events from {} on", taken.count, taken.first)});
     if (taken.run == run && taken.first < anew_from)
         base::fail_system(
             {fmt::format("handler {} was started anew and counts events of run {} from the beginning",
                          handlers[0].address, run),
              fmt::format("it gives away event {}, though all before {} were taken before", taken.first, anew_from),
              "start it with another run number"});
-    auto const is_ours = [&](RangeId const& it) {
-        return it.run == taken.run && it.first == taken.first && it.count == taken.count;
-    };
-    if (std::any_of(uncommitted.begin(), uncommitted.end(), is_ours)) return;
+    if (is_known(taken)) return;
     if (taken.again != 0) counters.again += taken.count;
     bool const same_reset = taken.first >> 24 == (taken_end - 1) >> 24;
     if (gap_possible && taken_end > 0 && taken.run == run && same_reset && taken.first > taken_end)
-        counters.gaps += taken.first - taken_end;
+        counters.gaps += taken.first - taken_end, gaps.add(taken_end, taken.first);
     gap_possible = false;
     if (taken.run != run) {
         std::lock_guard const lock(mutex);
         run = taken.run;
         taken_end = anew_from = 0;
+        gaps = {};
     }
     taken_end = std::max(taken_end, taken.first + taken.count);
     uncommitted.push_back({taken.run, taken.first, taken.count});
@@ -204,7 +234,10 @@ void Client::State::on_refused(Connection& connection, Request const* request, R
     bool const is_other_run = refused.why == Refusal::wrong_run;
     if (request->range && is_other_run) on_wrong_run(*request->range, connection.handler);
     if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot be
-    if (request->type == MessageType::take) next_take_ns = base::monotonic_ns() + options.reconnect_ns;
+    if (request->type == MessageType::take) {
+        (connection.handler == 0 ? next_take_ns : handler.next_rest_ns) = base::monotonic_ns() + options.reconnect_ns;
+        handler.has_no_rest = is_other_run;
+    }
     if (request->type != MessageType::clear) return;
     if (is_other_run && refused.run == 0 && handler.run != request->cleared.run) {
         handler.clears.push_back(request->cleared); // for when it has begun

@@ -11,6 +11,8 @@ class History {
   public:
     bool contains(std::uint64_t event) const;
     void add(std::uint64_t first, std::uint64_t end);
+    // Forgets [first, end), and tells how many of them were known.
+    std::uint64_t remove(std::uint64_t first, std::uint64_t end);
     std::size_t size() const { return end_of_.size(); }
 
   private:

@@ -32,7 +32,9 @@ void Client::State::forget_request(std::uint32_t tag) {
 }
 
 void Client::State::ask(bool take_more) {
-    if (take_more && !ended) options.role == Role::collector ? take_ranges() : sample_ranges();
+    bool const collects = options.role == Role::collector;
+    if (take_more && !ended) collects ? take_ranges() : sample_ranges();
+    if (take_more && collects) take_what_is_left();
     for (auto& range : ranges) {
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) {
             if (range.wants(handler) && !request(range, handler)) return; // the oldest first: others wait, too
@@ -49,6 +51,28 @@ void Client::State::take_ranges() {
                         .deadline_ms = std::min(options.deadline_ms, kTakeDeadlineMs),
                         .min_count = std::exchange(take_few, false) ? 1 : options.range_events};
         connection.link.send(MessageType::take, tag, take);
+    }
+}
+
+// A card that dies may have given the last events to some handlers only. What the first one knows nothing of, it does not
+// give away.
+void Client::State::take_what_is_left() {
+    auto const now = base::monotonic_ns();
+    for (std::size_t i = 1; i < handlers.size() && run != 0; ++i) {
+        auto& handler = handlers[i];
+        auto& connection = *handler.connections[0];
+        bool const may_ask = connection.link.phase() == Link::Phase::ready && !handler.asks_for_rest &&
+                             !(ended && handler.has_no_rest) && now >= handler.next_rest_ns &&
+                             ranges.size() < options.ranges_in_flight;
+        if (!may_ask) continue;
+        handler.asks_for_rest = true;
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection});
+        connection.link.send(MessageType::take, tag,
+                             Take{.run = run,
+                                  .count = options.range_events,
+                                  .deadline_ms = options.deadline_ms,
+                                  .min_count = 1,
+                                  .left_behind = 1});
     }
 }
 

@@ -37,6 +37,11 @@ struct Client::State {
         std::uint64_t next_ask_ns = 0;
         std::vector<RangeId> clears;  // for when it is back
         std::uint64_t anew_until = 0; // it knows nothing of our ranges of events before: it was started anew
+        bool takes_lost = false;      // with a connection: ranges may be ours that we do not know of
+        // Of handlers that do not give ranges away: what they have that nobody asks for.
+        bool asks_for_rest = false;   // a take is under way
+        bool has_no_rest = false;     // it said so at the end, or serves another run
+        std::uint64_t next_rest_ns = 0;
     };
     struct Request {
         MessageType type = MessageType::get;
@@ -65,6 +70,7 @@ struct Client::State {
     void greet(Connection& connection);
     void ask(bool take_more);
     void take_ranges();
+    void take_what_is_left();
     void sample_ranges();
     bool request(Range& range, std::size_t handler);
     void clear(HandlerState& handler, RangeId const& range);
@@ -77,7 +83,10 @@ struct Client::State {
     // client_answers.cc
     void handle(Connection& connection, ReceivedMessage message);
     void on_welcome(Connection& connection, ReceivedMessage const& message);
-    void on_taken(Taken const& taken);
+    void on_taken(std::size_t handler, Taken const& taken);
+    void on_left_behind(HandlerState& handler, Taken const& taken);
+    bool has_ended(std::uint64_t now);
+    bool is_known(Taken const& taken) const; // and not yet committed
     void on_events(Request const& request, ReceivedMessage message);
     void on_wrong_run(Range& range, std::size_t handler);
     void on_refused(Connection& connection, Request const* request, ReceivedMessage const& message);
@@ -109,7 +118,6 @@ struct Client::State {
     std::list<Range> spare_ranges;
     std::deque<RangeId> uncommitted;
     std::size_t takes = 0;   // under way
-    bool takes_lost = false; // with a connection: ranges may be ours that we do not know of
     std::uint64_t next_take_ns = 0;
     bool take_few = false; // there was no whole range for a while: the next one may have any length
     std::uint64_t next_look_ns = 0;
@@ -119,7 +127,9 @@ struct Client::State {
     std::uint64_t taken_end = 0; // behind the last event that was taken
     std::uint64_t anew_from =
         0; // the first handler was started anew when all before it was taken: it goes on behind it
+    std::uint64_t ended_ns = 0;  // when we heard so
     bool gap_possible = false;
+    History gaps; // that are counted
     History history;
     std::uint32_t history_run = 0;
 

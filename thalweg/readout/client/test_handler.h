@@ -177,6 +177,10 @@ class TestHandler {
 
     void take(Peer& peer, MessageHead const& head, Take const& take) {
         Taken taken{.first = next_, .run = options_.run};
+        if (take.left_behind != 0) {
+            taken.ended = !options_.goes_on;
+            return answer(peer, MessageType::taken, head.tag, taken);
+        }
         if (!given_back_.empty()) {
             taken.first = given_back_.back().first;
             taken.count = static_cast<std::uint32_t>(given_back_.back().second);

@@ -1,76 +1,20 @@
 // A client and servers, without cards: whose the events are while one of them is slow, late, or gone.
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <map>
 #include <optional>
 #include <thread>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/readout/builder/event_ring.h"
 #include "thalweg/readout/client/client.h"
-#include "thalweg/readout/client/test_handler_options.h"
-#include "thalweg/readout/server/server.h"
+#include "thalweg/readout/handler/one_handler.h"
 #include "thalweg/readout/server/test_client.h"
 
 namespace thalweg::readout {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
-constexpr std::uint32_t kRun = 7;
-constexpr std::uint64_t kLeaseNs = 2'000'000'000; // a busy machine may keep a thread waiting for half of it
-constexpr std::uint64_t kEvents = 192;            // three ranges
-
-class OneHandler {
-  public:
-    explicit OneHandler(std::uint64_t lease_ns = kLeaseNs, std::uint64_t instance = 1, std::uint32_t source = 1,
-                        std::string const& listen = "127.0.0.1:0") {
-        config_.listen = listen;
-        config_.lease_ns = lease_ns;
-        source_ = source;
-        server.emplace(config_, instance, "dh" + std::to_string(source));
-    }
-    OneHandler& begin(std::uint64_t first, std::uint64_t events) {
-        ring.emplace(4096, 512);
-        index.emplace(std::vector{&*ring});
-        server->begin_run(kRun, *index, 1, 512);
-        server->set_state(State::running);
-        ring->begin_stretch(first, 0);
-        for (std::uint64_t i = 0; i < events; ++i) {
-            auto const fragment = testing::make_fragment(kRun, first + i, source_, 100);
-            std::memcpy(ring->slot(i), fragment.data(), fragment.size());
-        }
-        ring->publish(events, first + events);
-        return *this;
-    }
-    std::string address() const { return server->address(); }
-    bool is_cleared_before(std::uint64_t event) {
-        for (int i = 0; i < 300; ++i, std::this_thread::sleep_for(10ms))
-            if (index->leases().cleared_before() >= event) return true;
-        return false;
-    }
-
-  private:
-    ServerConfig config_;
-    std::uint32_t source_ = 1;
-
-  public:
-    std::optional<EventRing> ring;
-    std::optional<Index> index;
-    std::optional<Server> server; // last: it uses both
-};
-
-ClientOptions options_for(std::vector<OneHandler*> const& handlers) {
-    ClientOptions options;
-    for (auto const* handler : handlers) options.handlers.push_back(handler->address());
-    options.range_events = 64;
-    options.ranges_in_flight = 4;
-    options.reconnect_ns = 20'000'000;
-    return options;
-}
 
 // Whether another collector is given any of the events within this time.
 bool somebody_else_gets_some(OneHandler const& handler, std::chrono::milliseconds time) {

@@ -75,11 +75,17 @@ std::optional<Leases::Taking> Index::take(OwnerId const& owner, std::uint64_t co
     return leases_.take(owner, count, now_ns, [&](std::uint64_t from) { return available(from, min_count); });
 }
 
+std::optional<Leases::Taking> Index::take_left_behind(OwnerId const& owner, std::uint64_t count,
+                                                      std::uint64_t now_ns) {
+    leases_.forget_before(first_event());
+    return leases_.take_left_behind(owner, count, now_ns, ended_, [&](auto from) { return available(from, 1); });
+}
+
 bool Index::claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
                   std::uint64_t reach) {
     auto const closed = closed_event();
     if (closed == 0 || first <= closed || first - closed <= reach) return leases_.claim(owner, {first, count}, now_ns);
-    if (first - closed <= kFarthest) leases_.wish(first);
+    if (first - closed <= kFarthest) leases_.wish(first, now_ns);
     return false;
 }
 

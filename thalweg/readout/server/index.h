@@ -61,6 +61,8 @@ class Index {
     // Of closed events of one ECR, without a jump; none while fewer than `min_count` are there and more may come.
     std::optional<Leases::Taking> take(OwnerId const& owner, std::uint64_t count, std::uint64_t min_count,
                                        std::uint64_t now_ns);
+    // Only what Leases::take_left_behind gives.
+    std::optional<Leases::Taking> take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns);
     // By asking for them. Not of what begins more than `reach` events behind what is closed.
     bool claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
                std::uint64_t reach = kEventsOfEcr);

@@ -1,10 +1,13 @@
 #include "thalweg/readout/server/leases.h"
 
+#include <algorithm>
+
 namespace thalweg::readout {
 namespace {
 
 constexpr std::size_t kMaxForgotten = 1024;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint64_t kQuietNs = 1'000'000'000; // nobody has asked for so long: all have what they know of
 
 } // namespace
 
@@ -48,7 +51,7 @@ void Leases::own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, s
     next_expiry_ns_ = std::min(next_expiry_ns_, now_ns + lease_ns_);
 }
 
-void Leases::return_all(OwnerId const& owner) {
+void Leases::return_all(OwnerId const& owner, std::uint64_t now_ns) {
     if (!owners_.contains(owner)) return;
     std::vector<EventRange> ranges;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
@@ -58,6 +61,7 @@ void Leases::return_all(OwnerId const& owner) {
     });
     for (auto const& range : ranges) set(range.first, range.end(), {State::returned, owner});
     if (!ranges.empty()) search_from_ = std::min(search_from_, ranges.front().first);
+    if (!ranges.empty()) last_returned_ns_ = now_ns;
     if (pieces_.size() > kMaxPieces / 2) forget_returned();
 }
 
@@ -74,6 +78,10 @@ void Leases::forget_returned() {
 void Leases::expire(std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
     return_silent(now_ns);
+    if (now_ns < next_step_ns_) return;
+    next_step_ns_ = now_ns + lease_ns_ / 8;
+    std::shift_right(asked_before_.begin(), asked_before_.end(), 1);
+    asked_before_.front() = asked_before_[1];
 }
 
 void Leases::return_silent(std::uint64_t now_ns) {
@@ -87,7 +95,7 @@ void Leases::return_silent(std::uint64_t now_ns) {
         else
             next_expiry_ns_ = std::min(next_expiry_ns_, ends_ns);
     }
-    for (auto const& id : silent) return_all(id);
+    for (auto const& id : silent) return_all(id, now_ns);
 }
 
 void Leases::raise_floor() {
@@ -132,6 +140,43 @@ std::optional<Leases::Taking> Leases::take(OwnerId const& owner, std::uint64_t c
     return std::nullopt;
 }
 
+void Leases::note_asked(std::uint64_t before, std::uint64_t now_ns) {
+    asked_before_.front() = std::max(asked_before_.front(), before);
+    last_asked_ns_ = now_ns;
+}
+
+std::uint64_t Leases::left_behind_before(std::uint64_t now_ns, bool ended) const {
+    if (ended && now_ns - std::min(now_ns, last_asked_ns_) > kQuietNs) return kNever;
+    return asked_before_.back();
+}
+
+std::optional<Leases::Taking> Leases::take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
+                                                       bool ended, Available const& available) {
+    std::lock_guard const lock(mutex_);
+    return_silent(now_ns);
+    auto const limit = left_behind_before(now_ns, ended);
+    bool const may_be_awaited = now_ns - std::min(now_ns, last_returned_ns_) < (ended ? kQuietNs : lease_ns_);
+    for (auto from = floor_; from < limit && count > 0 && pieces_.size() < kMaxPieces;) {
+        auto const piece = pieces_.at(from);
+        if (piece && (piece->value.kind != State::returned || may_be_awaited)) {
+            from = piece->end;
+            continue;
+        }
+        auto const run = available(from);
+        if (run.count == 0 || run.first >= limit) break;
+        if (run.first > from) {
+            from = run.first;
+            continue;
+        }
+        auto const stop = piece ? piece->end : pieces_.next_begin(from, limit);
+        auto const end = std::min({run.end(), from + count, stop, limit});
+        if (piece && piece->value.owner != owner) ++expired_;
+        own(owner, from, end, now_ns);
+        return Taking{{from, end - from}, piece.has_value()};
+    }
+    return std::nullopt;
+}
+
 bool Leases::has_free(Available const& available) const {
     std::lock_guard const lock(mutex_);
     for (auto from = search_from_;;) {
@@ -158,7 +203,7 @@ bool Leases::claim(OwnerId const& owner, EventRange const& range, std::uint64_t 
     std::lock_guard const lock(mutex_);
     if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
-    is_claimed_ = true;
+    note_asked(range.end(), now_ns);
     if (pieces_.size() >= kMaxPieces || somebody_else_has(owner, range)) return false;
     for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
         pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them were returned
@@ -170,8 +215,9 @@ bool Leases::claim(OwnerId const& owner, EventRange const& range, std::uint64_t 
     return true;
 }
 
-void Leases::wish(std::uint64_t first) {
+void Leases::wish(std::uint64_t first, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
+    note_asked(first, now_ns);
     if (first > floor_) wished_ = std::min(wished_, first);
 }
 
@@ -180,9 +226,9 @@ void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
     if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
 }
 
-void Leases::give_back(OwnerId const& owner) {
+void Leases::give_back(OwnerId const& owner, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
-    return_all(owner);
+    return_all(owner, now_ns);
 }
 
 void Leases::forget_before(std::uint64_t event) {
@@ -287,11 +333,6 @@ std::uint64_t Leases::outstanding(OwnerId const& except) const {
 std::uint64_t Leases::expired() const {
     std::lock_guard const lock(mutex_);
     return expired_;
-}
-
-bool Leases::is_only_claimed() const {
-    std::lock_guard const lock(mutex_);
-    return is_claimed_ && !gives_;
 }
 
 } // namespace thalweg::readout

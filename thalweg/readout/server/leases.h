@@ -47,20 +47,24 @@ class Leases {
     using Available = std::function<EventRange(std::uint64_t from)>;
     std::optional<Taking> take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
                                Available const& available);
+    // Where another handler gives ranges away: the next range that nobody has asked for, though what is later was claimed
+    // or wished for half a lease ago. Once the run has ended, all that is left when nobody has asked for a second.
+    std::optional<Taking> take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns, bool ended,
+                                           Available const& available);
     // Whether somebody could take something.
     bool has_free(Available const& available) const;
     // The owner asks a handler, that did not give the range away itself, for its events: it is now the owner here, too,
     // unless somebody else is (false).
     bool claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
     // It asks for what begins too far ahead to be its own already.
-    void wish(std::uint64_t first);
+    void wish(std::uint64_t first, std::uint64_t now_ns);
     // Idempotent. False, and nothing is cleared, where a part of it is neither cleared nor the owner's, who was at
     // least the last to own it.
     bool clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
     // A sign of life.
     void renew(OwnerId const& owner, std::uint64_t now_ns);
     // Its ranges are free at once.
-    void give_back(OwnerId const& owner);
+    void give_back(OwnerId const& owner, std::uint64_t now_ns);
     // So are those of owners that were silent for too long.
     void expire(std::uint64_t now_ns);
 
@@ -88,7 +92,6 @@ class Leases {
     std::uint64_t outstanding() const;
     std::uint64_t outstanding(OwnerId const& except) const;
     std::uint64_t expired() const; // ranges that went to somebody else
-    bool is_only_claimed() const;  // ranges were claimed here, and none was ever taken
 
   private:
     struct State {
@@ -104,9 +107,11 @@ class Leases {
     void set(std::uint64_t first, std::uint64_t end, State const& state);
     std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const; // nobody owns or has cleared them
     void own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns);
-    void return_all(OwnerId const& owner);
+    void return_all(OwnerId const& owner, std::uint64_t now_ns);
     void forget_returned();
     void return_silent(std::uint64_t now_ns);
+    void note_asked(std::uint64_t before, std::uint64_t now_ns);
+    std::uint64_t left_behind_before(std::uint64_t now_ns, bool ended) const;
     void raise_floor();
     void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
     bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
@@ -122,13 +127,17 @@ class Leases {
     std::uint64_t floor_ = 0;
     std::uint64_t search_from_ = 0;            // nothing before it is free
     std::uint64_t wished_ = ~std::uint64_t{0}; // the first event that was too far ahead for who asked for it
+    // Others have asked for what is before this event: now, and in steps of an eighth of a lease ago.
+    std::array<std::uint64_t, 5> asked_before_ = {};
+    std::uint64_t next_step_ns_ = 0;
+    std::uint64_t last_asked_ns_ = 0;
+    std::uint64_t last_returned_ns_ = 0; // who has these next may still have to ask for them
     std::uint64_t outstanding_ = 0;
     std::uint64_t expired_ = 0;
     std::uint64_t next_expiry_ns_ = ~std::uint64_t{0}; // no lease ends before
     std::uint64_t blocked_since_ns_ = 0;
     std::uint64_t blocked_at_ = ~std::uint64_t{0};
     bool gives_ = false; // somebody took a range here
-    bool is_claimed_ = false;
 };
 
 } // namespace thalweg::readout

@@ -72,7 +72,7 @@ TEST(Leases, WhatIsGivenBackIsFreeAtOnce) {
     take(leases, kAlice, 10);
     take(leases, kBob, 10);
     leases.clear(kAlice, {0, 3}, 0);
-    leases.give_back(kAlice);
+    leases.give_back(kAlice, 0);
     EXPECT_EQ(take(leases, kBob, 100), (EventRange{3, 7}));
     EXPECT_EQ(take(leases, kBob, 100), (EventRange{20, 100}));
 }
@@ -137,7 +137,7 @@ TEST(Leases, WhereRangesAreTakenNothingIsSkipped) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
     take(leases, kBob, 10, 0);
-    leases.give_back(kAlice);
+    leases.give_back(kAlice, 0);
     leases.skip_unclaimed(0, true);
     EXPECT_EQ(leases.skip_unclaimed(100 * kLeaseNs, true), 0u);
 }

@@ -109,7 +109,7 @@ TEST_P(LeasesAgainstModel, AgreeAfterEveryStep) {
             break;
         default:
             if (draw(10) != 0) break;
-            leases.give_back(owner);
+            leases.give_back(owner, now);
             model.give_back(who);
         }
         ASSERT_EQ(leases.outstanding(), model.outstanding()) << step;

@@ -29,18 +29,21 @@ class ParkingLot {
     std::optional<Parked> take_due(std::uint64_t closed_event, std::uint64_t now_ns);
     // The Take that is content with the fewest events: if there is nothing for it, there is nothing for any.
     Parked const* easiest_take() const;
+    // The oldest one that wants only what was left behind: they are all alike.
+    Parked const* take_of_left_behind() const;
     Parked const* find(std::uint64_t id) const;
     std::vector<Parked> take_all();
 
     bool empty() const { return parked_.empty(); }
     std::size_t size() const { return parked_.size(); }
-    std::vector<std::uint64_t> takes() const; // ids, the easiest first
+    std::vector<std::uint64_t> takes() const; // ids, the easiest first, those of what was left behind last
 
   private:
     using Order = std::set<std::pair<std::uint64_t, std::uint64_t>>; // what counts, and the id
     std::map<std::uint64_t, Parked> parked_;
     Order gets_by_end_;
     Order takes_by_min_count_;
+    std::set<std::uint64_t> left_behind_; // ids
     Order by_deadline_;
     std::uint64_t next_id_ = 0;
 };

@@ -40,6 +40,7 @@ struct Request {
     std::uint32_t count = 0;
     std::uint32_t max_bytes = 0;
     std::uint32_t min_count = 0;
+    bool left_behind = false;
     std::uint32_t deadline_ms = 0;
     // Of the server's clock.
     std::uint64_t arrived_ns = 0;

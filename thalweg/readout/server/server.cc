@@ -37,13 +37,9 @@ struct Server::Shared {
     bool wait_until_cleared(std::uint64_t timeout_ns) {
         auto& index = *served.index;
         auto const begin_ns = base::monotonic_ns();
-        auto quiet_since_ns = begin_ns;
         for (;;) {
             auto const now_ns = base::monotonic_ns();
-            if (index.leases().outstanding() > 0)
-                quiet_since_ns = now_ns;
-            else if (!index.has_more() || (index.leases().is_only_claimed() && now_ns - quiet_since_ns > 1000 * kMs))
-                return true;
+            if (index.leases().outstanding() == 0 && !index.has_more()) return true;
             if (now_ns - begin_ns >= timeout_ns) return false;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }

@@ -33,8 +33,7 @@ class Server {
     // Nothing more will be closed: parked requests are answered, and takers are told that the run has ended when they
     // have everything.
     void end_run();
-    // True when collectors have cleared everything; false when `timeout_ns` has gone by before. Where another handler
-    // gives ranges away, nobody here knows which is the last: then it is everything when a second long nothing is held.
+    // True when collectors have cleared everything; false when `timeout_ns` has gone by before.
     // Until it returns, who takes is not told that the run has ended while others hold ranges that may come back.
     bool wait_until_cleared(std::uint64_t timeout_ns);
     // No run is served any more, and its index is not touched again.

@@ -72,7 +72,7 @@ TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
         return refused.sentence();
     };
     EXPECT_EQ(last_words({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
-    EXPECT_EQ(last_words({.version = 9}, 0, false), "this is version 1 of the protocol, not 9");
+    EXPECT_EQ(last_words({.version = 9}, 0, false), "this is version 2 of the protocol, not 9");
     EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 24}, 24, false),
               "the first message of a connection is a hello");
     EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 23}, 23, true),

@@ -211,11 +211,15 @@ void ServerThread::serve_takes() {
     if (!desk_.served.ended) {
         while (auto const* parked = desk_.lot.easiest_take())
             if (!serve(*parked)) break;
+    }
+    if (desk_.now_ns < next_slow_takes_ns_) return;
+    next_slow_takes_ns_ = desk_.now_ns + 10 * kMs;
+    if (!desk_.served.ended) {
+        while (auto const* parked = desk_.lot.take_of_left_behind())
+            if (!serve(*parked)) break;
         return;
     }
     // At the end each one's answer depends on what the others hold.
-    if (desk_.now_ns < next_ended_takes_ns_) return;
-    next_ended_takes_ns_ = desk_.now_ns + 10 * kMs;
     for (auto const id : desk_.lot.takes())
         if (auto const* parked = desk_.lot.find(id)) serve(*parked);
 }

@@ -79,7 +79,7 @@ class ServerThread {
     Connections connections_;
     std::uint64_t next_key_ = 0;
     std::uint64_t next_round_ns_ = 0;       // of remove_idle
-    std::uint64_t next_ended_takes_ns_ = 0; // of takes after the end of a run
+    std::uint64_t next_slow_takes_ns_ = 0;  // of takes after the end of a run, and of those of what was left behind
     std::function<std::uint64_t()> each_turn_;
 
     std::mutex orders_mutex_;

@@ -79,7 +79,7 @@ void Session::handle(Message const& message) {
         return refuse({Refusal::not_allowed, "the first message of a connection is a hello"}, message.head.tag);
     auto* const index = desk_.served.index;
     if (type == MessageType::bye) {
-        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_);
+        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_, desk_.now_ns);
         over_ = true;
         return;
     }
@@ -156,7 +156,10 @@ bool Session::try_take(Request const& request) {
         auto const count = std::min<std::uint64_t>(request.count, room);
         auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
         if (count >= min_count || served.ended) {
-            if (auto const taking = served.index->take(owner_, count, min_count, desk_.now_ns)) {
+            auto const taking = request.left_behind
+                                    ? served.index->take_left_behind(owner_, count, desk_.now_ns)
+                                    : served.index->take(owner_, count, min_count, desk_.now_ns);
+            if (taking) {
                 taken.first = taking->range.first;
                 taken.count = static_cast<std::uint32_t>(taking->range.count);
                 taken.again = taking->again;

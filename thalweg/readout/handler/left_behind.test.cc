@@ -1,0 +1,104 @@
+// Events that only another handler than the first has: a card that dies may have given its last ones to some only.
+#include <gtest/gtest.h>
+#include <map>
+
+#include "thalweg/readout/client/client.h"
+#include "thalweg/readout/handler/one_handler.h"
+
+namespace thalweg::readout {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kSecondEpoch = 2ull << 32;
+constexpr std::uint64_t kShortLeaseNs = 400'000'000;
+
+struct Collecting {
+    explicit Collecting(ClientOptions const& options) : client(options) {
+        runner = std::jthread([this] {
+            client.run({.event =
+                            [this](Event const& event) {
+                                ++times[event.event];
+                                ++events;
+                                fragments += event.fragments.size();
+                            },
+                        .end_of_range = [this](RangeId const& range) { client.commit(range); }});
+            client.settle(5'000'000'000);
+        });
+    }
+    bool reaches(std::uint64_t count) const {
+        for (int i = 0; i < 1000 && events < count; ++i) std::this_thread::sleep_for(10ms);
+        return events == count;
+    }
+    Client client;
+    std::map<std::uint64_t, int> times;
+    std::atomic<std::uint64_t> events = 0, fragments = 0;
+    std::jthread runner;
+};
+
+std::uint64_t cleared(OneHandler const& handler) { return handler.index->books()[0].cleared; }
+
+TEST(LeftBehind, EventsThatOnlyTheSecondHandlerHasAreHandedOn) {
+    OneHandler one(kShortLeaseNs), two(kShortLeaseNs, 2, 2);
+    one.begin(kFirst, 192), two.begin(kFirst, 200);
+    one.jump(kSecondEpoch, 192), two.jump(kSecondEpoch, 192);
+    Collecting all(options_for({&one, &two}));
+    EXPECT_TRUE(all.reaches(192 + 8 + 192)) << all.events;
+    all.client.stop();
+    all.runner.join();
+    EXPECT_EQ(all.client.counters().left_behind, 8u);
+    EXPECT_EQ(all.client.counters().incomplete, 8u);
+    EXPECT_EQ(cleared(one), 384u);
+    EXPECT_EQ(cleared(two), 392u) << "the books of the handlers are those of the collector";
+    EXPECT_EQ(all.fragments, cleared(one) + cleared(two));
+}
+
+TEST(LeftBehind, AtTheEndOfARunItIsHandedOnBeforeTheClientEnds) {
+    OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
+    one.begin(kFirst, 192), two.begin(kFirst, 200);
+    Collecting all(options_for({&one, &two}));
+    EXPECT_TRUE(all.reaches(192));
+    one.server->end_run();
+    one.server->wait_until_cleared(10'000'000'000);
+    std::this_thread::sleep_for(300ms); // the second one is told to stop a little later
+    two.server->end_run();
+    EXPECT_TRUE(two.server->wait_until_cleared(20'000'000'000));
+    all.runner.join();
+    EXPECT_EQ(all.events, 200u);
+    EXPECT_EQ(cleared(two), 200u);
+}
+
+TEST(LeftBehind, AHandlerThatGoesOnIsNotWaitedForForEver) {
+    OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
+    one.begin(kFirst, 192), two.begin(kFirst, 192);
+    auto options = options_for({&one, &two});
+    options.patience_ns = 200'000'000;
+    Collecting all(options);
+    EXPECT_TRUE(all.reaches(192));
+    one.server->end_run();
+    one.server->wait_until_cleared(10'000'000'000);
+    all.runner.join();
+    EXPECT_EQ(all.events, 192u);
+}
+
+TEST(LeftBehind, WhatTheFirstHandlerLostWhenItWasStartedAnewIsNoGap) {
+    auto one = std::make_unique<OneHandler>(kShortLeaseNs);
+    OneHandler two(kShortLeaseNs, 2, 2);
+    one->begin(kFirst, 64), two.begin(kFirst, 400);
+    auto const address = one->address();
+    Collecting all(options_for({one.get(), &two}));
+    EXPECT_TRUE(all.reaches(64));
+    one.reset();
+    one = std::make_unique<OneHandler>(kShortLeaseNs, 3, 1, address);
+    one->begin(kFirst + 300, 100);
+    EXPECT_TRUE(all.reaches(400)) << all.events;
+    all.client.stop();
+    all.runner.join();
+    auto const counters = all.client.counters();
+    EXPECT_EQ(counters.gaps, 0u);
+    EXPECT_EQ(counters.left_behind, 236u);
+    EXPECT_EQ(cleared(two), 400u);
+}
+
+} // namespace
+} // namespace thalweg::readout
