@@ -83,7 +83,7 @@ class Handler:
             self.takes += 1
             _run, count, _deadline, _least, left_behind, _reserved = struct.unpack("<IIIIII", body)
             if left_behind:
-                return TAKEN, struct.pack("<QIIII", 0, self.run, 0, int(self.closed == self.end), 0)
+                return TAKEN, struct.pack("<QIIIIII", 0, self.run, 0, int(self.closed == self.end), 0, 0, 0)
             return TAKEN, self._take(count)
         if kind == GET:
             first, _run, count, _most, _deadline = struct.unpack("<QIIII", body)
@@ -109,7 +109,8 @@ class Handler:
             self.next += count
         if count:
             self.leased.add((first, count))
-        return struct.pack("<QIIII", first, self.run, count, int(not count and self.closed == self.end), again)
+        is_over = int(not count and self.closed == self.end)
+        return struct.pack("<QIIIIII", first, self.run, count, is_over, again, 0, 0)
 
     def _record(self, event: int) -> bytes:
         if event >= self.end or (self.absent and event % self.absent == 0):

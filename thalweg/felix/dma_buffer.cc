@@ -221,4 +221,8 @@ std::uint64_t DmaReader::newest_event() const { return head().newest_event.load(
 
 void DmaReader::set_newest_event(std::uint64_t event) { head().newest_event.store(event, std::memory_order_relaxed); }
 
+std::uint64_t DmaReader::closed_event() const { return head().closed_event.load(std::memory_order_relaxed); }
+
+void DmaReader::set_closed_event(std::uint64_t event) { head().closed_event.store(event, std::memory_order_relaxed); }
+
 } // namespace thalweg::felix

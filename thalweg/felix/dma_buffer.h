@@ -56,6 +56,8 @@ struct DmaHead {
     // The newest event (64 bits) that a reader accepted: so events keep their numbers when a reader starts anew.
     std::atomic<std::uint64_t> newest_event = 0;
     base::ProcessId reader; // the last one that held the lock
+    // All events before it were closed by a reader: what still comes of them comes too late, whoever reads then.
+    std::atomic<std::uint64_t> closed_event = 0;
 };
 static_assert(offsetof(DmaHead, buffer_bytes) == 8 && offsetof(DmaHead, block_bytes) == 16);
 static_assert(offsetof(DmaHead, trailer_bytes) == 20 && offsetof(DmaHead, block_magic) == 22);
@@ -63,7 +65,7 @@ static_assert(offsetof(DmaHead, card) == 24 && offsetof(DmaHead, card_instance) 
 static_assert(offsetof(DmaHead, write_pointer) == 64 && offsetof(DmaHead, heartbeat_ns) == 128);
 static_assert(offsetof(DmaHead, stopped) == 136 && offsetof(DmaHead, stall_ns) == 144);
 static_assert(offsetof(DmaHead, read_pointer) == 192 && offsetof(DmaHead, newest_event) == 200);
-static_assert(offsetof(DmaHead, reader) == 208 && sizeof(DmaHead) <= DmaHead::kBytes);
+static_assert(offsetof(DmaHead, reader) == 208 && offsetof(DmaHead, closed_event) == 224 && sizeof(DmaHead) <= DmaHead::kBytes);
 
 // The card's side. Used by one thread, but for beat() and backlog(), which any may call.
 class DmaWriter {
@@ -141,6 +143,8 @@ class DmaReader {
     std::uint64_t card_stall_ns() const;
     std::uint64_t newest_event() const;
     void set_newest_event(std::uint64_t event);
+    std::uint64_t closed_event() const;
+    void set_closed_event(std::uint64_t event);
 
     DmaReader(DmaReader&& other) noexcept;
 

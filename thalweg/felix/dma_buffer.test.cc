@@ -95,10 +95,12 @@ TEST_F(DmaBuffer, AReaderGoesOnWhereTheLastOneStopped) {
         auto reader = DmaReader::attach(name);
         reader.release(5);
         reader.set_newest_event(1234);
+        reader.set_closed_event(1200);
     }
     write(5); // into the next lap
     auto reader = DmaReader::attach(name);
     EXPECT_EQ(reader.newest_event(), 1234u);
+    EXPECT_EQ(reader.closed_event(), 1200u);
     EXPECT_EQ(reader.published(0), 7u);
     EXPECT_EQ(number_of(reader.block(0)), 5u);
     EXPECT_EQ(number_of(reader.block(6)), 11u);

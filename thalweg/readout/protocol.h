@@ -79,8 +79,10 @@ struct Taken {
     std::uint32_t count = 0; // 0: none
     std::uint32_t ended = 0; // 1: the run is stopped, and nothing more will come
     std::uint32_t again = 0; // 1: somebody else had this range, and did not clear it
+    std::uint32_t continues = 0; // 1: events go on in the numbers of a handler before this one; 0: from the beginning
+    std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Taken) == 24);
+static_assert(sizeof(Taken) == 32);
 
 // Within one ECR. Answered when the whole range is closed, or with what there is at the deadline.
 struct Get {

@@ -130,13 +130,17 @@ void Builder::release() {
     std::unique_lock const lock(release_mutex_, std::try_to_lock);
     if (!lock) return;
     auto read_by_all = ~std::uint64_t{0};
-    std::uint64_t newest = 0;
+    std::uint64_t newest = 0, closed = EventRing::kNobody;
     for (auto const& thread : threads_) {
         read_by_all = std::min(read_by_all, thread->position.load(std::memory_order_acquire));
-        for (auto const* const group : thread->groups) newest = std::max(newest, group->newest_event());
+        for (auto const* const group : thread->groups) {
+            newest = std::max(newest, group->newest_event());
+            closed = std::min(closed, group->closed_event());
+        }
     }
     if (read_by_all == released_) return;
     if (newest != 0) reader_.set_newest_event(newest);
+    if (closed != 0 && closed != EventRing::kNobody) reader_.set_closed_event(closed);
     reader_.release(read_by_all);
     released_ = read_by_all;
 }

@@ -32,6 +32,7 @@ struct GroupOptions {
     felix::BlockFormat format;
     std::uint32_t run = 1;
     std::uint64_t newest_event = 0; // of the reader before us; 0: there was none
+    std::uint64_t closed_event = 0; // it had closed all before this one; 0: there was none
     std::shared_ptr<Activity> activity = std::make_shared<Activity>();
     std::shared_ptr<HookLibrary> hook = nullptr;
 };
@@ -61,6 +62,7 @@ class Group {
     bool is_held() const { return ring_.usable_before() < ring_.closed_position(); }
 
     std::uint64_t newest_event() const { return newest_event_.get(); }
+    std::uint64_t closed_event() const { return ring_.closed_event(); }
     GroupReport report() const;
 
   private:
@@ -157,6 +159,8 @@ class Group {
     void begin_anew();
     void discard(Building const& building);
     void begin(std::uint32_t raw);
+    std::uint64_t first_event_of(std::uint32_t raw) const;
+    bool was_closed_before(Stream& stream, std::uint32_t raw) const;
     void propose_jump(std::uint64_t event);
     void look_at_candidate(bool finishing);
     void accept_candidate();

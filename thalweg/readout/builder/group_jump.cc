@@ -13,7 +13,13 @@ constexpr std::uint64_t kPacketsOfAJump = 8; // one damaged number moves nobody,
 } // namespace
 
 void Group::place_elsewhere(std::size_t index, felix::Packet const& packet, Key const& key) {
-    if (!begun_) begin(key.raw);
+    if (!begun_) {
+        if (was_closed_before(*streams_[index], key.raw)) {
+            streams_[index]->counters.late.add(1);
+            return;
+        }
+        begin(key.raw);
+    }
     if (place_now(index, packet, key) || place_in_candidate(index, packet, key)) return;
     auto& stream = *streams_[index];
     auto const event = event_of(key.raw, newest_.event, ticks_);
@@ -92,13 +98,24 @@ bool Group::has_fallen_back(Stream& stream) const {
 
 // The first packet of all. Others may come of events before it. What other groups, or the reader before us, have seen
 // tells the epoch.
-void Group::begin(std::uint32_t raw) {
+std::uint64_t Group::first_event_of(std::uint32_t raw) const {
     auto const seen = std::max({newest_.event, options_.newest_event, options_.activity->newest_event.load()});
-    auto const first = epoch_ticks_ / ticks_ > seen ? (epoch_ticks_ | raw) / ticks_
-                       : seen != 0                  ? event_of(raw, seen, ticks_)
-                                                    : (kEpoch | raw) / ticks_;
-    auto const position = newest_.position + 2 * options_.index.window_events + 1;
-    current_ = {.newest = {first, position}, .low = position - options_.index.window_events};
+    if (epoch_ticks_ / ticks_ > seen) return (epoch_ticks_ | raw) / ticks_;
+    return seen != 0 ? event_of(raw, seen, ticks_) : (kEpoch | raw) / ticks_;
+}
+
+// A late packet of an event that the reader before us has closed; unless numbers began anew, where many follow.
+bool Group::was_closed_before(Stream& stream, std::uint32_t raw) const {
+    auto const event = first_event_of(raw), closed = options_.closed_event;
+    return event < closed && closed - event <= ring_.slots() && !has_fallen_back(stream);
+}
+
+void Group::begin(std::uint32_t raw) {
+    auto const window = options_.index.window_events;
+    auto const first = first_event_of(raw), closed = options_.closed_event;
+    auto const position = newest_.position + 2 * window + 1;
+    current_ = {.newest = {first, position}, .low = position - window};
+    if (first >= closed && first - closed < window) current_.low = position - (first - closed);
     open_ = current_.low;
     begun_ = true;
     set_bounds();

@@ -340,6 +340,34 @@ TEST(Rule3FullIndex, WhatIsReadIsNotEvicted) {
     EXPECT_TRUE(test.group.has_room());
 }
 
+TEST(Rule5Restart, ALatePacketOfWhatTheReaderBeforeHadClosedIsLateAndBeginsNothing) {
+    auto options = TestGroup::options_of(2);
+    options.newest_event = kEpoch1 + 1000;
+    options.closed_event = kEpoch1 + 990;
+    TestGroup test(options);
+    test.send(1, 500);
+    test.tick();
+    EXPECT_EQ(test.group.report().streams[1].late, 1u);
+    for (std::uint32_t i = 985; i < 1200; ++i) test.send_all(i);
+    test.tick();
+    test.finish();
+    EXPECT_EQ(test.group.ring().next_known(0), kEpoch1 + 990);
+    EXPECT_EQ(sum(test.group.report(), &StreamReport::late), 1u + 2u * 5u);
+    EXPECT_EQ(test.group.report().complete, 210u);
+    EXPECT_EQ(test.group.report().incomplete, 0u);
+}
+
+TEST(Rule5Restart, NumbersThatBeganAnewAreNotLateForEver) {
+    auto options = TestGroup::options_of(2);
+    options.newest_event = kEpoch1 + 1000;
+    options.closed_event = kEpoch1 + 990;
+    TestGroup test(options);
+    for (std::uint32_t i = 0; i < 400; ++i) test.send_all(i);
+    test.tick();
+    test.finish();
+    EXPECT_GT(test.group.report().complete, 300u);
+}
+
 TEST(Rule5Restart, EventsBeforeTheStreamsFirstOnesAreMarked) {
     auto options = TestGroup::options_of(2);
     options.newest_event = kEpoch1 + 1000;

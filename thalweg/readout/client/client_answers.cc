@@ -154,7 +154,8 @@ void Client::State::on_taken(std::size_t handler, Taken const& taken) {
         next_take_ns = base::monotonic_ns() + kPauseNs;
         return;
     }
-    if (taken.run == run && taken.first < anew_from)
+    // Where it goes on, these are late packets of events that we had: duplicates, as `history` will tell.
+    if (taken.run == run && taken.first < anew_from && taken.continues == 0)
         base::fail_system(
             {fmt::format("handler {} was started anew and counts events of run {} from the beginning",
                          handlers[0].address, run),

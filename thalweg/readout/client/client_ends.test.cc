@@ -52,6 +52,24 @@ TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsIts
     EXPECT_EQ(client.counters().duplicates, 0u);
 }
 
+TEST(Client, Rule5WhatAHandlerThatIsStartedAnewRepeatsIsADuplicate) {
+    auto one = std::make_unique<TestHandler>(TestHandlerOptions{.events = 5000, .goes_on = true});
+    auto const address = one->address();
+    std::uint64_t seen = 0;
+    Client client(options_for({one.get()}));
+    client.run({.event =
+                    [&](Event const&) {
+                        if (++seen == 3000) one.reset();
+                        if (one) return;
+                        TestHandlerOptions const anew{.first_event = 3990, .events = 2010, .continues = true};
+                        one = std::make_unique<TestHandler>(anew, address);
+                    },
+                .end_of_range = [&](RangeId const& range) { client.commit(range); }});
+    EXPECT_GT(client.counters().duplicates, 0u);
+    EXPECT_EQ(client.counters().events, 5000u);
+    expect_balance(client.counters(), 5000 + client.counters().duplicates);
+}
+
 TEST(Client, AWrongTokenIsAUsageError) {
     TestHandler one({.token = "secret"});
     Client wrong(options_for({&one}));

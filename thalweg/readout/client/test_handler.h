@@ -176,7 +176,7 @@ class TestHandler {
     }
 
     void take(Peer& peer, MessageHead const& head, Take const& take) {
-        Taken taken{.first = next_, .run = options_.run};
+        Taken taken{.first = next_, .run = options_.run, .continues = options_.continues};
         if (take.left_behind != 0) {
             taken.ended = !options_.goes_on;
             return answer(peer, MessageType::taken, head.tag, taken);

@@ -142,6 +142,7 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
                                                                    .format = reader.format(),
                                                                    .run = number,
                                                                    .newest_event = reader.newest_event(),
+                                                                   .closed_event = reader.closed_event(),
                                                                    .activity = activity,
                                                                    .hook = hook_}));
         rings.push_back(&run->groups.back()->ring());
@@ -151,7 +152,8 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
     run->sent_before = server_->fragments_sent();
     run->sent_bytes_before = server_->bytes_sent();
     run->server_cpu_before = server_->cpu_ns();
-    server_->begin_run(number, *run->index, static_cast<std::uint32_t>(run->groups.size()), event_bytes);
+    server_->begin_run(number, *run->index, static_cast<std::uint32_t>(run->groups.size()), event_bytes,
+                       reader.newest_event() != 0);
     {
         std::lock_guard const lock(run_mutex_);
         run_ = std::move(run);

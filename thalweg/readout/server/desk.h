@@ -19,6 +19,7 @@ struct ServedRun {
     Index* index = nullptr;
     std::uint32_t groups = 0;
     std::uint32_t max_fragment_bytes = 0;
+    bool continues = false; // the numbers of whoever read the buffer before
     State state = State::initial;
     bool ended = false;   // nothing more will be closed
     bool drained = false; // and nobody waits for those who have not cleared what they hold

@@ -75,9 +75,15 @@ Server::~Server() { stop(); }
 
 std::string const& Server::address() const { return shared_->acceptor.address(); }
 
-void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes) {
+void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
+                       bool continues) {
     index.leases().set_lease_ns(shared_->config.lease_ns);
-    shared_->served = {run, &index, groups, max_fragment_bytes, shared_->served.state, false};
+    shared_->served = {.run = run,
+                       .index = &index,
+                       .groups = groups,
+                       .max_fragment_bytes = max_fragment_bytes,
+                       .continues = continues,
+                       .state = shared_->served.state};
     shared_->serve();
 }
 

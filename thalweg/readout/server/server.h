@@ -27,8 +27,10 @@ class Server {
     std::string const& address() const;
 
     // Serves a run from `index`, which must live until the next begin_run(), forget_run() or stop() has returned.
-    // Requests of other runs are refused from now on, parked ones, too.
-    void begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes);
+    // Requests of other runs are refused from now on, parked ones, too. `continues`: events go on in the numbers of
+    // whoever read the buffer before.
+    void begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
+                   bool continues = false);
     void set_state(State state);
     // Nothing more will be closed: parked requests are answered, and takers are told that the run has ended when they
     // have everything.

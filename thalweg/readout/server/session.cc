@@ -148,7 +148,7 @@ void Session::clear(Request const& request) {
 
 bool Session::try_take(Request const& request) {
     auto const& served = desk_.served;
-    Taken taken{.run = served.run};
+    Taken taken{.run = served.run, .continues = served.continues};
     if (served.index != nullptr) {
         auto& leases = served.index->leases();
         auto const held = leases.outstanding();
