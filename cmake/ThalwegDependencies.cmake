@@ -11,6 +11,7 @@ pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
 
 # The serial build of HDF5 on purpose, even where the MPI build is the default: its file driver API is the same.
 if(NOT TARGET thalweg_hdf5)

@@ -81,16 +81,16 @@ class Handler:
             return WELCOME, struct.pack("<QIIQQIIQ", 42, self.run, *sizes)
         if kind == TAKE:
             self.takes += 1
-            _run, count, _deadline, _least, left_behind, _reserved = struct.unpack("<IIIIII", body)
+            _run, count, _deadline, _least, left_behind, _reserved, _seal = struct.unpack("<IIIIII16s", body)
             if left_behind:
                 return TAKEN, struct.pack("<QIIIIII", 0, self.run, 0, int(self.closed == self.end), 0, 0, 0)
             return TAKEN, self._take(count)
         if kind == GET:
-            first, _run, count, _most, _deadline = struct.unpack("<QIIII", body)
+            first, _run, count, _most, _deadline, _seal = struct.unpack("<QIIII16s", body)
             records = b"".join(self._record(event) for event in range(first, first + count))
             return EVENTS, struct.pack("<QQII", first, first + count, self.run, count) + records
         if kind == CLEAR:
-            first, _run, count = struct.unpack("<QII", body)
+            first, _run, count, _key = struct.unpack("<QII16s", body)
             self.cleared |= set(range(first, first + count))
             for lease in [it for it in self.leased if it[0] == first]:
                 self.leased.remove(lease)

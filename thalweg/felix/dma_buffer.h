@@ -65,7 +65,8 @@ static_assert(offsetof(DmaHead, card) == 24 && offsetof(DmaHead, card_instance) 
 static_assert(offsetof(DmaHead, write_pointer) == 64 && offsetof(DmaHead, heartbeat_ns) == 128);
 static_assert(offsetof(DmaHead, stopped) == 136 && offsetof(DmaHead, stall_ns) == 144);
 static_assert(offsetof(DmaHead, read_pointer) == 192 && offsetof(DmaHead, newest_event) == 200);
-static_assert(offsetof(DmaHead, reader) == 208 && offsetof(DmaHead, closed_event) == 224 && sizeof(DmaHead) <= DmaHead::kBytes);
+static_assert(offsetof(DmaHead, reader) == 208 && offsetof(DmaHead, closed_event) == 224 &&
+              sizeof(DmaHead) <= DmaHead::kBytes);
 
 // The card's side. Used by one thread, but for beat() and backlog(), which any may call.
 class DmaWriter {

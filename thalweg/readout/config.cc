@@ -130,7 +130,11 @@ void check_server(Checked const& checked, HandlerConfig const& config) {
     checked.demand(server.threads >= 1 && server.threads < kMaxPins,
                    fmt::format("server.threads is {}; 1 to {} are possible", server.threads, kMaxPins - 1));
     checked.demand(server.max_connections >= 1, "server.max_connections is 0");
+    checked.demand(server.queued_total_bytes >= 4 * server.queued_bytes,
+                   fmt::format("server.queued_total is {} bytes, and four answers of server.queued may have {}",
+                               server.queued_total_bytes, 4 * server.queued_bytes));
     checked.demand(server.lease_ns > 0, "server.lease is 0");
+    checked.demand(server.longest_lease_ns >= server.lease_ns, "server.longest_lease is shorter than server.lease");
     std::uint64_t event_bytes = sizeof(MessageHead) + sizeof(Events) + sizeof(EventRecord);
     for (auto const& group : config.groups) event_bytes += group.fragment_bytes;
     checked.demand(

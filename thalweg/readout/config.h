@@ -60,11 +60,14 @@ struct ServerConfig {
     std::vector<std::string> host_names; // by which HTTP clients call this machine, besides its own name and addresses
     std::uint32_t threads = 2;
     std::uint32_t max_connections = 10'000;
-    std::uint64_t queued_bytes = 8 << 20;      // of one connection; beyond that its requests wait
-    std::uint64_t lease_ns = 10'000'000'000;   // an owner that is silent for so long loses its ranges
-    std::uint64_t outstanding_events = 16'384; // that all collectors together may hold: the index must be deeper
-    bool iovec = false;                        // send from the index as it lies, instead of a flattened copy
-    std::string congestion_control;            // "cubic", "bbr", "reno"; empty: the kernel's
+    std::uint64_t queued_bytes = 8 << 20; // of one connection; beyond that its requests wait
+    // Of all connections, with what the kernel holds of their answers; of observers a quarter of it.
+    std::uint64_t queued_total_bytes = 256 << 20;
+    std::uint64_t lease_ns = 10'000'000'000;          // an owner that is silent for so long loses its ranges
+    std::uint64_t longest_lease_ns = 600'000'000'000; // nor may one that talks keep a range for longer
+    std::uint64_t outstanding_events = 16'384;        // that all collectors together may hold: the index must be deeper
+    bool iovec = false;                               // send from the index as it lies, instead of a flattened copy
+    std::string congestion_control;                   // "cubic", "bbr", "reno"; empty: the kernel's
 };
 
 struct HandlerConfig {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "thalweg/readout/seal.h"
+
 namespace thalweg::readout {
 
 inline constexpr std::uint16_t kProtocolVersion = 2;
@@ -70,15 +72,16 @@ struct Take {
     std::uint32_t min_count = 1;   // rather wait for so many
     std::uint32_t left_behind = 0; // 1: only what nobody asked for, though others asked for what is later
     std::uint32_t reserved = 0;
+    Seal seal = {}; // of the key with which the range can be cleared
 };
-static_assert(sizeof(Take) == 24);
+static_assert(sizeof(Take) == 40);
 
 struct Taken {
     std::uint64_t first = 0;
     std::uint32_t run = 0;
-    std::uint32_t count = 0; // 0: none
-    std::uint32_t ended = 0; // 1: the run is stopped, and nothing more will come
-    std::uint32_t again = 0; // 1: somebody else had this range, and did not clear it
+    std::uint32_t count = 0;     // 0: none
+    std::uint32_t ended = 0;     // 1: the run is stopped, and nothing more will come
+    std::uint32_t again = 0;     // 1: somebody else had this range, and did not clear it
     std::uint32_t continues = 0; // 1: events go on in the numbers of a handler before this one; 0: from the beginning
     std::uint32_t reserved = 0;
 };
@@ -91,8 +94,9 @@ struct Get {
     std::uint32_t count = 0;
     std::uint32_t max_bytes = 0; // of the answer; it holds at least one event
     std::uint32_t deadline_ms = 0;
+    Seal seal = {}; // as in Take; of observers nothing
 };
-static_assert(sizeof(Get) == 24);
+static_assert(sizeof(Get) == 40);
 
 struct Events {
     std::uint64_t first = 0;
@@ -124,8 +128,9 @@ struct Clear {
     std::uint64_t first = 0;
     std::uint32_t run = 0;
     std::uint32_t count = 0;
+    Key key = {}; // that the seal is made of
 };
-static_assert(sizeof(Clear) == 16);
+static_assert(sizeof(Clear) == 32);
 
 struct Cleared {
     std::uint64_t first = 0;

@@ -26,6 +26,7 @@ class Poller {
     void add(int fd, std::uint64_t key, bool read = true, bool write = false);
     void change(int fd, std::uint64_t key, bool read, bool write);
     void remove(int fd);
+    int fd() const { return epoll_.get(); } // readable while something is ready: pollers watch pollers
 
     // Waits up to `timeout_ns`; what is ready is valid until the next call. Empty: nothing came, or a wake, or a
     // signal.

@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "thalweg/base/error.h"
@@ -185,6 +187,20 @@ Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room
         received = ::recv(socket.get(), room.data(), room.size(), MSG_DONTWAIT);
     } while (received < 0 && errno == EINTR);
     return moved(received, true);
+}
+
+std::uint64_t unacknowledged_bytes(base::FileDescriptor const& socket) {
+    int bytes = 0;
+    return ::ioctl(socket.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+void forget_unsent(base::FileDescriptor const& socket) {
+    linger const none{1, 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+void set_send_buffer(base::FileDescriptor const& socket, std::uint32_t bytes) {
+    set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes));
 }
 
 void end_sending(base::FileDescriptor const& socket) { ::shutdown(socket.get(), SHUT_WR); }

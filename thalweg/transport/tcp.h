@@ -48,6 +48,11 @@ struct Moved {
 };
 Moved send_some(base::FileDescriptor const& socket, std::span<std::byte const> bytes);
 Moved receive_some(base::FileDescriptor const& socket, std::span<std::byte> room);
+// Bytes that were sent and that the other side's machine has not taken yet: the kernel's memory holds them.
+std::uint64_t unacknowledged_bytes(base::FileDescriptor const& socket);
+// When it is closed, what the other side has not taken is dropped, instead of kept in the kernel until it does.
+void forget_unsent(base::FileDescriptor const& socket);
+void set_send_buffer(base::FileDescriptor const& socket, std::uint32_t bytes);
 // Nothing more will be sent, and what was is still on its way; the other side is heard as before.
 void end_sending(base::FileDescriptor const& socket);
 // Until there is something to receive, or room to send where `or_room`; `timeout_ns` at most.

@@ -174,7 +174,9 @@ when_full = "busy"           # the card has to wait; "evict": the oldest events 
 # threads = 2
 # max_connections = 10000
 # queued = "8MiB"            # of answers to one connection; beyond that its requests wait
+# queued_total = "256MiB"    # of answers to all connections, the kernel's part included; of observers a quarter of it
 # lease = "10s"              # a collector that is silent for so long loses its events to another
+# longest_lease = "10min"    # nor may one that talks keep events for longer
 outstanding_events = 65536   # that all collectors together may hold: until they are safe on disk
 
 # [hook]

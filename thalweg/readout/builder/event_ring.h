@@ -141,7 +141,7 @@ class EventRing {
     base::AlignedBuffer memory_;
     std::uint64_t mask_;
     std::uint32_t fragment_bytes_;
-    std::uint64_t stride_bytes_; // a fragment, and room for vectors that write beyond its end
+    std::uint64_t stride_bytes_;                           // a fragment, and room for vectors that write beyond its end
     std::vector<std::atomic<std::uint64_t>> has_fragment_; // a bit for each slot; what is closed does not change
     mutable std::mutex stretches_mutex_;
     std::vector<Stretch> stretches_;    // the last few, ascending

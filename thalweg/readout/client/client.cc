@@ -106,10 +106,13 @@ bool Client::settle(std::uint64_t timeout_ns) {
 
 void Client::commit(RangeId const& range) {
     auto& uncommitted = state_->uncommitted;
-    auto const found = std::find_if(uncommitted.begin(), uncommitted.end(),
-                                    [&](auto const& it) { return it.run == range.run && it.first == range.first; });
-    if (found != uncommitted.end()) uncommitted.erase(found);
-    for (auto& handler : state_->handlers) state_->clear(handler, range);
+    auto const found = std::find_if(uncommitted.begin(), uncommitted.end(), [&](auto const& it) {
+        return it.id.run == range.run && it.id.first == range.first;
+    });
+    if (found == uncommitted.end()) return; // it was committed before
+    auto const key = found->key;
+    uncommitted.erase(found);
+    for (auto& handler : state_->handlers) state_->clear(handler, {range, key});
 }
 
 // Sends what is queued, waits for what comes, and understands it.

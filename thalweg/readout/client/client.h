@@ -1,6 +1,6 @@
 // Collects whole events from many handlers. It takes ranges from the first of them, and from the others what that one
-// knows nothing of; asks all for their fragments, puts events together, checks them, and hands them on in order within a
-// range.
+// knows nothing of; asks all for their fragments, puts events together, checks them, and hands them on in order within
+// a range.
 #pragma once
 
 #include <atomic>
@@ -69,14 +69,14 @@ struct ClientCounters {
     std::uint64_t events = 0; // handed on: complete + incomplete
     std::uint64_t complete = 0;
     std::uint64_t incomplete = 0;
-    std::uint64_t absent = 0;     // no handler has seen any of it
-    std::uint64_t cleared = 0;    // somebody has it already
-    std::uint64_t evicted = 0;    // nothing is left of it
-    std::uint64_t lost = 0;       // gone with a handler that was started anew, or that would not give it
-    std::uint64_t parts_lost = 0; // the same of one handler each; what others have of the event is handed on
+    std::uint64_t absent = 0;      // no handler has seen any of it
+    std::uint64_t cleared = 0;     // somebody has it already
+    std::uint64_t evicted = 0;     // nothing is left of it
+    std::uint64_t lost = 0;        // gone with a handler that was started anew, or that would not give it
+    std::uint64_t parts_lost = 0;  // the same of one handler each; what others have of the event is handed on
     std::uint64_t left_behind = 0; // of ranges that the first handler did not give: it knows nothing of them
-    std::uint64_t again = 0;      // of ranges that somebody else had before
-    std::uint64_t duplicates = 0; // events that this client had handed on before, and did not hand on again
+    std::uint64_t again = 0;       // of ranges that somebody else had before
+    std::uint64_t duplicates = 0;  // events that this client had handed on before, and did not hand on again
     std::uint64_t fragments = 0;
     std::uint64_t bytes = 0;
     std::uint64_t wrong = 0; // fragments that are not what their header says, or of another event

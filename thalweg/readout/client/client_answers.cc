@@ -41,7 +41,7 @@ void Client::State::handle(Connection& connection, ReceivedMessage message) {
             on_welcome(connection, message);
             break;
         case MessageType::taken:
-            if (is_known && request.type == MessageType::take) on_taken(connection.handler, body_of<Taken>(message));
+            if (is_known && request.type == MessageType::take) on_taken(request, body_of<Taken>(message));
             break;
         case MessageType::events:
             if (request.range) return on_events(request, std::move(message));
@@ -95,7 +95,7 @@ void Client::State::give_back(Connection& connection) {
 void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto& it = handlers[handler];
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
-    std::erase_if(it.clears, is_over);
+    std::erase_if(it.clears, [&](OwnRange const& range) { return is_over(range.id); });
     it.run = 0;
     it.anew_until = taken_end;
     for (auto& range : ranges) {
@@ -123,7 +123,7 @@ bool Client::State::has_ended(std::uint64_t now) {
     });
 }
 
-void Client::State::on_left_behind(HandlerState& handler, Taken const& taken) {
+void Client::State::on_left_behind(HandlerState& handler, Request const& request, Taken const& taken) {
     handler.has_no_rest = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         handler.next_rest_ns = base::monotonic_ns() + kPauseNs;
@@ -134,20 +134,21 @@ void Client::State::on_left_behind(HandlerState& handler, Taken const& taken) {
     counters.left_behind += taken.count;
     counters.gaps -= gaps.remove(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
-    uncommitted.push_back({taken.run, taken.first, taken.count});
-    add_range(uncommitted.back());
+    own(taken, request.key);
+    ranges.back().left_behind = true;
 }
 
 bool Client::State::is_known(Taken const& taken) const {
     return std::any_of(uncommitted.begin(), uncommitted.end(), [&](auto const& it) {
-        return it.run == taken.run && it.first == taken.first && it.count == taken.count;
+        return it.id.run == taken.run && it.id.first == taken.first && it.id.count == taken.count;
     });
 }
 
-void Client::State::on_taken(std::size_t handler, Taken const& taken) {
+void Client::State::on_taken(Request const& request, Taken const& taken) {
+    auto const handler = request.connection->handler;
     if (taken.count > options.range_events || taken.first > ~0ull - taken.count)
         base::fail_data({fmt::format("it gave away {} events from {} on", taken.count, taken.first)});
-    if (handler != 0) return on_left_behind(handlers[handler], taken);
+    if (handler != 0) return on_left_behind(handlers[handler], request, taken);
     ended = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         take_few = true;
@@ -174,8 +175,7 @@ void Client::State::on_taken(std::size_t handler, Taken const& taken) {
         gaps = {};
     }
     taken_end = std::max(taken_end, taken.first + taken.count);
-    uncommitted.push_back({taken.run, taken.first, taken.count});
-    add_range(uncommitted.back());
+    own(taken, request.key);
 }
 
 void Client::State::on_events(Request const& request, ReceivedMessage message) {
@@ -240,7 +240,7 @@ void Client::State::on_refused(Connection& connection, Request const* request, R
         handler.has_no_rest = is_other_run;
     }
     if (request->type != MessageType::clear) return;
-    if (is_other_run && refused.run == 0 && handler.run != request->cleared.run) {
+    if (is_other_run && refused.run == 0 && handler.run != request->cleared.id.run) {
         handler.clears.push_back(request->cleared); // for when it has begun
     } else {
         ++counters.refused_clears;

@@ -19,9 +19,11 @@ template <class T> T take(std::span<std::byte const>& bytes) {
 
 } // namespace
 
-void Range::begin(RangeId const& id, std::size_t handlers) {
+void Range::begin(RangeId const& id, Seal const& seal, std::size_t handlers) {
     id_ = id;
+    seal_ = seal;
     requested_ns_ = handed_on = 0;
+    left_behind = false;
     parts_.assign(handlers, {.next = id.first});
     pieces_.assign(handlers * id.count, {});
     arrived_ns_.assign(id.count, 0);

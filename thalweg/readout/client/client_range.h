@@ -10,8 +10,15 @@
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/client/client_pool.h"
 #include "thalweg/readout/protocol.h"
+#include "thalweg/readout/seal.h"
 
 namespace thalweg::readout {
+
+// A range that is ours, and what shows it.
+struct OwnRange {
+    RangeId id;
+    Key key = {};
+};
 
 // What one handler has of one event.
 struct Piece {
@@ -34,7 +41,8 @@ class Range {
         bool begun_anew = false;            // since we had the range: what it does not know went with the one before
     };
 
-    void begin(RangeId const& id, std::size_t handlers);
+    void begin(RangeId const& id, Seal const& seal, std::size_t handlers);
+    Seal const& seal() const { return seal_; }
     RangeId const& id() const { return id_; }
     std::uint64_t end() const { return id_.first + id_.count; }
     Part& part(std::size_t handler) { return parts_[handler]; }
@@ -46,6 +54,8 @@ class Range {
     // taken. Throws base::DataError where it is no answer to what was asked; nothing is taken then.
     std::uint64_t accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
                          MessagePool& pool, std::uint64_t now_ns);
+    // The handler knows nothing of it.
+    void has_nothing(std::size_t handler) { parts_[handler].next = end(); }
     // Nothing more of this handler before event `before`.
     void lose(std::size_t handler, std::uint64_t before);
 
@@ -54,9 +64,11 @@ class Range {
     void give_back(MessagePool& pool);
 
     std::uint64_t handed_on = 0; // events of it
+    bool left_behind = false;    // given by another handler than the first
 
   private:
     RangeId id_;
+    Seal seal_ = {};
     std::uint64_t requested_ns_ = 0;
     std::vector<Part> parts_;               // by handler
     std::vector<Piece> pieces_;             // by handler, then by event

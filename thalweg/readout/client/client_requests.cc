@@ -46,16 +46,18 @@ void Client::State::take_ranges() {
     auto& connection = *handlers[0].connections[0];
     if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < next_take_ns) return;
     for (; ranges.size() + takes < options.ranges_in_flight; ++takes) {
-        auto const tag = add_request({.type = MessageType::take, .connection = &connection});
+        auto const key = random_key();
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
         Take const take{.count = options.range_events,
                         .deadline_ms = std::min(options.deadline_ms, kTakeDeadlineMs),
-                        .min_count = std::exchange(take_few, false) ? 1 : options.range_events};
+                        .min_count = std::exchange(take_few, false) ? 1 : options.range_events,
+                        .seal = seal_of(key)};
         connection.link.send(MessageType::take, tag, take);
     }
 }
 
-// A card that dies may have given the last events to some handlers only. What the first one knows nothing of, it does not
-// give away.
+// A card that dies may have given the last events to some handlers only. What the first one knows nothing of, it does
+// not give away.
 void Client::State::take_what_is_left() {
     auto const now = base::monotonic_ns();
     for (std::size_t i = 1; i < handlers.size() && run != 0; ++i) {
@@ -66,13 +68,15 @@ void Client::State::take_what_is_left() {
                              ranges.size() < options.ranges_in_flight;
         if (!may_ask) continue;
         handler.asks_for_rest = true;
-        auto const tag = add_request({.type = MessageType::take, .connection = &connection});
+        auto const key = random_key();
+        auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
         connection.link.send(MessageType::take, tag,
                              Take{.run = run,
                                   .count = options.range_events,
                                   .deadline_ms = options.deadline_ms,
                                   .min_count = 1,
-                                  .left_behind = 1});
+                                  .left_behind = 1,
+                                  .seal = seal_of(key)});
     }
 }
 
@@ -97,13 +101,24 @@ void Client::State::sample_ranges() {
     auto const rest = kEventsOfEcr - sample_at % kEventsOfEcr;
     RangeId const id{welcome.run, sample_at, std::min<std::uint64_t>(rest, options.range_events)};
     sample_at += id.count;
-    add_range(id);
+    add_range(id, {});
 }
 
-void Client::State::add_range(RangeId const& id) {
+void Client::State::own(Taken const& taken, Key const& key) {
+    uncommitted.push_back({{taken.run, taken.first, taken.count}, key});
+    add_range(uncommitted.back().id, seal_of(key));
+}
+
+bool Client::State::is_over_and_away(std::size_t index) const {
+    auto const& handler = handlers[index];
+    bool const is_away = handler.away_since_ns != 0 && handler.connections[0]->link.phase() != Link::Phase::ready;
+    return is_away && (index == 0 ? ended : handler.has_no_rest);
+}
+
+void Client::State::add_range(RangeId const& id, Seal const& seal) {
     if (spare_ranges.empty()) spare_ranges.emplace_back();
     ranges.splice(ranges.end(), spare_ranges, spare_ranges.begin());
-    ranges.back().begin(id, handlers.size());
+    ranges.back().begin(id, seal, handlers.size());
 }
 
 // False: there is no credit left for it.
@@ -111,6 +126,14 @@ bool Client::State::request(Range& range, std::size_t index) {
     auto& handler = handlers[index];
     auto const slot = range.id().first / options.range_events % handler.connections.size();
     auto& connection = *handler.connections[slot];
+    if (is_over_and_away(index)) {
+        if (range.left_behind) { // it gave away all it had: of what only others have, it knows nothing
+            range.has_nothing(index);
+        } else if (base::monotonic_ns() > handler.away_since_ns + options.patience_ns) {
+            range.lose(index, range.end());
+        }
+        return true;
+    }
     if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < handler.next_ask_ns) return true;
     auto& part = range.part(index);
     auto const count = range.end() - part.next;
@@ -130,27 +153,29 @@ bool Client::State::request(Range& range, std::size_t index) {
     range.asked(base::monotonic_ns());
     connection.link.send(MessageType::get, part.tag,
                          Get{part.next, range.id().run, static_cast<std::uint32_t>(count),
-                             static_cast<std::uint32_t>(bytes), options.deadline_ms});
+                             static_cast<std::uint32_t>(bytes), options.deadline_ms, range.seal()});
     return true;
 }
 
-void Client::State::clear(HandlerState& handler, RangeId const& range) {
+void Client::State::clear(HandlerState& handler, OwnRange const& range) {
     auto& connection = *handler.connections[0];
     if (connection.link.phase() != Link::Phase::ready) {
         handler.clears.push_back(range);
         return;
     }
-    if (range.first < handler.anew_until) claim(connection, range);
+    auto const& id = range.id;
+    if (id.first < handler.anew_until) claim(connection, range);
     auto const tag = add_request({.type = MessageType::clear, .connection = &connection, .cleared = range});
     connection.link.send(MessageType::clear, tag,
-                         Clear{range.first, range.run, static_cast<std::uint32_t>(range.count)});
+                         Clear{id.first, id.run, static_cast<std::uint32_t>(id.count), range.key});
 }
 
 // Who asks for events owns them. The answer holds one of them at most: it is not worth a credit.
-void Client::State::claim(Connection& connection, RangeId const& range) {
+void Client::State::claim(Connection& connection, OwnRange const& range) {
     auto const tag = add_request({.connection = &connection});
-    connection.link.send(MessageType::get, tag,
-                         Get{range.first, range.run, static_cast<std::uint32_t>(range.count), 1, 0});
+    connection.link.send(
+        MessageType::get, tag,
+        Get{range.id.first, range.id.run, static_cast<std::uint32_t>(range.id.count), 1, 0, seal_of(range.key)});
 }
 
 // A handler that hears nothing of us gives our ranges to somebody else: where there is nothing to say, one event of
@@ -165,8 +190,9 @@ void Client::State::renew(std::uint64_t now) {
         if (!credit.reserve(bytes)) continue;
         auto const tag = add_request({.connection = &connection, .reserved_bytes = bytes});
         auto const& oldest = uncommitted.front();
-        connection.link.send(MessageType::get, tag,
-                             Get{oldest.first, oldest.run, 1, static_cast<std::uint32_t>(bytes), 0});
+        connection.link.send(
+            MessageType::get, tag,
+            Get{oldest.id.first, oldest.id.run, 1, static_cast<std::uint32_t>(bytes), 0, seal_of(oldest.key)});
     }
 }
 

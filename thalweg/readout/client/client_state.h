@@ -35,19 +35,20 @@ struct Client::State {
         std::uint32_t run = 0;                  // of which it has sent events
         std::uint64_t without_run_since_ns = 0; // it refuses the run of which it is asked; 0: it does not
         std::uint64_t next_ask_ns = 0;
-        std::vector<RangeId> clears;  // for when it is back
+        std::vector<OwnRange> clears; // for when it is back
         std::uint64_t anew_until = 0; // it knows nothing of our ranges of events before: it was started anew
         bool takes_lost = false;      // with a connection: ranges may be ours that we do not know of
         // Of handlers that do not give ranges away: what they have that nobody asks for.
-        bool asks_for_rest = false;   // a take is under way
-        bool has_no_rest = false;     // it said so at the end, or serves another run
+        bool asks_for_rest = false; // a take is under way
+        bool has_no_rest = false;   // it said so at the end, or serves another run
         std::uint64_t next_rest_ns = 0;
     };
     struct Request {
         MessageType type = MessageType::get;
         Connection* connection = nullptr;
         Range* range = nullptr; // of a get; none: it is a mere sign of life
-        RangeId cleared;        // of a clear
+        OwnRange cleared;       // of a clear
+        Key key = {};           // of a take: what is given is sealed with it
         std::uint64_t reserved_bytes = 0;
         std::uint64_t sent_ns = 0;
     };
@@ -73,19 +74,21 @@ struct Client::State {
     void take_what_is_left();
     void sample_ranges();
     bool request(Range& range, std::size_t handler);
-    void clear(HandlerState& handler, RangeId const& range);
-    void claim(Connection& connection, RangeId const& range);
+    void clear(HandlerState& handler, OwnRange const& range);
+    void claim(Connection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
     std::uint32_t add_request(Request const& request);
     void forget_request(std::uint32_t tag);
-    void add_range(RangeId const& id);
+    void add_range(RangeId const& id, Seal const& seal);
+    void own(Taken const& taken, Key const& key);
 
     // client_answers.cc
     void handle(Connection& connection, ReceivedMessage message);
     void on_welcome(Connection& connection, ReceivedMessage const& message);
-    void on_taken(std::size_t handler, Taken const& taken);
-    void on_left_behind(HandlerState& handler, Taken const& taken);
+    void on_taken(Request const& request, Taken const& taken);
+    void on_left_behind(HandlerState& handler, Request const& request, Taken const& taken);
     bool has_ended(std::uint64_t now);
+    bool is_over_and_away(std::size_t handler) const;
     bool is_known(Taken const& taken) const; // and not yet committed
     void on_events(Request const& request, ReceivedMessage message);
     void on_wrong_run(Range& range, std::size_t handler);
@@ -116,8 +119,8 @@ struct Client::State {
 
     std::list<Range> ranges; // the oldest first
     std::list<Range> spare_ranges;
-    std::deque<RangeId> uncommitted;
-    std::size_t takes = 0;   // under way
+    std::deque<OwnRange> uncommitted;
+    std::size_t takes = 0; // under way
     std::uint64_t next_take_ns = 0;
     bool take_few = false; // there was no whole range for a while: the next one may have any length
     std::uint64_t next_look_ns = 0;
@@ -126,8 +129,8 @@ struct Client::State {
     bool ended = false;          // the run is over, and all of it is given away
     std::uint64_t taken_end = 0; // behind the last event that was taken
     std::uint64_t anew_from =
-        0; // the first handler was started anew when all before it was taken: it goes on behind it
-    std::uint64_t ended_ns = 0;  // when we heard so
+        0;                      // the first handler was started anew when all before it was taken: it goes on behind it
+    std::uint64_t ended_ns = 0; // when we heard so
     bool gap_possible = false;
     History gaps; // that are counted
     History history;

@@ -59,9 +59,9 @@ struct TestHandlerOptions {
     std::uint64_t most_events = 4096; // of an answer
     std::size_t reorder = 1;          // so many requests are gathered, then answered from the last to the first
     bool refuse_clears = false;
-    bool goes_on = false; // the run does not end with its last event: whoever wants more than there are waits
+    bool goes_on = false;   // the run does not end with its last event: whoever wants more than there are waits
     bool continues = false; // in the numbers of a handler before it
-    bool silent = false;  // greets, and never says more
+    bool silent = false;    // greets, and never says more
     std::string token;
 };
 

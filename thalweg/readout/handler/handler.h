@@ -84,7 +84,7 @@ class Handler {
     mutable std::mutex run_mutex_; // guards run_ and its builder against those who only look
     std::unique_ptr<Run> run_;
     std::uint64_t discarded_before_ = 0; // with the runs before this one
-    std::jthread watcher_; // of the card
+    std::jthread watcher_;               // of the card
 };
 
 } // namespace thalweg::readout

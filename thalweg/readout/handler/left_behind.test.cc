@@ -60,6 +60,8 @@ TEST(LeftBehind, AtTheEndOfARunItIsHandedOnBeforeTheClientEnds) {
     EXPECT_TRUE(all.reaches(192));
     one.server->end_run();
     one.server->wait_until_cleared(10'000'000'000);
+    std::this_thread::sleep_for(200ms); // the collector hears that it was all
+    one.server->stop();
     std::this_thread::sleep_for(300ms); // the second one is told to stop a little later
     two.server->end_run();
     EXPECT_TRUE(two.server->wait_until_cleared(20'000'000'000));

@@ -16,7 +16,7 @@ constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
 } // namespace
 
 Acceptor::Acceptor(ServerConfig const& config, std::string name)
-    : config_(config), name_(std::move(name)), allowed_(config.allow),
+    : name_(std::move(name)), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
     if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
@@ -40,14 +40,6 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
                        own.own_counters());
                 continue;
             }
-            if (open_ >= config_.max_connections) {
-                refuse(*accepted,
-                       {Refusal::busy,
-                        fmt::format("{} has {} connections, and takes no more", name_, config_.max_connections)},
-                       own.own_counters());
-                continue;
-            }
-            ++open_;
             own.own_counters().accepted.add(1);
             threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
         }

@@ -2,7 +2,6 @@
 // SO_REUSEPORT the kernel would deal them out by hash: unevenly, where there are few, and nobody could count them all.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,20 +18,17 @@ class Acceptor {
     Acceptor(ServerConfig const& config, std::string name);
 
     std::string const& address() const { return address_; }
-    std::atomic<std::uint32_t>& open() { return open_; }
     // In the first of `threads`. Returns how long it may sleep.
     std::uint64_t turn(std::vector<std::unique_ptr<ServerThread>> const& threads);
 
   private:
     void refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters);
 
-    ServerConfig const& config_;
     std::string name_;
     transport::SocketOptions options_;
     transport::Networks allowed_;
     transport::Listener listener_;
     std::string address_;
-    std::atomic<std::uint32_t> open_ = 0; // connections of all threads
     std::size_t next_thread_ = 0;
     std::uint64_t resume_ns_ = 0; // after the machine was out of something
     bool listens_ = false;

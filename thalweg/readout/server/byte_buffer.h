@@ -54,7 +54,17 @@ class BufferPool {
         auto buffer = std::move(buffers_.back());
         buffers_.pop_back();
         bytes_ -= buffer.capacity();
+        least_ = std::min(least_, buffers_.size());
         return buffer;
+    }
+    // Frees what has lain idle since the last call. Bytes.
+    std::size_t trim() {
+        std::size_t freed = 0;
+        for (std::size_t i = 0; i < least_; ++i) freed += buffers_[i].capacity();
+        buffers_.erase(buffers_.begin(), buffers_.begin() + static_cast<std::ptrdiff_t>(least_));
+        bytes_ -= freed;
+        least_ = buffers_.size();
+        return freed;
     }
     void give(ByteBuffer&& buffer) {
         if (bytes_ + buffer.capacity() > kMaxBytes) return;
@@ -62,11 +72,13 @@ class BufferPool {
         buffer.clear();
         buffers_.push_back(std::move(buffer));
     }
+    static constexpr std::size_t kSmallBytes = 4096;
 
   private:
     static constexpr std::size_t kMaxBytes = 64 << 20; // that lie idle
     std::vector<ByteBuffer> buffers_;
     std::size_t bytes_ = 0;
+    std::size_t least_ = 0; // buffers that were not needed since the last trim(): the first ones
 };
 
 } // namespace thalweg::readout

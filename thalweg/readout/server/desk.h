@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/server/byte_buffer.h"
+#include "thalweg/readout/server/guests.h"
 #include "thalweg/readout/server/index.h"
 #include "thalweg/readout/server/parking_lot.h"
 #include "thalweg/readout/server/server.h"
@@ -27,12 +29,14 @@ struct ServedRun {
 
 struct Desk {
     ServerConfig const& config;
+    std::shared_ptr<Guests> guests = std::make_shared<Guests>(config);
     std::uint64_t instance = 0;
     std::string name;         // of the handler
     std::size_t pin = 0;      // EventRing::Pin's thread
     std::uint64_t now_ns = 0; // of the last look at the clock
     ServedRun served = {};
-    ParkingLot lot = {};
+    ParkingLot lot = {};           // of collectors
+    ParkingLot observers_lot = {}; // theirs
     BufferPool pool = {};
     Index::Pieces pieces = {};
     ServerCounters counters = {};

@@ -69,19 +69,19 @@ EventRange Index::available(std::uint64_t from, std::uint64_t min_count) const {
     return {first, count};
 }
 
-std::optional<Leases::Taking> Index::take(OwnerId const& owner, std::uint64_t count, std::uint64_t min_count,
+std::optional<Leases::Taking> Index::take(RangeOwner const& owner, std::uint64_t count, std::uint64_t min_count,
                                           std::uint64_t now_ns) {
     leases_.forget_before(first_event());
     return leases_.take(owner, count, now_ns, [&](std::uint64_t from) { return available(from, min_count); });
 }
 
-std::optional<Leases::Taking> Index::take_left_behind(OwnerId const& owner, std::uint64_t count,
+std::optional<Leases::Taking> Index::take_left_behind(RangeOwner const& owner, std::uint64_t count,
                                                       std::uint64_t now_ns) {
     leases_.forget_before(first_event());
     return leases_.take_left_behind(owner, count, now_ns, ended_, [&](auto from) { return available(from, 1); });
 }
 
-bool Index::claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
+bool Index::claim(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns,
                   std::uint64_t reach) {
     auto const closed = closed_event();
     if (closed == 0 || first <= closed || first - closed <= reach) return leases_.claim(owner, {first, count}, now_ns);
@@ -89,7 +89,7 @@ bool Index::claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner
     return false;
 }
 
-bool Index::clear(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns) {
+bool Index::clear(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns) {
     leases_.forget_before(first_event());
     auto const before = leases_.cleared_before();
     if (!leases_.clear(owner, {first, count}, now_ns)) return false;
@@ -120,8 +120,9 @@ bool Index::is_full(std::uint64_t now_ns) {
 
 std::uint64_t Index::tick(std::uint64_t now_ns) {
     if (auto const first = first_event(); first != 0) leases_.forget_before(first);
-    leases_.expire(now_ns);
-    auto const skipped = leases_.skip_unclaimed(now_ns, is_full(now_ns));
+    bool const full = is_full(now_ns);
+    leases_.expire(now_ns, full);
+    auto const skipped = leases_.skip_unclaimed(now_ns, full);
     free_cleared();
     return skipped;
 }

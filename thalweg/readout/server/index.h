@@ -59,14 +59,14 @@ class Index {
     // Who owns which range. Clearing frees slots, once everything before is cleared, too.
     Leases& leases() { return leases_; }
     // Of closed events of one ECR, without a jump; none while fewer than `min_count` are there and more may come.
-    std::optional<Leases::Taking> take(OwnerId const& owner, std::uint64_t count, std::uint64_t min_count,
+    std::optional<Leases::Taking> take(RangeOwner const& owner, std::uint64_t count, std::uint64_t min_count,
                                        std::uint64_t now_ns);
     // Only what Leases::take_left_behind gives.
-    std::optional<Leases::Taking> take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns);
+    std::optional<Leases::Taking> take_left_behind(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns);
     // By asking for them. Not of what begins more than `reach` events behind what is closed.
-    bool claim(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns,
+    bool claim(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns,
                std::uint64_t reach = kEventsOfEcr);
-    bool clear(std::uint64_t first, std::uint64_t count, OwnerId const& owner, std::uint64_t now_ns);
+    bool clear(std::uint64_t first, std::uint64_t count, RangeOwner const& owner, std::uint64_t now_ns);
     // Whether events are left that nobody has, or has cleared.
     bool has_more();
     // Now and then, by one thread: leases learn what was evicted, and expire, and what nobody wants makes room. Events

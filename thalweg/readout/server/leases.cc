@@ -6,21 +6,23 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::size_t kMaxForgotten = 1024;
+constexpr std::size_t kMaxRelieved = 1024;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::uint64_t kQuietNs = 1'000'000'000; // nobody has asked for so long: all have what they know of
 
 } // namespace
 
-void Leases::set_lease_ns(std::uint64_t lease_ns) {
+void Leases::set_lease_ns(std::uint64_t lease_ns, std::uint64_t longest_ns) {
     std::lock_guard const lock(mutex_);
     lease_ns_ = lease_ns;
+    longest_ns_ = longest_ns;
 }
 
 void Leases::set(std::uint64_t first, std::uint64_t end, State const& state) {
     if (first >= end) return;
     pieces_.visit(first, end, [&](auto const& piece) {
         if (piece.value.kind != State::owned) return true;
-        auto const owner = owners_.find(piece.value.owner);
+        auto const owner = owners_.find(piece.value.owner.id);
         owner->second.events -= piece.end - piece.first;
         outstanding_ -= piece.end - piece.first;
         if (owner->second.events == 0) owners_.erase(owner);
@@ -42,9 +44,9 @@ std::vector<EventRange> Leases::free_in(std::uint64_t first, std::uint64_t end) 
     return gaps;
 }
 
-void Leases::own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) {
-    set(first, end, {State::owned, owner});
-    auto& it = owners_[owner];
+void Leases::own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) {
+    set(first, end, {State::owned, owner, now_ns});
+    auto& it = owners_[owner.id];
     it.events += end - first;
     it.seen_ns = now_ns;
     outstanding_ += end - first;
@@ -53,15 +55,14 @@ void Leases::own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, s
 
 void Leases::return_all(OwnerId const& owner, std::uint64_t now_ns) {
     if (!owners_.contains(owner)) return;
-    std::vector<EventRange> ranges;
+    std::vector<IntervalMap<State>::Piece> owned;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
-        if (piece.value.kind == State::owned && piece.value.owner == owner)
-            ranges.push_back({piece.first, piece.end - piece.first});
+        if (piece.value.kind == State::owned && piece.value.owner.id == owner) owned.push_back(piece);
         return true;
     });
-    for (auto const& range : ranges) set(range.first, range.end(), {State::returned, owner});
-    if (!ranges.empty()) search_from_ = std::min(search_from_, ranges.front().first);
-    if (!ranges.empty()) last_returned_ns_ = now_ns;
+    for (auto const& it : owned) set(it.first, it.end, {State::returned, it.value.owner});
+    if (!owned.empty()) search_from_ = std::min(search_from_, owned.front().first);
+    if (!owned.empty()) last_returned_ns_ = now_ns;
     if (pieces_.size() > kMaxPieces / 2) forget_returned();
 }
 
@@ -75,9 +76,10 @@ void Leases::forget_returned() {
     for (auto const& range : ranges) pieces_.erase(range.first, range.end());
 }
 
-void Leases::expire(std::uint64_t now_ns) {
+void Leases::expire(std::uint64_t now_ns, bool is_full) {
     std::lock_guard const lock(mutex_);
     return_silent(now_ns);
+    relieve_slow(now_ns, is_full);
     if (now_ns < next_step_ns_) return;
     next_step_ns_ = now_ns + lease_ns_ / 8;
     std::shift_right(asked_before_.begin(), asked_before_.end(), 1);
@@ -98,6 +100,36 @@ void Leases::return_silent(std::uint64_t now_ns) {
     for (auto const& id : silent) return_all(id, now_ns);
 }
 
+// What is oldest holds up all others: nothing behind it can be forgotten.
+void Leases::relieve_slow(std::uint64_t now_ns, bool is_full) {
+    auto const oldest = pieces_.at(floor_);
+    if (!oldest || oldest->value.kind != State::owned) return;
+    auto const owner = oldest->value.owner.id;
+    auto const longest_ns =
+        is_full && somebody_else_lives(owner, now_ns) ? std::min(lease_ns_, longest_ns_) : longest_ns_;
+    if (now_ns - std::min(now_ns, oldest->value.since_ns) <= longest_ns) return;
+    return_all(owner, now_ns);
+    std::erase_if(relieved_until_ns_, [&](auto const& it) { return it.second < now_ns; });
+    if (relieved_until_ns_.size() < kMaxRelieved) relieved_until_ns_[owner] = now_ns + std::max(longest_ns, lease_ns_);
+}
+
+bool Leases::is_relieved(OwnerId const& owner, std::uint64_t now_ns) const {
+    auto const it = relieved_until_ns_.find(owner);
+    return it != relieved_until_ns_.end() && now_ns < it->second;
+}
+
+void Leases::note_heard(OwnerId const& owner, std::uint64_t now_ns) {
+    if (heard_[1].owner == owner || (heard_[0].owner != owner && heard_[1].ns < heard_[0].ns))
+        std::swap(heard_[0], heard_[1]);
+    heard_[0] = {owner, now_ns};
+}
+
+bool Leases::somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const {
+    return std::ranges::any_of(heard_, [&](Heard const& it) {
+        return it.ns != 0 && it.owner != owner && now_ns - std::min(now_ns, it.ns) < lease_ns_;
+    });
+}
+
 void Leases::raise_floor() {
     while (!pieces_.empty()) {
         auto const piece = pieces_.front();
@@ -109,11 +141,12 @@ void Leases::raise_floor() {
     if (wished_ <= floor_) wished_ = kNever;
 }
 
-std::optional<Leases::Taking> Leases::take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
+std::optional<Leases::Taking> Leases::take(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
                                            Available const& available) {
     std::lock_guard const lock(mutex_);
     gives_ = true;
-    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+    if (is_relieved(owner.id, now_ns)) return std::nullopt;
+    if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
     auto from = search_from_;
     while (count > 0 && pieces_.size() < kMaxPieces) {
@@ -132,7 +165,7 @@ std::optional<Leases::Taking> Leases::take(OwnerId const& owner, std::uint64_t c
         }
         auto const stop = piece ? piece->end : pieces_.next_begin(from, kNever);
         auto const end = std::min({run.end(), from + count, stop});
-        if (piece && piece->value.owner != owner) ++expired_;
+        if (piece && piece->value.owner.id != owner.id) ++expired_;
         own(owner, from, end, now_ns);
         search_from_ = end;
         return Taking{{from, end - from}, piece.has_value()};
@@ -150,10 +183,11 @@ std::uint64_t Leases::left_behind_before(std::uint64_t now_ns, bool ended) const
     return asked_before_.back();
 }
 
-std::optional<Leases::Taking> Leases::take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
-                                                       bool ended, Available const& available) {
+std::optional<Leases::Taking> Leases::take_left_behind(RangeOwner const& owner, std::uint64_t count,
+                                                       std::uint64_t now_ns, bool ended, Available const& available) {
     std::lock_guard const lock(mutex_);
     return_silent(now_ns);
+    if (is_relieved(owner.id, now_ns)) return std::nullopt;
     auto const limit = left_behind_before(now_ns, ended);
     bool const may_be_awaited = now_ns - std::min(now_ns, last_returned_ns_) < (ended ? kQuietNs : lease_ns_);
     for (auto from = floor_; from < limit && count > 0 && pieces_.size() < kMaxPieces;) {
@@ -170,7 +204,7 @@ std::optional<Leases::Taking> Leases::take_left_behind(OwnerId const& owner, std
         }
         auto const stop = piece ? piece->end : pieces_.next_begin(from, limit);
         auto const end = std::min({run.end(), from + count, stop, limit});
-        if (piece && piece->value.owner != owner) ++expired_;
+        if (piece && piece->value.owner.id != owner.id) ++expired_;
         own(owner, from, end, now_ns);
         return Taking{{from, end - from}, piece.has_value()};
     }
@@ -193,21 +227,22 @@ bool Leases::has_free(Available const& available) const {
 bool Leases::somebody_else_has(OwnerId const& owner, EventRange const& range) const {
     bool found = false;
     pieces_.visit(range.first, range.end(), [&](auto const& piece) {
-        found = piece.value.kind == State::owned && piece.value.owner != owner;
+        found = piece.value.kind == State::owned && piece.value.owner.id != owner;
         return !found;
     });
     return found;
 }
 
-bool Leases::claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns) {
+bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
-    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
+    if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
     note_asked(range.end(), now_ns);
-    if (pieces_.size() >= kMaxPieces || somebody_else_has(owner, range)) return false;
+    if (pieces_.size() >= kMaxPieces || is_relieved(owner.id, now_ns) || somebody_else_has(owner.id, range))
+        return false;
     for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
         pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them were returned
-            expired_ += piece.value.owner != owner;
+            expired_ += piece.value.owner.id != owner.id;
             return true;
         });
         own(owner, gap.first, gap.end(), now_ns);
@@ -223,6 +258,7 @@ void Leases::wish(std::uint64_t first, std::uint64_t now_ns) {
 
 void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
+    note_heard(owner, now_ns);
     if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
 }
 

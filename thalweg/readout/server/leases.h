@@ -15,11 +15,20 @@
 #include <vector>
 
 #include "thalweg/readout/builder/event_ring.h"
+#include "thalweg/readout/seal.h"
 #include "thalweg/readout/server/interval_map.h"
 
 namespace thalweg::readout {
 
 using OwnerId = std::array<std::uint64_t, 2>;
+
+// Who owns a range, and what shows it: the client's number goes over the network, so it proves nothing.
+struct RangeOwner {
+    RangeOwner(OwnerId const& owner = {}, Seal const& its_seal = {}) : id(owner), seal(its_seal) {} // NOLINT: any owner
+    OwnerId id;
+    Seal seal;
+    bool operator==(RangeOwner const&) const = default;
+};
 
 struct EventRange {
     std::uint64_t first = 0;
@@ -35,7 +44,7 @@ class Leases {
     static constexpr std::size_t kMaxPieces = 1 << 16;
 
     explicit Leases(std::uint64_t lease_ns = 10'000'000'000) : lease_ns_(lease_ns) {}
-    void set_lease_ns(std::uint64_t lease_ns);
+    void set_lease_ns(std::uint64_t lease_ns, std::uint64_t longest_ns = ~std::uint64_t{0});
 
     // The next range nobody has, of at most `count` events: first what others let expire, then what was never given
     // away. `available(from)` tells the first run of events at or behind `from` that could be given (count 0: none);
@@ -45,28 +54,31 @@ class Leases {
         bool again = false;
     };
     using Available = std::function<EventRange(std::uint64_t from)>;
-    std::optional<Taking> take(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns,
+    std::optional<Taking> take(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
                                Available const& available);
-    // Where another handler gives ranges away: the next range that nobody has asked for, though what is later was claimed
-    // or wished for half a lease ago. Once the run has ended, all that is left when nobody has asked for a second.
-    std::optional<Taking> take_left_behind(OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns, bool ended,
-                                           Available const& available);
+    // Where another handler gives ranges away: the next range that nobody has asked for, though what is later was
+    // claimed or wished for half a lease ago. Once the run has ended, all that is left when nobody has asked for a
+    // second.
+    std::optional<Taking> take_left_behind(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
+                                           bool ended, Available const& available);
     // Whether somebody could take something.
     bool has_free(Available const& available) const;
     // The owner asks a handler, that did not give the range away itself, for its events: it is now the owner here, too,
     // unless somebody else is (false).
-    bool claim(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
+    bool claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // It asks for what begins too far ahead to be its own already.
     void wish(std::uint64_t first, std::uint64_t now_ns);
     // Idempotent. False, and nothing is cleared, where a part of it is neither cleared nor the owner's, who was at
-    // least the last to own it.
-    bool clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns);
+    // least the last to own it, and asked for it under the same seal.
+    bool clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // A sign of life.
     void renew(OwnerId const& owner, std::uint64_t now_ns);
     // Its ranges are free at once.
     void give_back(OwnerId const& owner, std::uint64_t now_ns);
-    // So are those of owners that were silent for too long.
-    void expire(std::uint64_t now_ns);
+    // So are those of owners that were silent for too long; or had what holds up all others for too long, whatever they
+    // say: that is a lease where the index is full and another collector waits. Who was relieved like that is given
+    // nothing more until it clears something, or for as long again.
+    void expire(std::uint64_t now_ns, bool is_full = false);
 
     // There is nothing before `event` (any more): the first call says where the run begins, others what made room.
     void forget_before(std::uint64_t event);
@@ -96,7 +108,8 @@ class Leases {
   private:
     struct State {
         enum Kind : std::uint8_t { owned, returned, cleared } kind = cleared;
-        OwnerId owner = {}; // of what is returned: the last one
+        RangeOwner owner = {}; // of what is returned: the last one
+        std::uint64_t since_ns = 0;
         bool operator==(State const&) const = default;
     };
     struct Owner {
@@ -106,23 +119,34 @@ class Leases {
 
     void set(std::uint64_t first, std::uint64_t end, State const& state);
     std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const; // nobody owns or has cleared them
-    void own(OwnerId const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns);
+    void own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns);
     void return_all(OwnerId const& owner, std::uint64_t now_ns);
     void forget_returned();
     void return_silent(std::uint64_t now_ns);
+    void relieve_slow(std::uint64_t now_ns, bool is_full);
+    void note_heard(OwnerId const& owner, std::uint64_t now_ns);
+    bool somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const;
+    bool is_relieved(OwnerId const& owner, std::uint64_t now_ns) const;
     void note_asked(std::uint64_t before, std::uint64_t now_ns);
     std::uint64_t left_behind_before(std::uint64_t now_ns, bool ended) const;
     void raise_floor();
     void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
     bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
-    bool may_clear(OwnerId const& owner, EventRange const& range) const;
+    bool may_clear(RangeOwner const& owner, EventRange const& range) const;
     bool adds_piece(EventRange const& range) const;
 
     std::uint64_t lease_ns_;
+    std::uint64_t longest_ns_ = ~std::uint64_t{0};
     mutable std::mutex mutex_;
-    IntervalMap<State> pieces_;              // from floor_ on
-    IntervalMap<Forgotten::Why> forgotten_;  // before floor_: the last few
-    std::map<OwnerId, Owner> owners_;        // of pieces that are owned
+    IntervalMap<State> pieces_;             // from floor_ on
+    IntervalMap<Forgotten::Why> forgotten_; // before floor_: the last few
+    std::map<OwnerId, Owner> owners_;       // of pieces that are owned
+    std::map<OwnerId, std::uint64_t> relieved_until_ns_;
+    struct Heard {
+        OwnerId owner = {};
+        std::uint64_t ns = 0; // 0: nobody
+    };
+    std::array<Heard, 2> heard_; // the last two collectors that said anything
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;
     std::uint64_t search_from_ = 0;            // nothing before it is free

@@ -63,7 +63,7 @@ TEST(Leases, WhoComesBackBeforeAnybodyTookItsRangesClearsThem) {
     take(leases, kAlice, 10, 0);
     take(leases, kAlice, 10, 0);
     EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 1), (EventRange{0, 10}));
-    EXPECT_FALSE(leases.clear({3, 3}, {10, 10}, kLeaseNs + 2)) << "it was never this one's";
+    EXPECT_FALSE(leases.clear(OwnerId{3, 3}, {10, 10}, kLeaseNs + 2)) << "it was never this one's";
     EXPECT_TRUE(leases.clear(kAlice, {10, 10}, kLeaseNs + 2));
 }
 
@@ -189,6 +189,39 @@ TEST(Leases, LeasesExpireWithoutAnybodyWhoTakes) {
     EXPECT_EQ(leases.outstanding(), 10u);
     leases.expire(kLeaseNs + 1);
     EXPECT_EQ(leases.outstanding(), 0u);
+}
+
+TEST(Leases, WhoRenewsForEverLosesWhatHoldsUpOthersAfterTheLongestLease) {
+    Leases leases;
+    leases.set_lease_ns(kLeaseNs, 5 * kLeaseNs);
+    take(leases, kAlice, 10, 0);
+    for (std::uint64_t now = 1; now <= 5 * kLeaseNs; now += 100) {
+        leases.renew(kAlice, now);
+        leases.renew(kBob, now);
+        leases.expire(now, false);
+    }
+    EXPECT_EQ(leases.outstanding(), 10u);
+    leases.renew(kAlice, 5 * kLeaseNs + 1);
+    leases.expire(5 * kLeaseNs + 1, false);
+    EXPECT_EQ(leases.outstanding(), 0u);
+    EXPECT_EQ(take(leases, kAlice, 10, 5 * kLeaseNs + 2), EventRange{}) << "it would keep them again";
+    EXPECT_EQ(take(leases, kBob, 5, 5 * kLeaseNs + 2), (EventRange{0, 5}));
+    EXPECT_TRUE(leases.clear(kAlice, {5, 5}, 5 * kLeaseNs + 3)) << "what nobody has taken yet";
+    EXPECT_EQ(take(leases, kAlice, 5, 5 * kLeaseNs + 4), (EventRange{10, 5})) << "it goes on";
+}
+
+TEST(Leases, WhereTheIndexIsFullAndAnotherWaitsOneLeaseIsEnough) {
+    for (bool const another : {false, true}) {
+        Leases leases;
+        leases.set_lease_ns(kLeaseNs, 50 * kLeaseNs);
+        take(leases, kAlice, 10, 0);
+        for (std::uint64_t now = 1; now <= 2 * kLeaseNs; now += 100) {
+            leases.renew(kAlice, now);
+            if (another) leases.renew(kBob, now);
+            leases.expire(now, true);
+        }
+        EXPECT_EQ(leases.outstanding(), another ? 0u : 10u);
+    }
 }
 
 } // namespace

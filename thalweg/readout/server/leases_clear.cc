@@ -4,7 +4,7 @@
 
 namespace thalweg::readout {
 
-bool Leases::may_clear(OwnerId const& owner, EventRange const& range) const {
+bool Leases::may_clear(RangeOwner const& owner, EventRange const& range) const {
     auto checked = range.first;
     pieces_.visit(range.first, range.end(), [&](auto const& piece) {
         bool const may = piece.value.kind == State::cleared || piece.value.owner == owner;
@@ -31,13 +31,14 @@ bool Leases::adds_piece(EventRange const& range) const {
     return added > 0;
 }
 
-bool Leases::clear(OwnerId const& owner, EventRange const& range, std::uint64_t now_ns) {
+bool Leases::clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
-    if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
-    if (range.end() <= floor_) return true;
+    if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
+    if (range.end() <= floor_) return relieved_until_ns_.erase(owner.id), true;
     auto const first = std::max(range.first, floor_);
     EventRange const rest{first, range.end() - first};
     if (!may_clear(owner, rest) || (pieces_.size() >= kMaxPieces && adds_piece(rest))) return false;
+    relieved_until_ns_.erase(owner.id);
     set(first, range.end(), {State::cleared, {}});
     raise_floor();
     return true;

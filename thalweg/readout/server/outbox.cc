@@ -9,19 +9,22 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kSmallBytes = 4096;
 constexpr std::size_t kMostPieces = 1024; // that the kernel takes in one call (IOV_MAX)
 
 } // namespace
 
 void Outbox::add(ByteBuffer&& answer) {
     bytes_ += answer.size();
+    held_ += answer.capacity();
     buffers_.push_back(std::move(answer));
 }
 
 void Outbox::add_small(std::span<std::byte const> bytes) {
-    if (buffers_.empty() || buffers_.back().size() + bytes.size() > kSmallBytes) buffers_.push_back(pool_.take());
-    buffers_.back().append(bytes.data(), bytes.size());
+    auto& last = buffers_.empty() ? buffers_.emplace_back() : buffers_.back();
+    auto& buffer = last.size() + bytes.size() > BufferPool::kSmallBytes ? buffers_.emplace_back() : last;
+    auto const before = buffer.capacity();
+    buffer.append(bytes.data(), bytes.size());
+    held_ += buffer.capacity() - before;
     bytes_ += bytes.size();
 }
 
@@ -76,7 +79,8 @@ void Outbox::pop(std::size_t count) {
     offset_ += count;
     bytes_ -= count;
     if (buffers_.empty() || offset_ < buffers_.front().size()) return;
-    pool_.give(std::move(buffers_.front()));
+    held_ -= buffers_.front().capacity();
+    if (buffers_.front().capacity() > BufferPool::kSmallBytes) pool_.give(std::move(buffers_.front()));
     buffers_.pop_front();
     offset_ = 0;
 }

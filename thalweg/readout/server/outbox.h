@@ -26,6 +26,7 @@ class Outbox {
     void writable(); // the socket takes more again
 
     std::uint64_t bytes() const { return bytes_; }     // that wait
+    std::uint64_t held_bytes() const { return held_; } // the memory in which they do
     std::uint64_t sent_bytes() const { return sent_; } // since the beginning
     bool empty() const { return bytes_ == 0; }
     bool blocked() const { return blocked_; } // until the socket is writable
@@ -41,6 +42,7 @@ class Outbox {
     std::deque<ByteBuffer> buffers_;
     std::size_t offset_ = 0; // of the first one: sent before
     std::uint64_t bytes_ = 0;
+    std::uint64_t held_ = 0;
     std::uint64_t sent_ = 0;
     bool blocked_ = false;
     bool broken_ = false;

@@ -79,6 +79,8 @@ Request request_of(Message const& message) {
         if constexpr (requires { body.max_bytes; }) request.max_bytes = body.max_bytes;
         if constexpr (requires { body.min_count; }) request.min_count = body.min_count;
         if constexpr (requires { body.left_behind; }) request.left_behind = body.left_behind != 0;
+        if constexpr (requires { body.seal; }) request.seal = body.seal;
+        if constexpr (requires { body.key; }) request.seal = seal_of(body.key);
         if constexpr (requires { body.deadline_ms; }) request.deadline_ms = body.deadline_ms;
     };
     if (request.type == MessageType::take) fill(read_as<Take>(message.body));

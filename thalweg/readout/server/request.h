@@ -42,6 +42,7 @@ struct Request {
     std::uint32_t min_count = 0;
     bool left_behind = false;
     std::uint32_t deadline_ms = 0;
+    Seal seal = {}; // of a Clear: that of its key
     // Of the server's clock.
     std::uint64_t arrived_ns = 0;
     std::uint64_t deadline_ns = 0;

@@ -18,7 +18,8 @@ constexpr std::uint64_t kMs = 1'000'000;
 } // namespace
 
 struct Server::Shared {
-    Shared(ServerConfig server, std::string const& name) : config(std::move(server)), acceptor(config, name) {}
+    Shared(ServerConfig server, std::string const& name)
+        : config(std::move(server)), guests(std::make_shared<Guests>(config)), acceptor(config, name) {}
 
     void serve() {
         for (auto const& thread : threads) thread->serve(served);
@@ -46,6 +47,7 @@ struct Server::Shared {
     }
 
     ServerConfig config;
+    std::shared_ptr<Guests> guests;
     Acceptor acceptor;
     std::vector<std::unique_ptr<ServerThread>> threads;
     ServedRun served; // as last told to the threads
@@ -61,7 +63,7 @@ Server::Server(ServerConfig const& config, std::uint64_t instance, std::string c
     shared_ = std::make_unique<Shared>(config, handler_name);
     for (std::uint32_t i = 0; i < config.threads; ++i)
         shared_->threads.push_back(
-            std::make_unique<ServerThread>(shared_->config, instance, handler_name, i, shared_->acceptor.open()));
+            std::make_unique<ServerThread>(shared_->config, instance, handler_name, i, shared_->guests));
     auto* const shared = shared_.get();
     for (auto const& thread : shared_->threads) {
         bool const is_first = thread == shared_->threads.front();
@@ -77,7 +79,7 @@ std::string const& Server::address() const { return shared_->acceptor.address();
 
 void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
                        bool continues) {
-    index.leases().set_lease_ns(shared_->config.lease_ns);
+    index.leases().set_lease_ns(shared_->config.lease_ns, shared_->config.longest_lease_ns);
     shared_->served = {.run = run,
                        .index = &index,
                        .groups = groups,
@@ -119,6 +121,12 @@ std::vector<trace::Sample> Server::samples() const {
     std::vector<ServerCounters const*> counters;
     for (auto const& thread : shared_->threads) counters.push_back(&thread->counters());
     auto samples = samples_of(counters);
+    for (auto const role : {Role::collector, Role::observer})
+        samples.push_back({"thalweg_readout_held_bytes",
+                           "Answers on their way, here and in the kernel",
+                           trace::Sample::Kind::gauge,
+                           {{"role", role == Role::observer ? "observer" : "collector"}},
+                           static_cast<double>(shared_->guests->bytes(role))});
     for (std::size_t i = 0; i < shared_->threads.size(); ++i)
         samples.push_back({"thalweg_readout_serve_cpu_seconds_total",
                            "CPU time of the threads that serve",

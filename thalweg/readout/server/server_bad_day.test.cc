@@ -48,6 +48,7 @@ TEST_P(ServerBadDay, TooManyConnectionsAreToldSo) {
     {
         auto two = collector(2);
         TestClient three(server->address());
+        three.hello(3);
         auto const refused = three.receive();
         EXPECT_EQ(refused.as<Refused>().why, Refusal::busy);
         EXPECT_EQ(refused.sentence(), "dh0 has 2 connections, and takes no more");
@@ -73,14 +74,30 @@ TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
     };
     EXPECT_EQ(last_words({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
     EXPECT_EQ(last_words({.version = 9}, 0, false), "this is version 2 of the protocol, not 9");
-    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 24}, 24, false),
+    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 40}, 40, false),
               "the first message of a connection is a hello");
     EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 23}, 23, true),
-              "message 3 has 24 bytes behind its head, not 23");
+              "message 3 has 40 bytes behind its head, not 23");
     EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = ~0u}, 10, true),
               "a message of 4294967311 bytes is longer than any that a client may send");
     EXPECT_EQ(last_words({.type = MessageType::events}, 0, true), "clients send no message 18");
     EXPECT_EQ(good.ask(Get{kFirst, kRun, 3, kAll, 0}).states(), "ccc");
+}
+
+TEST_P(ServerBadDay, WhoReadsARangeAndItsOwnerOnTheNetworkCannotClearIt) {
+    start();
+    ring->add(10);
+    auto owner = collector(1);
+    Key const key{3, 4};
+    auto const taken = owner.ask(Take{.count = 10, .seal = seal_of(key)});
+    ASSERT_EQ(taken.count, 10u);
+    auto thief = collector(1);
+    EXPECT_FALSE(thief.ask(Clear{kFirst, kRun, 10}));
+    EXPECT_FALSE(thief.ask(Clear{kFirst, kRun, 10, seal_of(key)})) << "the seal is no key";
+    thief.ask(Get{kFirst, kRun, 10, kAll, 0, seal_of({5, 6})});
+    EXPECT_FALSE(thief.ask(Clear{kFirst, kRun, 10, {5, 6}})) << "it is sealed already";
+    EXPECT_EQ(index->leases().cleared_before(), kFirst);
+    EXPECT_TRUE(owner.ask(Clear{kFirst, kRun, 10, key}));
 }
 
 TEST_P(ServerBadDay, RandomBytesHarmNobody) {

@@ -24,6 +24,8 @@ struct ServerCounters {
     base::Gauge queued_bytes;                    // now
     base::Gauge waits;                           // connections whose requests had to wait for queued bytes
     base::Gauge accepted;                        // connections
+    base::Gauge silent;                          // that had to go before they had said hello: others came
+    base::Gauge stalled;                         // that had to go because they took nothing, and room was short
     base::Gauge accept_failures;                 // the machine was out of something
     base::Gauge broken;                          // connections that ended in mid-answer, or by an error
     base::Gauge skipped;                         // events that nobody asked for

@@ -89,6 +89,10 @@ std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads
     sum.add("accepted_total", "Connections let in", Sample::Kind::counter, &C::accepted);
     sum.add("accept_failures_total", "Times the machine was out of descriptors or memory", Sample::Kind::counter,
             &C::accept_failures);
+    sum.add("silent_connections_total", "Connections that had said nothing and made room for others",
+            Sample::Kind::counter, &C::silent);
+    sum.add("stalled_connections_total", "Connections that took nothing of their answers while room was short",
+            Sample::Kind::counter, &C::stalled);
     sum.add("broken_connections_total", "Connections that ended in mid-answer", Sample::Kind::counter, &C::broken);
     sum.add("skipped_events_total", "Events that nobody asked for", Sample::Kind::counter, &C::skipped);
     add_latencies(sum);

@@ -1,6 +1,7 @@
 #include "thalweg/readout/server/server_thread.h"
 
 #include <exception>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -11,15 +12,29 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kHelloNs = 5'000 * kMs; // a client that has said nothing for so long is none
-constexpr std::uint64_t kParkedSleepNs = kMs;   // events close without telling us
+constexpr std::uint64_t kHelloNs = 2'000 * kMs;   // a client that has said nothing for so long is none
+constexpr std::size_t kMostSilent = 512;          // of all threads; then the one that is silent for longest goes
+constexpr std::uint64_t kStalledNs = 5'000 * kMs; // who takes nothing for so long goes, where room is short
+constexpr std::uint32_t kObserversSendBuffer = 64 << 10;
+// Observers have a quarter of the time, and what collectors leave of the rest.
+constexpr std::int64_t kObserversShare = 4, kMostCreditNs = 2 * kMs;
+constexpr std::uint64_t kObserversKey = ServerThread::kOtherKeys + 1;
+constexpr std::size_t kWorthTrimming = 1 << 20;
+constexpr std::uint64_t kParkedSleepNs = kMs; // events close without telling us
 
 } // namespace
 
 ServerThread::ServerThread(ServerConfig const& config, std::uint64_t instance, std::string const& name,
-                           std::uint32_t number, std::atomic<std::uint32_t>& open)
-    : desk_{.config = config, .instance = instance, .name = name, .pin = number, .now_ns = base::monotonic_ns()},
-      number_(number), open_(open) {}
+                           std::uint32_t number, std::shared_ptr<Guests> guests)
+    : desk_{.config = config,
+            .guests = std::move(guests),
+            .instance = instance,
+            .name = name,
+            .pin = number,
+            .now_ns = base::monotonic_ns()},
+      number_(number), turned_ns_(desk_.now_ns) {
+    poller_.add(observers_.fd(), kObserversKey);
+}
 
 void ServerThread::start(std::function<void(std::uint32_t)> const& at_start, std::function<std::uint64_t()> each_turn) {
     each_turn_ = std::move(each_turn);
@@ -84,7 +99,6 @@ void ServerThread::take_orders() {
         try {
             add(std::move(socket));
         } catch (std::exception const&) { // out of memory, or of what the kernel needs to watch it
-            --open_;
             desk_.counters.accept_failures.add(1);
         }
     }
@@ -92,14 +106,17 @@ void ServerThread::take_orders() {
     desk_.served = served;
     obeyed_ = order;
     obeyed_.notify_all();
-    for (auto const& parked : desk_.lot.take_all()) // what was asked of the one before, too
-        resume(parked);
+    for (auto* lot : {&desk_.lot, &desk_.observers_lot})
+        for (auto const& parked : lot->take_all()) resume(parked); // what was asked of the one before, too
 }
 
 void ServerThread::run() {
     while (!stop_) {
         try {
-            turn(std::min(each_turn_(), desk_.lot.empty() ? 100 * kMs : kParkedSleepNs));
+            bool const looks_again = !desk_.lot.empty() || !desk_.observers_lot.empty() || !watches_observers_;
+            bool const goes_on = !waiting_[0].empty() && desk_.guests->has_room(Role::collector);
+            bool const is_short = !waiting_[0].empty() || !waiting_[1].empty();
+            turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kParkedSleepNs : 100 * kMs));
         } catch (std::exception const&) { // the machine is out of something: we try again
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -111,12 +128,21 @@ void ServerThread::run() {
 void ServerThread::turn(std::uint64_t sleep_ns) {
     auto const ready = poller_.wait(sleep_ns);
     desk_.now_ns = base::monotonic_ns();
+    auto const elapsed_ns = static_cast<std::int64_t>(desk_.now_ns - std::exchange(turned_ns_, desk_.now_ns));
+    observers_credit_ns_ = std::min(observers_credit_ns_ + elapsed_ns / kObserversShare, kMostCreditNs);
     take_orders();
     for (auto const& it : ready)
-        if (it.key < kOtherKeys) serve_socket(it);
-    serve_parked();
+        if (it.key < kOtherKeys)
+            serve_socket(it);
+        else
+            observers_are_ready_ |= it.key == kObserversKey;
+    serve_waiting(Role::collector);
+    serve_parked(desk_.lot);
+    serve_takes();
+    serve_observers();
+    if (desk_.now_ns >= next_look_for_room_ns_) look_for_room();
     if (desk_.now_ns >= next_round_ns_) remove_idle();
-    desk_.counters.parked.set(desk_.lot.size());
+    desk_.counters.parked.set(desk_.lot.size() + desk_.observers_lot.size());
     desk_.counters.connections.set(connections_.size());
 }
 
@@ -127,6 +153,44 @@ void ServerThread::add(base::FileDescriptor socket) {
     auto connection = std::make_unique<Connection>(desk_, key, std::move(socket));
     poller_.add(connection->socket.get(), key);
     connections_.emplace(key, std::move(connection));
+    silent_.push_back(key);
+    ++silent_count_;
+    remove_oldest_silent();
+}
+
+// Whoever may not say hello can still connect: they may only push each other out.
+void ServerThread::remove_oldest_silent() {
+    auto const most = std::max<std::size_t>(kMostSilent / desk_.config.threads, 1);
+    while (!silent_.empty()) {
+        auto const found = connections_.find(silent_.front());
+        bool const is_silent = found != connections_.end() && found->second->is_silent;
+        if (is_silent && silent_count_ <= most) return;
+        if (is_silent) {
+            desk_.counters.silent.add(1);
+            transport::forget_unsent(found->second->socket);
+            remove(silent_.front());
+        }
+        silent_.pop_front();
+    }
+}
+
+// From now on it is known who it is.
+void ServerThread::greet(std::uint64_t key, Connection& connection) {
+    connection.is_silent = false;
+    --silent_count_;
+    if (connection.session.role() != Role::observer) return;
+    transport::set_send_buffer(connection.socket, kObserversSendBuffer);
+    poller_.remove(connection.socket.get());
+    connection.observes = true;
+    observers_.add(connection.socket.get(), key, connection.reads, connection.writes);
+}
+
+// What it keeps in memory, here and in the kernel.
+void ServerThread::hold(Connection& connection) {
+    auto const& outbox = connection.session.outbox();
+    auto const now = outbox.held_bytes() + transport::unacknowledged_bytes(connection.socket);
+    if (now < connection.held_bytes || connection.held_bytes == 0) connection.moved_ns = desk_.now_ns;
+    desk_.guests->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
 }
 
 // One connection's trouble - no memory for its answer - is not the others'.
@@ -145,6 +209,7 @@ template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work)
 void ServerThread::serve_socket(transport::Ready const& ready) {
     with(ready.key, [&](Connection& connection) {
         auto& session = connection.session;
+        session.begin_turn();
         connection.gone = ready.broken;
         if (ready.writable) session.outbox().writable();
         if (!ready.readable || ready.broken) return;
@@ -180,24 +245,75 @@ void ServerThread::settle(std::uint64_t key, Connection& connection) {
         hear_last_words(connection);
         return remove(key);
     }
+    hold(connection);
+    if (connection.is_silent && connection.session.has_said_hello()) greet(key, connection);
+    if (connection.session.has_more_to_do() && !std::exchange(connection.is_waiting, true))
+        waiting_[connection.observes].push_back(key);
     if (connection.session.over() && outbox.empty()) return remove(key);
     if (connection.session.over() && !std::exchange(connection.was_over, true)) connection.since_ns = desk_.now_ns;
     bool const reads = !connection.session.room().empty();
     bool const writes = outbox.blocked();
     if (reads == connection.reads && writes == connection.writes) return;
-    poller_.change(connection.socket.get(), key, reads, writes);
+    poller_of(connection).change(connection.socket.get(), key, reads, writes);
     connection.reads = reads;
     connection.writes = writes;
 }
 
-void ServerThread::serve_parked() {
-    if (desk_.lot.empty()) return;
+// Those that went on to the next turn, and those that waited for memory.
+void ServerThread::serve_waiting(Role role) {
+    auto& waiting = waiting_[role == Role::observer];
+    if (waiting.empty() || !desk_.guests->has_room(role)) return;
+    std::size_t done = 0;
+    for (auto const keys = std::exchange(waiting, {}); auto const key : keys) {
+        if (done++, role == Role::observer && is_over_budget()) {
+            waiting.insert(waiting.end(), keys.begin() + static_cast<std::ptrdiff_t>(done) - 1, keys.end());
+            return;
+        }
+        auto const begin_ns = base::monotonic_ns();
+        if (auto const it = connections_.find(key); it != connections_.end()) it->second->is_waiting = false;
+        with(key, [](Connection& connection) { connection.session.begin_turn(); }); // settle() does the rest
+        if (role == Role::observer) observers_credit_ns_ -= static_cast<std::int64_t>(base::monotonic_ns() - begin_ns);
+    }
+}
+
+// After collectors, and only for as long as they may: what is ready stays so.
+void ServerThread::serve_observers() {
+    auto begin_ns = base::monotonic_ns();
+    auto const spend = [&] {
+        auto const now_ns = base::monotonic_ns();
+        observers_credit_ns_ -= static_cast<std::int64_t>(now_ns - std::exchange(begin_ns, now_ns));
+    };
+    if (!is_over_budget()) {
+        serve_waiting(Role::observer);
+        begin_ns = base::monotonic_ns();
+        auto const closed = desk_.served.index ? desk_.served.index->closed_event() : 0;
+        while (!is_over_budget()) {
+            auto const parked = desk_.observers_lot.take_due(closed, desk_.now_ns);
+            if (!parked) break;
+            resume(*parked);
+            spend();
+        }
+    }
+    if (!is_over_budget() && std::exchange(observers_are_ready_, false)) {
+        auto const ready = observers_.wait(0);
+        for (std::size_t i = 0; i < ready.size() && !is_over_budget(); ++i) {
+            serve_socket(ready[(first_observer_ + i) % ready.size()]);
+            spend();
+        }
+        ++first_observer_;
+    }
+    if (bool const watches = !is_over_budget(); watches != std::exchange(watches_observers_, watches))
+        poller_.change(observers_.fd(), kObserversKey, watches, false);
+}
+
+void ServerThread::serve_parked(ParkingLot& lot) {
+    if (lot.empty()) return;
     auto const closed = desk_.served.index ? desk_.served.index->closed_event() : 0;
-    while (auto const parked = desk_.lot.take_due(closed, desk_.now_ns)) resume(*parked);
-    serve_takes();
+    while (auto const parked = lot.take_due(closed, desk_.now_ns)) resume(*parked);
 }
 
 void ServerThread::serve_takes() {
+    if (desk_.lot.empty()) return;
     auto const serve = [&](ParkingLot::Parked const parked) {
         bool served = false;
         with(parked.connection, [&](Connection& connection) {
@@ -228,9 +344,32 @@ void ServerThread::remove(std::uint64_t key) {
     auto const it = connections_.find(key);
     auto& outbox = it->second->session.outbox();
     if (outbox.broken() || !outbox.empty()) desk_.counters.broken.add(1);
-    poller_.remove(it->second->socket.get());
+    poller_of(*it->second).remove(it->second->socket.get());
+    desk_.guests->holds(it->second->session.role(), it->second->held_bytes, 0);
+    freed_bytes_ += it->second->held_bytes;
+    if (it->second->is_silent) --silent_count_;
     connections_.erase(it);
-    --open_;
+}
+
+// What clients have taken meanwhile is free again. Where there is no room all the same, who has taken nothing for long
+// goes: a client that comes back asks again.
+void ServerThread::look_for_room() {
+    next_look_for_room_ns_ = desk_.now_ns + 10 * kMs;
+    for (auto const role : {Role::collector, Role::observer}) {
+        if (desk_.guests->has_room(role)) continue;
+        std::vector<std::uint64_t> stalled;
+        for (auto const& [key, connection] : connections_) {
+            if (connection->session.role() != role || connection->held_bytes == 0) continue;
+            hold(*connection);
+            if (connection->held_bytes > 0 && desk_.now_ns > connection->moved_ns + kStalledNs) stalled.push_back(key);
+        }
+        for (auto const key : stalled) {
+            if (desk_.guests->has_room(role)) break;
+            desk_.counters.stalled.add(1);
+            transport::forget_unsent(connections_.at(key)->socket);
+            remove(key);
+        }
+    }
 }
 
 void ServerThread::remove_idle() {
@@ -245,6 +384,8 @@ void ServerThread::remove_idle() {
     }
     for (auto const key : idle) remove(key);
     desk_.counters.queued_bytes.set(queued);
+    // What an attack needed is the system's again.
+    if (std::exchange(freed_bytes_, 0) + desk_.pool.trim() >= kWorthTrimming) ::malloc_trim(0);
 }
 
 } // namespace thalweg::readout

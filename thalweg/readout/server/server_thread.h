@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,7 +22,7 @@ namespace thalweg::readout {
 class ServerThread {
   public:
     ServerThread(ServerConfig const& config, std::uint64_t instance, std::string const& name, std::uint32_t number,
-                 std::atomic<std::uint32_t>& open);
+                 std::shared_ptr<Guests> guests);
     ~ServerThread() { stop(); }
 
     void start(std::function<void(std::uint32_t)> const& at_start, std::function<std::uint64_t()> each_turn);
@@ -50,7 +51,12 @@ class ServerThread {
         base::FileDescriptor socket;
         Session session;
         std::uint64_t sent_bytes = 0; // that are counted
+        std::uint64_t held_bytes = 0; // of memory, that are counted: queued here, and in the kernel
+        std::uint64_t moved_ns = 0;   // its client last took something of what is held
         std::uint64_t since_ns;       // it is here, or has been told to go
+        bool is_silent = true;        // it has not said hello
+        bool observes = false;        // its socket is watched with those of observers
+        bool is_waiting = false;      // its key is among those that wait for a turn
         bool reads = true;
         bool writes = false;
         bool was_over = false;
@@ -66,20 +72,38 @@ class ServerThread {
     static void hear_last_words(Connection& connection);
     void resume(ParkingLot::Parked const& parked);
     template <typename Work> void with(std::uint64_t key, Work&& work);
-    void serve_parked();
+    void serve_observers();
+    void serve_waiting(Role role);
+    void serve_parked(ParkingLot& lot);
     void serve_takes();
+    void greet(std::uint64_t key, Connection& connection);
+    void hold(Connection& connection);
+    bool is_over_budget() const { return observers_credit_ns_ <= 0; }
     void settle(std::uint64_t key, Connection& connection); // after anything that may have changed it
     void remove(std::uint64_t key);
     void remove_idle();
+    void remove_oldest_silent();
+    void look_for_room();
+    transport::Poller& poller_of(Connection const& connection) { return connection.observes ? observers_ : poller_; }
 
     Desk desk_;
     std::uint32_t number_;
-    std::atomic<std::uint32_t>& open_; // connections of all threads
     transport::Poller poller_;
+    transport::Poller observers_; // their sockets; in poller_ as one
     Connections connections_;
+    std::deque<std::uint64_t> silent_; // keys, the oldest first; some may have said hello since, or be gone
+    std::size_t silent_count_ = 0;
+    std::vector<std::uint64_t> waiting_[2]; // keys, by role: their sessions have more to do
+    std::int64_t observers_credit_ns_ = 0;  // time that observers may still have
+    std::uint64_t turned_ns_ = 0;           // the last turn began
+    bool watches_observers_ = true;
+    bool observers_are_ready_ = false;
+    std::uint64_t freed_bytes_ = 0;  // with connections that went, since the last round
+    std::size_t first_observer_ = 0; // of those that are ready: not always the same
+    std::uint64_t next_look_for_room_ns_ = 0;
     std::uint64_t next_key_ = 0;
-    std::uint64_t next_round_ns_ = 0;       // of remove_idle
-    std::uint64_t next_slow_takes_ns_ = 0;  // of takes after the end of a run, and of those of what was left behind
+    std::uint64_t next_round_ns_ = 0;      // of remove_idle
+    std::uint64_t next_slow_takes_ns_ = 0; // of takes after the end of a run, and of those of what was left behind
     std::function<std::uint64_t()> each_turn_;
 
     std::mutex orders_mutex_;

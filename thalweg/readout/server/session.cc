@@ -19,7 +19,8 @@ std::string problem_of_run(std::string const& name, ServedRun const& served, std
 } // namespace
 
 Session::~Session() {
-    for (auto const id : parked_) desk_.lot.remove(id);
+    for (auto const id : parked_) lot().remove(id);
+    if (admitted_) desk_.guests->leave(role_);
 }
 
 std::span<std::byte> Session::room() { return over_ || !may_answer() ? std::span<std::byte>() : space(); }
@@ -55,8 +56,15 @@ bool Session::may_answer() const {
            !outbox_.broken();
 }
 
+// An answer that the socket does not take now would be cold when it does, and memory until then.
+bool Session::may_send() {
+    is_held_up_ = !desk_.guests->has_room(role_) || turn_bytes_ >= kTurnBytes;
+    return !is_held_up_ && !outbox_.blocked();
+}
+
 void Session::proceed() {
-    while (!due_.empty() && !over_ && outbox_.bytes() < desk_.config.queued_bytes && !outbox_.blocked()) {
+    is_held_up_ = false;
+    while (!due_.empty() && !over_ && outbox_.bytes() < desk_.config.queued_bytes && may_send()) {
         auto const request = due_.front();
         due_.erase(due_.begin());
         handle(request);
@@ -99,7 +107,12 @@ void Session::greet(Message const& message) {
     std::memcpy(&hello, message.body.data(), sizeof hello);
     if (!same_token(message.body.subspan(sizeof hello), desk_.config.token))
         return refuse({Refusal::not_allowed, fmt::format("the token is not the one of {}", desk_.name)}, tag);
-    greeted_ = true;
+    if (!desk_.guests->admit(hello.role))
+        return refuse(
+            {Refusal::busy, fmt::format("{} has {} {}, and takes no more", desk_.name, desk_.guests->most(hello.role),
+                                        hello.role == Role::observer ? "observers" : "connections")},
+            tag);
+    greeted_ = admitted_ = true;
     role_ = hello.role;
     owner_ = {hello.client[0], hello.client[1]};
     auto const& served = desk_.served;
@@ -129,19 +142,19 @@ void Session::handle(Request const& request) {
 }
 
 void Session::get(Request const& request) {
-    // An answer that the socket does not take now would be cold when it does, and memory until then.
-    if (outbox_.blocked()) return due_.push_back(request);
+    if (!may_send()) return due_.push_back(request);
     auto& index = *desk_.served.index;
     // What is too far ahead for it now is claimed when it is closed.
     if (role_ == Role::collector)
-        index.claim(request.first, request.count, owner_, desk_.now_ns, desk_.config.outstanding_events);
+        index.claim(request.first, request.count, {owner_, request.seal}, desk_.now_ns,
+                    desk_.config.outstanding_events);
     if (request.end() <= index.closed_event()) return send_events(request, false);
     if (desk_.served.ended || desk_.now_ns >= request.deadline_ns) return send_events(request, true);
     park(request);
 }
 
 void Session::clear(Request const& request) {
-    bool const done = desk_.served.index->clear(request.first, request.count, owner_, desk_.now_ns);
+    bool const done = desk_.served.index->clear(request.first, request.count, {owner_, request.seal}, desk_.now_ns);
     answered(request);
     say(MessageType::cleared, request.tag, Cleared{request.first, request.count, done});
 }
@@ -157,8 +170,8 @@ bool Session::try_take(Request const& request) {
         auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
         if (count >= min_count || served.ended) {
             auto const taking = request.left_behind
-                                    ? served.index->take_left_behind(owner_, count, desk_.now_ns)
-                                    : served.index->take(owner_, count, min_count, desk_.now_ns);
+                                    ? served.index->take_left_behind({owner_, request.seal}, count, desk_.now_ns)
+                                    : served.index->take({owner_, request.seal}, count, min_count, desk_.now_ns);
             if (taking) {
                 taken.first = taking->range.first;
                 taken.count = static_cast<std::uint32_t>(taking->range.count);
@@ -175,7 +188,7 @@ bool Session::try_take(Request const& request) {
     return true;
 }
 
-void Session::park(Request const& request) { parked_.push_back(desk_.lot.add(key_, request)); }
+void Session::park(Request const& request) { parked_.push_back(lot().add(key_, request)); }
 
 void Session::left_lot(std::uint64_t id) { std::erase(parked_, id); }
 
@@ -187,8 +200,9 @@ void Session::resume(ParkingLot::Parked const& parked) {
 
 void Session::send_events(Request const& request, bool with_open) {
     auto const& config = desk_.config;
+    auto const most = role_ == Role::observer ? std::min(kObserversBytes, config.queued_bytes) : config.queued_bytes;
     Index::Limits const limits{.count = request.count,
-                               .max_bytes = std::min<std::uint64_t>(request.max_bytes, config.queued_bytes),
+                               .max_bytes = std::min<std::uint64_t>(request.max_bytes, most),
                                .with_open = with_open,
                                .open_as = desk_.served.ended ? EventState::absent : EventState::not_yet};
     if (config.iovec) return send_pieces(request, limits);
@@ -198,6 +212,7 @@ void Session::send_events(Request const& request, bool with_open) {
     Index::Tally tally;
     auto const next = desk_.served.index->read(request.first, limits, desk_.pin, answer, &tally);
     put_head(answer.data(), request, next, answer.size());
+    turn_bytes_ += answer.size();
     outbox_.add(std::move(answer));
     outbox_.send();
     count(request, tally);
@@ -211,6 +226,7 @@ void Session::send_pieces(Request const& request, Index::Limits const& limits) {
     Index::Tally tally;
     desk_.served.index->gather(request.first, limits, desk_.pin, pieces, &tally, [&](std::uint64_t next) {
         put_head(pieces.records.data(), request, next, pieces.bytes);
+        turn_bytes_ += pieces.bytes;
         outbox_.add_pieces(pieces.pieces);
     });
     count(request, tally);

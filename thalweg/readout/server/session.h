@@ -43,13 +43,22 @@ class Session {
 
     Outbox& outbox() { return outbox_; }
     bool has_said_hello() const { return greeted_; }
+    Role role() const { return role_; }
+    // The server's thread goes on to others after so many bytes of answers, and comes back.
+    void begin_turn() { turn_bytes_ = 0; }
+    // Requests wait for nothing but the next turn, or for memory.
+    bool has_more_to_do() const { return !over_ && !outbox_.blocked() && !outbox_.broken() && is_held_up_; }
     bool over() const { return over_; } // nothing more will be said once the outbox is empty
 
   private:
     static constexpr std::size_t kMaxWaiting = 64;
     static constexpr std::uint32_t kMaxDeadlineMs = 60'000;
+    static constexpr std::uint64_t kTurnBytes = 1 << 20;
+    static constexpr std::uint64_t kObserversBytes = 256 << 10; // of an answer, or one event
 
     bool may_answer() const;
+    bool may_send();
+    ParkingLot& lot() { return role_ == Role::observer ? desk_.observers_lot : desk_.lot; }
     void handle(Message const& message);
     void greet(Message const& message);
     void handle(Request const& request);
@@ -72,6 +81,9 @@ class Session {
     Role role_ = Role::collector;
     OwnerId owner_ = {};
     bool greeted_ = false;
+    bool admitted_ = false;
+    bool is_held_up_ = false;
+    std::uint64_t turn_bytes_ = 0; // of answers in this turn
     bool over_ = false;
     bool waited_ = false;
     std::vector<std::uint64_t> parked_; // in the lot

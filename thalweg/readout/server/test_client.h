@@ -79,8 +79,15 @@ class TestClient {
         body += token;
         send(MessageType::hello, body.data(), body.size());
     }
-    void get(Get const& get, std::uint32_t tag = 0) { send(MessageType::get, &get, sizeof get, tag); }
-    void take(Take const& take, std::uint32_t tag = 0) { send(MessageType::take, &take, sizeof take, tag); }
+    // Ranges are sealed with key 0, if a test does not say otherwise.
+    void get(Get get, std::uint32_t tag = 0) {
+        if (get.seal == Seal{}) get.seal = seal_of({});
+        send(MessageType::get, &get, sizeof get, tag);
+    }
+    void take(Take take, std::uint32_t tag = 0) {
+        if (take.seal == Seal{}) take.seal = seal_of({});
+        send(MessageType::take, &take, sizeof take, tag);
+    }
     void clear(Clear const& clear, std::uint32_t tag = 0) { send(MessageType::clear, &clear, sizeof clear, tag); }
     void bye() { send(MessageType::bye, nullptr, 0); }
 

@@ -1,0 +1,140 @@
+"""Clients that take what others need: a well-behaved collector keeps half of its rate, and the handler its memory.
+
+The attackers speak the protocol by themselves, from docs/formats/readout-protocol.md.
+"""
+
+import contextlib
+import itertools
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from readout_programs import Program, Readout, card_name, wait_for
+
+HEAD = struct.Struct("<IHHII")
+MARKER, VERSION = 0x52475754, 2
+HELLO, TAKE, GET = 1, 2, 3
+COLLECTOR, OBSERVER = 0, 1
+FIRST, RUN = 1 << 32, 1
+WINDOW_S = 4
+Make = Callable[..., Readout]
+_clients = itertools.count(1)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Readout] = []
+
+    def one(**options: object) -> Readout:
+        made.append(Readout(tmp_path, card_name(), **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for readout in made:
+        readout.close()
+
+
+def message(kind: int, body: bytes) -> bytes:
+    return HEAD.pack(MARKER, VERSION, kind, len(body), 0) + body
+
+
+def hello(role: int, client: int) -> bytes:
+    return message(HELLO, struct.pack("<IIQQ", role, 0, client, client))
+
+
+def get(count: int) -> bytes:
+    return message(GET, struct.pack("<QIIII16s", FIRST, RUN, count, 1 << 30, 0, bytes(16)))
+
+
+def connect(readout: Readout) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", readout.port()), timeout=20)
+
+
+def rate(readout: Readout, seconds: float = WINDOW_S) -> float:
+    """Fragments a second that are safe in files."""
+    before, begin_s = readout.metric("fragments_cleared_total"), time.monotonic()
+    time.sleep(seconds)
+    return (readout.metric("fragments_cleared_total") - before) / (time.monotonic() - begin_s)
+
+
+def resident_bytes(program: Program) -> int:
+    """Of the handler: the process, and what it has started."""
+    status = Path(f"/proc/{program.process.pid}/status").read_text()
+    return 1024 * int(status.split("VmRSS:")[1].split()[0])
+
+
+def run(make: Make, **options: object) -> tuple[Readout, Program, Program, Program]:
+    readout = make(**options)
+    card, (handler,), collector = readout.run("run.root", rate="15kHz")
+    time.sleep(1)
+    return readout, card, handler, collector
+
+
+def end(readout: Readout, *programs: Program) -> None:
+    for each in programs:
+        each.terminate()
+        each.end()
+    assert programs[1].answer[0]["lost"] == 0
+
+
+def test_observers_that_ask_and_never_read(make: Make, pytestconfig: pytest.Config) -> None:
+    readout, card, handler, collector = run(make)
+    before, resident = rate(readout), resident_bytes(handler)
+    with contextlib.ExitStack() as stack:
+        for _ in range(400 if pytestconfig.getoption("--long") else 150):
+            observer = stack.enter_context(connect(readout))
+            observer.sendall(hello(OBSERVER, next(_clients)) + 60 * get(4096))
+        during = rate(readout, 2 * WINDOW_S)
+        held = readout.metric("held_bytes", "observer")
+    assert during >= 0.5 * before
+    assert held <= 65 << 20, "a quarter of server.queued_total"
+    wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
+    end(readout, card, handler, collector)
+
+
+def test_connections_that_never_say_hello(make: Make) -> None:
+    readout, card, handler, collector = run(make, server="max_connections = 100")
+    before, resident = rate(readout), resident_bytes(handler)
+    with contextlib.ExitStack() as stack:
+        for _ in range(800):
+            stack.enter_context(connect(readout))
+        assert readout.metric("connections") <= 520
+        during = rate(readout)
+        with connect(readout) as guest:
+            guest.sendall(hello(OBSERVER, next(_clients)))
+            assert HEAD.unpack(guest.recv(HEAD.size))[2] == 16, "it is welcome"
+        wait_for(lambda: readout.metric("connections") <= 5, "they are not waited for", 20)
+    assert during >= 0.5 * before
+    assert readout.metric("silent_connections_total") >= 200
+    wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
+    end(readout, card, handler, collector)
+
+
+def keep_for_ever(readout: Readout, stop: threading.Event) -> None:
+    """Takes all it can, says that it lives, and stores nothing."""
+    client = next(_clients)
+    with connect(readout) as taker:
+        taker.settimeout(0.05)
+        taker.sendall(hello(COLLECTOR, client))
+        while not stop.is_set():
+            taker.sendall(message(TAKE, struct.pack("<IIIIII16s", 0, 256, 0, 1, 0, 0, b"x" * 16)))
+            with contextlib.suppress(TimeoutError):
+                assert taker.recv(1 << 16), "it is let go"
+            time.sleep(0.01)
+
+
+def test_a_client_that_renews_for_ever(make: Make) -> None:
+    readout, card, handler, collector = run(make, lease="1s")
+    before = rate(readout)
+    stop = threading.Event()
+    keeper = threading.Thread(target=keep_for_ever, args=[readout, stop])
+    keeper.start()
+    during = rate(readout, 4 * WINDOW_S)
+    stop.set()
+    keeper.join()
+    assert during >= 0.5 * before
+    end(readout, card, handler, collector)
