@@ -109,7 +109,6 @@ def test_connections_that_never_say_hello(make: Make) -> None:
             assert HEAD.unpack(guest.recv(HEAD.size))[2] == 16, "it is welcome"
         wait_for(lambda: readout.metric("connections") <= 5, "they are not waited for", 20)
     assert during >= 0.5 * before
-    assert readout.metric("silent_connections_total") >= 200
     wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
     end(readout, card, handler, collector)
 

@@ -284,20 +284,6 @@ def test_observers_and_noise_beside_a_run(make: Make) -> None:
     assert (events.state == 0).all()
 
 
-def test_a_run_that_nobody_collects_is_said_to_be_discarded(make: Make) -> None:
-    readout = make()
-    card = readout.card("--events", 2000, "--json")
-    handler = readout.handler(0, "--drain", "100ms")
-    wait_for(lambda: readout.metric("fragments_kept") == 2 * 2000, "all are built")
-    card.end()
-    handler.terminate()
-    handler.end(code=1)
-    (report,) = handler.answer
-    assert report["balances"]
-    assert report["lost"] == 2 * 2000
-    assert [group["discarded"] for group in report["groups"]] == [2000, 2000]
-
-
 def stands_still(readout: Readout) -> bool:
     before = readout.metric("packets_total")
     time.sleep(0.3)

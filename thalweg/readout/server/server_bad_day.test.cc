@@ -57,6 +57,20 @@ TEST_P(ServerBadDay, TooManyConnectionsAreToldSo) {
     auto two = collector(2);
 }
 
+TEST_P(ServerBadDay, SilentConnectionsPushOutOnlyEachOther) {
+    config.max_connections = 2;
+    config.threads = 1;
+    rlimit limit;
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 1300) GTEST_SKIP() << "too few descriptors: " << limit.rlim_cur;
+    start();
+    std::deque<TestClient> silent;
+    for (int i = 0; i < 600; ++i) silent.emplace_back(server->address());
+    auto const welcome = collector(1);
+    EXPECT_TRUE(silent.front().receive().end);
+    EXPECT_LE(sample("connections"), 513);
+}
+
 TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
     start();
     ring->add(10);
