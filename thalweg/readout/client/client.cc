@@ -106,13 +106,13 @@ bool Client::settle(std::uint64_t timeout_ns) {
 
 void Client::commit(RangeId const& range) {
     auto& uncommitted = state_->uncommitted;
-    auto const found = std::find_if(uncommitted.begin(), uncommitted.end(), [&](auto const& it) {
-        return it.id.run == range.run && it.id.first == range.first;
-    });
-    if (found == uncommitted.end()) return; // it was committed before
-    auto const key = found->key;
-    uncommitted.erase(found);
-    for (auto& handler : state_->handlers) state_->clear(handler, {range, key});
+    auto const is_it = [&](OwnRange const& it) { return it.id.run == range.run && it.id.first == range.first; };
+    std::vector<Key> keys; // several, where handlers gave it to us one by one
+    for (auto const& it : uncommitted)
+        if (is_it(it)) keys.push_back(it.key);
+    std::erase_if(uncommitted, is_it);
+    for (auto const& key : keys)
+        for (auto& handler : state_->handlers) state_->clear(handler, {range, key});
 }
 
 // Sends what is queued, waits for what comes, and understands it.

@@ -130,7 +130,10 @@ void Client::State::on_left_behind(HandlerState& handler, Request const& request
         return;
     }
     if (taken.run != run) base::fail_data({fmt::format("it gave away events of run {}, not {}", taken.run, run)});
-    if (is_known(taken)) return;
+    if (is_known(taken)) { // what this handler gave is sealed with another key
+        uncommitted.push_back({{taken.run, taken.first, taken.count}, request.key});
+        return;
+    }
     counters.left_behind += taken.count;
     counters.gaps -= gaps.remove(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
@@ -162,7 +165,10 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
                          handlers[0].address, run),
              fmt::format("it gives away event {}, though all before {} were taken before", taken.first, anew_from),
              "start it with another run number"});
-    if (is_known(taken)) return;
+    if (is_known(taken)) { // what this handler gave is sealed with another key
+        uncommitted.push_back({{taken.run, taken.first, taken.count}, request.key});
+        return;
+    }
     if (taken.again != 0) counters.again += taken.count;
     bool const same_reset = taken.first >> 24 == (taken_end - 1) >> 24;
     if (gap_possible && taken_end > 0 && taken.run == run && same_reset && taken.first > taken_end)

@@ -68,8 +68,8 @@ class Leases {
     bool claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // It asks for what begins too far ahead to be its own already.
     void wish(std::uint64_t first, std::uint64_t now_ns);
-    // Idempotent. False, and nothing is cleared, where a part of it is neither cleared nor the owner's, who was at
-    // least the last to own it, and asked for it under the same seal.
+    // What of it is the owner's, who was at least the last to own it, and asked for it under the same seal. Idempotent;
+    // false where some of it is neither that nor cleared.
     bool clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // A sign of life.
     void renew(OwnerId const& owner, std::uint64_t now_ns);
@@ -132,7 +132,8 @@ class Leases {
     void raise_floor();
     void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
     bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
-    bool may_clear(RangeOwner const& owner, EventRange const& range) const;
+    std::vector<EventRange> own_parts(RangeOwner const& owner, EventRange const& range) const;
+    bool is_all_cleared(EventRange const& range) const;
     bool adds_piece(EventRange const& range) const;
 
     std::uint64_t lease_ns_;

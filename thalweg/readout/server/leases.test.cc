@@ -30,7 +30,8 @@ TEST(Leases, Rule4OnlyTheOwnerOfARangeClearsItAndAsOftenAsItLikes) {
     take(leases, kBob, 10);
     EXPECT_FALSE(leases.clear(kBob, {0, 10}, 0));
     EXPECT_FALSE(leases.clear(kAlice, {5, 10}, 0)) << "a part of it is Bob's";
-    EXPECT_FALSE(leases.is_cleared(5));
+    EXPECT_TRUE(leases.is_cleared(5)) << "that is hers";
+    EXPECT_FALSE(leases.is_cleared(10));
     EXPECT_EQ(leases.cleared_before(), 0u);
     EXPECT_TRUE(leases.clear(kAlice, {0, 10}, 0));
     EXPECT_TRUE(leases.clear(kAlice, {0, 10}, 0));

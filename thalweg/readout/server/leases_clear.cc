@@ -4,11 +4,21 @@
 
 namespace thalweg::readout {
 
-bool Leases::may_clear(RangeOwner const& owner, EventRange const& range) const {
+// What of it is the owner's to clear, under this seal.
+std::vector<EventRange> Leases::own_parts(RangeOwner const& owner, EventRange const& range) const {
+    std::vector<EventRange> parts;
+    pieces_.visit(range.first, range.end(), [&](auto const& piece) {
+        if (piece.value.kind != State::cleared && piece.value.owner == owner)
+            parts.push_back({piece.first, piece.end - piece.first});
+        return true;
+    });
+    return parts;
+}
+
+bool Leases::is_all_cleared(EventRange const& range) const {
     auto checked = range.first;
     pieces_.visit(range.first, range.end(), [&](auto const& piece) {
-        bool const may = piece.value.kind == State::cleared || piece.value.owner == owner;
-        if (!may || piece.first != checked) return false; // somebody else's, or nobody's
+        if (piece.value.kind != State::cleared || piece.first != checked) return false;
         checked = piece.end;
         return true;
     });
@@ -37,11 +47,14 @@ bool Leases::clear(RangeOwner const& owner, EventRange const& range, std::uint64
     if (range.end() <= floor_) return relieved_until_ns_.erase(owner.id), true;
     auto const first = std::max(range.first, floor_);
     EventRange const rest{first, range.end() - first};
-    if (!may_clear(owner, rest) || (pieces_.size() >= kMaxPieces && adds_piece(rest))) return false;
-    relieved_until_ns_.erase(owner.id);
-    set(first, range.end(), {State::cleared, {}});
+    for (auto const& part : own_parts(owner, rest)) {
+        if (pieces_.size() >= kMaxPieces && adds_piece(part)) return false;
+        relieved_until_ns_.erase(owner.id);
+        set(part.first, part.end(), {State::cleared, {}});
+    }
+    bool const done = is_all_cleared(rest);
     raise_floor();
-    return true;
+    return done;
 }
 
 } // namespace thalweg::readout

@@ -55,11 +55,15 @@ struct Model {
     }
     bool clear(int owner, EventRange range, std::uint64_t now) {
         seen[owner] = now;
-        for (auto i = range.first; i < range.end(); ++i)
-            if (events[i].kind == Entry::free || (events[i].kind != Entry::cleared && events[i].owner != owner))
-                return false;
-        for (auto i = range.first; i < range.end(); ++i) events[i] = {Entry::cleared, 0};
-        return true;
+        bool all = true;
+        for (auto i = range.first; i < range.end(); ++i) {
+            if (events[i].kind == Entry::cleared) continue;
+            if (events[i].kind == Entry::free || events[i].owner != owner)
+                all = false;
+            else
+                events[i] = {Entry::cleared, 0};
+        }
+        return all;
     }
     std::uint64_t cleared_before() const {
         std::uint64_t i = 0;
