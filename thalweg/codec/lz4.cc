@@ -17,8 +17,8 @@ constexpr char const* kDamaged = "the LZ4 block is damaged";
 char* chars(std::byte* bytes) { return reinterpret_cast<char*>(bytes); }
 char const* chars(std::byte const* bytes) { return reinterpret_cast<char const*>(bytes); }
 
-// LZ4's own encoder. Its table of 16 KiB is kept between blocks and not cleared for each: what other blocks left in it is
-// passed by.
+// LZ4's own encoder. Its table of 16 KiB is kept between blocks and not cleared for each: what other blocks left in it
+// is passed by.
 class GeneralLz4 {
   public:
     GeneralLz4() { begin(); }

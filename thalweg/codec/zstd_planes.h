@@ -10,8 +10,8 @@ namespace thalweg::codec {
 // A split page is a row of byte planes: all first bytes of its elements, all second bytes, and so on. Some planes are
 // noise, some constant, in some single bytes are frequent and in others strings of them; one code for all of them
 // serves none. Here each becomes blocks of its own in a zstd frame (RFC 8878): noise is stored, a constant plane is one
-// byte, and the others are compressed in the way that suits them (plane_kind.h). That is several times faster than to compress the
-// page as a whole, and mostly smaller; any zstd decodes it.
+// byte, and the others are compressed in the way that suits them (plane_kind.h). That is several times faster than to
+// compress the page as a whole, and mostly smaller; any zstd decodes it.
 //
 // A frame has at most one compressed plane: blocks of a later one would begin with the match offsets of an earlier one.
 class ZstdPlanes {
