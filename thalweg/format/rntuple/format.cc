@@ -86,8 +86,9 @@ MetadataBound RNTupleFormat::metadata_bound(model::RunHead const& head) const {
     std::uint64_t most_columns = 1;
     for (auto const& columns : head.columns) {
         // A cluster has a page of every column that counts rows; only the others can be empty.
-        auto const counting =
-            std::count_if(columns.begin(), columns.end(), [](auto const& each) { return !each.parent; });
+        // Every table has one, because it has fields; clang-tidy cannot know.
+        auto const counting = std::max<std::ptrdiff_t>(
+            1, std::count_if(columns.begin(), columns.end(), [](auto const& each) { return !each.parent; }));
         most_columns = std::max<std::uint64_t>(most_columns, (columns.size() + counting - 1) / counting);
     }
     auto const parts = file_parts(head).skeleton.bytes.size();
