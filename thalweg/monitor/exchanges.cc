@@ -31,8 +31,8 @@ struct Exchange {
 };
 
 // The headers that matter; those of the same name are all kept, because two that differ are a trap.
-MHD_Result keep_header(void* request_, MHD_ValueKind, char const* name, char const* value) noexcept try {
-    auto& request = *static_cast<Request*>(request_);
+MHD_Result keep_header(void* of, MHD_ValueKind, char const* name, char const* value) noexcept try {
+    auto& request = *static_cast<Request*>(of);
     auto const is = [name](char const* wanted) { return ::strcasecmp(name, wanted) == 0; };
     if (is("Host")) request.hosts.emplace_back(value ? value : "");
     if (is("Authorization")) request.authorization.emplace_back(value ? value : "");
@@ -117,18 +117,18 @@ void Exchanges::State::on_connection(void* self, MHD_Connection*, void** context
 }
 
 MHD_Result Exchanges::State::on_request(void* self, MHD_Connection* connection, char const* path, char const* method,
-                                        char const* version, char const* bytes, std::size_t* size,
-                                        void** exchange_) noexcept try {
+                                        char const* version, char const* bytes, std::size_t* size, void** kept) noexcept
+    try {
     auto const& state = *static_cast<State*>(self);
-    if (*exchange_ == nullptr) {
+    if (*kept == nullptr) {
         auto const* const context = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
         Request request{.method = method, .path = path};
         request.has_old_version = std::string_view(version) != MHD_HTTP_VERSION_1_1;
         request.is_local = static_cast<Connection const*>(context->socket_context)->is_local;
         ::MHD_get_connection_values(connection, MHD_HEADER_KIND, &keep_header, &request);
-        return state.begin(connection, std::move(request), exchange_);
+        return state.begin(connection, std::move(request), kept);
     }
-    auto& exchange = *static_cast<Exchange*>(*exchange_);
+    auto& exchange = *static_cast<Exchange*>(*kept);
     if (*size == 0)
         return send(connection, exchange.is_too_large ? too_large() : answer_to(exchange.request, state.pages));
     // The rest of what is too large is read until its time is over: an answer is possible at its end only.

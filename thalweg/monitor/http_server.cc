@@ -107,7 +107,8 @@ void HttpServer::State::listen(bool wanted) {
     if (local_listener) poller.change(local_listener->socket().get(), Key::local, wanted, false);
 }
 
-HttpServer::HttpServer(HttpOptions options, Pages pages) : state_(std::make_unique<State>(options, std::move(pages))) {
+HttpServer::HttpServer(HttpOptions const& options, Pages pages)
+    : state_(std::make_unique<State>(options, std::move(pages))) {
     state_->thread = std::thread([this] { state_->run(); });
 }
 

@@ -24,7 +24,7 @@ class HttpServer {
   public:
     // Listens at once; throws base::SystemError where an address cannot be had. Connections end after one answer or at
     // a limit.
-    HttpServer(HttpOptions options, Pages pages);
+    HttpServer(HttpOptions const& options, Pages pages);
     ~HttpServer();
 
     std::string const& address() const; // with the port that was chosen; empty: no TCP

@@ -114,6 +114,20 @@ TEST(HttpServer, WithoutDescriptorsClientsWaitAndNothingSpins) {
     EXPECT_TRUE(has(client.rest(), "answer 42"));
 }
 
+TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
+    auto pages = some_pages();
+    pages.control = [](auto const&, auto const&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(600)); // a run that is stopped waits for collectors
+        return Answer{200, "it is stopped\n"};
+    };
+    auto options = at_any_port("sesame");
+    options.limits.connection_ns = 300 * kMs;
+    HttpServer const server(options, pages);
+    EXPECT_TRUE(has(ask(server, "POST /control/stop HTTP/1.1\r\nHost: localhost\r\n"
+                                "Authorization: Bearer sesame\r\nContent-Length: 0\r\n\r\n"),
+                    "it is stopped\n"));
+}
+
 TEST(HttpServer, EndsAtOnceWhoeverIsConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
