@@ -2,6 +2,8 @@
 PYTHON ?= python3
 PREFIX ?= /usr/local
 DATA ?= ../shared/data
+SECONDS ?= 60
+ONLY ?=
 venv := .venv/bin
 sources := $(shell find thalweg cmake python -not -name '*.test.cc' -not -path '*/__pycache__*') CMakeLists.txt README.md
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -9,7 +11,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo demo-readout bench asan tsan lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo demo-readout bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +39,10 @@ asan: test-packages ## Run the C++ tests under AddressSanitizer
 
 tsan: test-packages ## Run the C++ tests under ThreadSanitizer
 	@cmake --workflow --preset tsan
+
+fuzz: lint-packages ## Give any bytes to all parsers, a minute each (SECONDS=60, ONLY="lz4 config")
+	@cmake --workflow --preset fuzz
+	@$(PYTHON) tools/fuzz.py --seconds $(SECONDS) $(ONLY)
 
 lint: lint-packages .venv/lint ## Check format, types and house rules, and run clang-tidy (slow)
 	@$(venv)/pre-commit run --all-files

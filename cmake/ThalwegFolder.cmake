@@ -78,6 +78,12 @@ function(thalweg_folder folder)
       # The target, too: where its first bytes lead to is all that an empty corpus has to go by.
       target_compile_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer-no-link)
       target_link_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer)
+      set_target_properties(${target}_${name}_fuzz PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers" OUTPUT_NAME "${name}")
+      if(NOT TARGET thalweg_fuzzers)
+        add_custom_target(thalweg_fuzzers)
+      endif()
+      add_dependencies(thalweg_fuzzers ${target}_${name}_fuzz)
     endforeach()
   endif()
 endfunction()

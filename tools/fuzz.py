@@ -1,0 +1,87 @@
+"""fuzz.py [--seconds S] [NAME...]: runs the fuzz targets that `make fuzz` has built, or those named, one by one.
+
+Each begins with its seeds (tests/fuzz/seeds.py) and with what earlier runs found out, in build/fuzz/corpora. The exit
+code is 1 if any of them crashed, hung, leaked or took too much memory; the input that did it is kept, and named.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent
+BUILD = REPOSITORY / "build" / "fuzz"
+SLOWEST_S = 25  # of one input
+MOST_MB = 2048
+
+sys.path.insert(0, str(REPOSITORY / "tests" / "fuzz"))
+import seeds  # noqa: E402
+
+
+def corpus_of(name: str) -> Path:
+    folder = BUILD / "corpora" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(seeds.of(name)):
+        (folder / f"seed{number}").write_bytes(seed)
+    return folder
+
+
+def number_in(pattern: str, text: str) -> int:
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else 0
+
+
+def run(target: Path, seconds: int) -> bool:
+    """True: nothing was found."""
+    kept = BUILD / "found"
+    kept.mkdir(exist_ok=True)
+    before = set(kept.iterdir())
+    command = [
+        target,
+        f"-max_total_time={seconds}",
+        f"-timeout={SLOWEST_S}",
+        f"-rss_limit_mb={MOST_MB}",
+        f"-artifact_prefix={kept}/{target.name}-",
+        "-print_final_stats=1",
+        corpus_of(target.name),
+    ]
+    log = BUILD / "found" / f"{target.name}.log"
+    with log.open("w") as out:
+        code = subprocess.run(command, stdout=out, stderr=out, check=False).returncode
+    said = log.read_text(errors="replace")
+    inputs = number_in(r"number_of_executed_units: *(\d+)", said)
+    branches = number_in(r"cov: (\d+)", said)
+    if code == 0 and inputs > 0:
+        say(f"{target.name:12} {inputs:12,} inputs, {branches:6,} branches: nothing found")
+        return True
+    say(f"{target.name:12} failed (code {code}) after {inputs:,} inputs; what it said: {log}")
+    for path in sorted(set(kept.iterdir()) - before - {log}):
+        say(f"{'':12} again with: {target} {path}")
+    return False
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("names", nargs="*")
+    wanted = parser.parse_args()
+    built = {path.name: path for path in sorted((BUILD / "fuzzers").glob("*")) if path.is_file()}
+    sources = {path.name.removesuffix(".fuzz.cc") for path in (REPOSITORY / "thalweg").rglob("*.fuzz.cc")}
+    names = wanted.names or sorted(sources)
+    for name in names:
+        if name not in built:
+            known = ", ".join(sorted(built)) or "none (make fuzz builds them)"
+            say(f"there is no fuzz target {name}: there are {known}")
+            return 2
+    failed = [name for name in names if not run(built[name], wanted.seconds)]
+    say(f"failed: {', '.join(failed)}" if failed else f"{len(names)} targets, {wanted.seconds} s each: nothing found")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
