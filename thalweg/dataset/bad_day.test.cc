@@ -18,17 +18,14 @@ using storage::Storage;
 
 struct Disk {
     std::shared_ptr<Storage> file;
-    std::shared_ptr<Storage> journal;
+    JournalFiles journal;
 };
 
-Disk after_power_cut(BadDay const& day) { return {day.file->after_power_cut(), day.journal->after_power_cut()}; }
-
-Disk as_it_is(BadDay const& day) {
-    Disk disk{storage::make_memory_storage(day.file->path()), storage::make_memory_storage(day.journal->path())};
-    storage::copy_storage(*day.file, *disk.file);
-    storage::copy_storage(*day.journal, *disk.journal);
-    return disk;
+Disk after_power_cut(BadDay const& day) {
+    return {day.file->after_power_cut(), {day.journal->after_power_cut(), day.segments->after_power_cut()}};
 }
+
+Disk as_it_is(BadDay const& day) { return {copy_of_storage(*day.file), copy_of_journal({day.journal, day.segments})}; }
 
 // Killed before the run had begun: nothing can have been promised.
 bool has_begun(Storage const& journal) {
@@ -55,7 +52,8 @@ std::unique_ptr<BadDay> cut_in_the_middle(Container const& container) {
         plan.sector_survival_chance = 1;
         auto day = std::make_unique<BadDay>(container, plan);
         auto const disk = after_power_cut(*day);
-        if (day->power_is_off() && has_begun(*disk.journal) && !rows_before_barrier(*disk.journal, *disk.file).empty())
+        if (day->power_is_off() && has_begun(*disk.journal.main) &&
+            !rows_before_barrier(disk.journal, *disk.file).empty())
             return day;
     }
     base::fail_usage({"no run has a BARRIER in its first half"});
@@ -70,7 +68,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
     }
 
     RowCounts promised_by(Disk const& disk) const {
-        return has_begun(*disk.journal) ? rows_before_barrier(*disk.journal, *disk.file) : RowCounts{};
+        return has_begun(*disk.journal.main) ? rows_before_barrier(disk.journal, *disk.file) : RowCounts{};
     }
 
     // Of how the run ended for those who wrote it.
@@ -96,7 +94,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
 
     // Of what a bad day left on the disk.
     void expect_recoverable(Disk const& disk, RowCounts const& promised) {
-        if (!has_begun(*disk.journal)) {
+        if (!has_begun(*disk.journal.main)) {
             EXPECT_TRUE(container().opens_early || !container().is_complete(*disk.file));
             EXPECT_TRUE(promised.empty());
             return;
@@ -130,7 +128,7 @@ TEST_P(AnyContainer, AGoodDayIsRight) {
 }
 
 TEST_P(AnyContainer, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
-    std::uint64_t with_promise = 0, finished = 0;
+    std::uint64_t with_promise = 0, finished = 0, removed = 0;
     for (std::uint64_t cut = 0; finished < 5; ++cut) { // the number of operations differs from run to run
         SCOPED_TRACE(cut);
         FaultPlan plan;
@@ -143,11 +141,13 @@ TEST_P(AnyContainer, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
         if (!day.power_is_off()) ++finished;
         EXPECT_TRUE(!day.closed || container().is_complete(*disk.file));
         auto const promised = day.closed ? day.published : promised_by(disk);
+        removed += day.segments->removed();
         if (!promised.empty()) ++with_promise;
         expect_recoverable(disk, promised);
         ASSERT_FALSE(HasFailure());
     }
     EXPECT_GT(with_promise, 20u);
+    EXPECT_GT(removed, 0u); // segments of journals
     EXPECT_EQ(with_interim_footer_ > 20, container().opens_early) << with_interim_footer_;
 }
 
@@ -167,15 +167,15 @@ void AnyContainer::try_recover_with_power_cuts(Disk const& before) {
             storage::copy_storage(from, *to);
             return std::make_shared<storage::FaultyStorage>(std::move(to), faults);
         };
-        auto const file = copy(*before.file), journal = copy(*before.journal);
+        auto const file = copy(*before.file), journal = copy(*before.journal.main);
         try {
-            complete({file, journal});
+            complete({file, {journal, before.journal.segments}});
         } catch (base::SystemError const&) {
             EXPECT_TRUE(faults->power_is_off());
         }
-        Disk const after{file->after_power_cut(), journal->after_power_cut()};
+        Disk const after{file->after_power_cut(), {journal->after_power_cut(), before.journal.segments}};
         // Otherwise `recover` would not take the two for a pair.
-        EXPECT_EQ(container().format.run_id_of(*after.file), read_head(*after.journal).id);
+        EXPECT_EQ(container().format.run_id_of(*after.file), read_head(*after.journal.main).id);
         expect_recoverable(after, promised);
         ASSERT_FALSE(HasFailure());
         if (!faults->power_is_off()) return;
@@ -189,11 +189,11 @@ TEST_P(AnyContainer, APowerCutAnywhereInRecoverIsRecovered) {
 TEST_P(AnyContainer, APowerCutAnywhereInTheRecoveryOfWhatIsNearlyClosed) {
     auto const disk = as_it_is(BadDay(container(), {}));
     std::uint64_t end = 0; // of the journal without its CLOSED record
-    read_journal(*disk.journal, [&](RecordView const& record) {
+    read_journal(disk.journal, [&](RecordView const& record) {
         if (record.type != RecordType::closed) end = record.end_offset;
         return true;
     });
-    disk.journal->resize(end);
+    disk.journal.main->resize(end);
     try_recover_with_power_cuts(disk);
 }
 
@@ -255,7 +255,7 @@ TEST(BadDay, ATornAnchorIsRefusedUntilTheRunIsRecovered) {
     auto const offset = format::rntuple::file_parts(container.head()).skeleton.tables[0].anchor_offset;
     for (std::size_t torn = 0; torn < format::rntuple::kAnchorBytes; torn += 6) {
         auto const disk = after_power_cut(*day);
-        auto const promised = rows_before_barrier(*disk.journal, *disk.file);
+        auto const promised = rows_before_barrier(disk.journal, *disk.file);
         ASSERT_FALSE(promised.empty());
         std::array<std::byte, 6> bytes;
         disk.file->read(offset + torn, bytes);

@@ -71,7 +71,7 @@ void Committer::step() {
         next_look_ns_ = now + kLookIntervalNs;
     }
     advance_flush(now);
-    journal_bytes_ = journal_.size_bytes();
+    journal_bytes_ = journal_.total_bytes();
 }
 
 // The table of work units is made when the first one is wanted, and grows ahead of need.
@@ -222,6 +222,7 @@ CommitStatus Committer::status() const {
 JournalWriter Committer::finish() {
     stop();
     if (error_) std::rethrow_exception(error_);
+    journal_.keep_rows_in_main(); // one file to sync
     producers_.admit(journal_);
     drain();
     for (auto const& producer : producers_.all()) {

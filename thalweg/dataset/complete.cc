@@ -45,9 +45,9 @@ std::string lost_memory(std::string const& path, std::size_t producer, base::Err
 void wait_for_the_dead(storage::Storage& file) { file.reserve(0, std::min(file.size(), base::kBlockBytes)); }
 
 // What producers had published when everything died is still in memory, unless the machine went down, too.
-void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger,
-             std::shared_ptr<storage::Storage> const& journal_file, std::vector<std::string>& notes) {
-    auto journal = JournalWriter::resume(journal_file);
+void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger, JournalFiles const& journal_files,
+             std::vector<std::string>& notes) {
+    auto journal = JournalWriter::resume(journal_files.main);
     UnitCollector units;
     for (std::size_t slot = 0; slot < ledger.slots_used(); ++slot) {
         auto const state = ledger.slot(slot).state.load();
@@ -80,13 +80,13 @@ format::Format const& format_for(std::string const& path) {
         {fmt::format("'{}' is of no known format", path), "", "let its name end in .h5, .hdf5, .lh5 or .root"});
 }
 
-CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Storage> const& journal,
-                            format::Format const& format, CompleteOptions const& options) {
+CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+                            CompleteOptions const& options) {
     CompleteResult result;
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_the_dead(file);
-    auto gathered = gather(*journal, file, options.check_pages);
+    auto gathered = gather(journal, file, options.check_pages);
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
@@ -98,10 +98,10 @@ CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Sto
         return result;
     }
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
-    result.file_bytes = format.complete(file, *journal, gathered.head, gathered.facts);
+    result.file_bytes = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
-    auto writer = JournalWriter::resume(journal);
+    auto writer = JournalWriter::resume(journal.main);
     writer.append(RecordType::closed, {});
     writer.sync();
     result.report = std::move(gathered.report);
@@ -112,6 +112,9 @@ void remove_journal(std::string const& data_path, std::string const& run_id) {
     auto const path = journal_path(data_path);
     remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
     if (!base::remove_file(path)) base::fail_system({"cannot remove " + path}, ENOENT);
+    // Nobody looks for these without it; had they gone first, what it says would be less than what is known.
+    auto const later = segments_beside(path);
+    for (auto const number : later->list()) later->remove(number);
     base::sync_directory_of(path);
 }
 
@@ -122,10 +125,11 @@ CompleteResult recover(std::string const& path) {
                           exists(path) ? "the file is complete, or was never Thalweg's" : ""});
     }
     auto const lock = lock_exclusive(journal_file);
-    std::shared_ptr<storage::Storage> const journal =
-        storage::open_file_storage(journal_file, storage::OpenMode::read_write, storage::Engine::posix);
+    JournalFiles const journal(std::shared_ptr(storage::open_file_storage(journal_file, storage::OpenMode::read_write,
+                                                                          storage::Engine::posix)),
+                               segments_beside(journal_file));
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
-    auto const head = read_head(*journal);
+    auto const head = read_head(*journal.main);
     auto const& format = format_for(path);
     check_pair(*file, format, head);
     std::vector<std::string> notes;

@@ -27,8 +27,8 @@ struct CompleteResult {
 
 // Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption. The journal itself
 // stays: removing it is the caller's last step.
-CompleteResult complete_run(storage::Storage& file, std::shared_ptr<storage::Storage> const& journal,
-                            format::Format const& format, CompleteOptions const& options);
+CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+                            CompleteOptions const& options);
 
 // Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
 // journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "thalweg/base/checksum.h"
@@ -111,16 +112,35 @@ void report_part(PartBuilder const& part, model::RunHead const& head, bool is_ov
     if (!producer.finish) ++report.producers_unsettled;
 }
 
+// While the run is being written, a segment may begin between our look at the folder and at the main journal.
+constexpr int kTries = 3;
+
+std::tuple<JournalFacts, std::shared_ptr<JournalRows>, std::set<std::uint32_t>, JournalDamage>
+read_facts(JournalFiles const& files) {
+    JournalFacts journal(files.main->path());
+    auto const rows = std::make_shared<JournalRows>(files.main->path());
+    std::set<std::uint32_t> found;
+    auto const damage = read_journal(
+        files, [&](RecordView const& record) { return journal.read(record); }, rows.get(), &found);
+    auto missing = journal.closed ? std::set<std::uint32_t>{} : journal.segments;
+    for (auto const segment : found) missing.erase(segment);
+    return {std::move(journal), rows, std::move(missing), damage};
+}
+
 } // namespace
 
-Gathered gather(storage::Storage const& journal_file, storage::Storage const& file, bool check_pages) {
-    JournalFacts journal(journal_file.path());
-    auto const damage = read_journal(journal_file, [&](RecordView const& record) { return journal.read(record); });
-    if (!journal.head) base::fail_data({journal_file.path() + " cannot be read", "it holds no head of a run"});
-    Gathered gathered{*journal.head, {}, {}, {}, {}, journal.closed};
+Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages) {
+    auto [journal, rows, missing, damage] = read_facts(files);
+    for (int again = 0; !missing.empty() && again < kTries; ++again)
+        std::tie(journal, rows, missing, damage) = read_facts(files);
+    Gathered gathered{*journal.head, {}, rows, {}, {}, {}, journal.closed};
     auto& report = gathered.report;
     if (!damage.reason.empty()) report.notes.push_back(damage.reason);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
+    for (auto const segment : missing) { // moved without it, say
+        report.notes.push_back(
+            fmt::format("{}.{} is missing: the rows in it that no page holds are left out", journal.path(), segment));
+    }
     for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
@@ -130,7 +150,7 @@ Gathered gather(storage::Storage const& journal_file, storage::Storage const& fi
     std::map<std::uint32_t, PartBuilder> parts;
     for (auto& [number, producer] : journal.producers) {
         count_pages(producer, gathered.facts, report);
-        auto& part = parts.try_emplace(number, *journal.head, number, producer, file, journal_file).first->second;
+        auto& part = parts.try_emplace(number, *journal.head, number, producer, file, *rows).first->second;
         if (!producer.of_units) part.keep_all();
     }
     gathered.units = count_units(std::move(journal.units), parts, check_pages, report);

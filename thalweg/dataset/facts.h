@@ -43,6 +43,7 @@ struct KnownBytes {
 struct Gathered {
     model::RunHead head;
     model::RunFacts facts;
+    std::shared_ptr<JournalRows> rows; // what pages of Place::journal refer to
     Report report;
     std::vector<UnitFacts> units;  // that count
     std::vector<KnownBytes> known; // in no order
@@ -52,6 +53,6 @@ struct Gathered {
 // `check_pages`: pages behind the last BARRIER are read and compared with their checksums; those that are not what
 // they should be are left out, and cost their block. Throws base::DataError where the journal does not begin with the
 // head of a run; whatever else makes no sense is left out and noted.
-Gathered gather(storage::Storage const& journal, storage::Storage const& file, bool check_pages);
+Gathered gather(JournalFiles const& journal, storage::Storage const& file, bool check_pages);
 
 } // namespace thalweg::dataset

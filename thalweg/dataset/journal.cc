@@ -3,76 +3,126 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 
-#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
-#include "thalweg/base/units.h"
-#include "thalweg/model/run.h"
+#include "thalweg/dataset/journal_pages.h"
 
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
+// Rows of later segments, and where their items are.
+struct MetRows {
+    RowsPiece piece;
+    std::uint64_t payload_offset;
+    std::uint64_t address;
+};
 
-std::uint32_t head_check(RecordHead const& head) {
-    std::uint64_t const fields[] = {head.type, head.payload_bytes, head.payload_check};
-    return static_cast<std::uint32_t>(base::xxh3(std::as_bytes(std::span(fields))));
-}
-
-std::uint64_t padded(std::uint64_t size_bytes) { return base::round_up(size_bytes, 8); }
-
-// Reads the journal in large blocks, however small the records.
-class BlockReader {
+class JournalReading {
   public:
-    explicit BlockReader(storage::Storage const& file) : file_(file), size_(file.size()) {}
+    JournalReading(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit, JournalRows* rows,
+                   std::set<std::uint32_t>* found)
+        : files_(files), visit_(visit), rows_(rows), found_(found) {}
 
-    // Nothing where the file ends before.
-    std::optional<std::span<std::byte const>> at(std::uint64_t offset, std::uint64_t size_bytes) {
-        if (offset > size_ || size_bytes > size_ - offset) return std::nullopt;
-        if (offset < begin_ || offset + size_bytes > begin_ + block_.size()) {
-            if (!read_block(offset, std::min(std::max(size_bytes, kBlock), size_ - offset)))
-                return at(offset, size_bytes);
-        }
-        return std::span(block_).subspan(offset - begin_, size_bytes);
+    JournalDamage read() {
+        // First the later segments: a row that leaves one after that is in a page of the main journal before.
+        auto const segments = open_segments(files_);
+        auto const start = require_start(*files_.main);
+        if (!show({RecordType::head, std::as_bytes(std::span(start.head_json)), kHeadOffset, start.preamble.records}))
+            return {0, start.preamble.records, ""};
+        for (auto const& [number, segment] : segments) read_segment(start.preamble, number, segment);
+        std::stable_sort(later_.begin(), later_.end(),
+                         [](auto const& a, auto const& b) { return a.piece.position < b.piece.position; });
+        auto damage = walk_records(*files_.main, start.preamble.records, [&](WalkedRecord const& record) {
+            if (ended_) return true;
+            show_later(record.payload_offset - sizeof(RecordHead));
+            return ended_ || read_record(record);
+        });
+        show_later(std::numeric_limits<std::uint64_t>::max());
+        damage.damaged_records += damage_.damaged_records;
+        if (damage.reason.empty()) damage.reason = damage_.reason;
+        return damage;
     }
 
   private:
-    // False where the file has become shorter meanwhile: whoever closes the run gives back what the journal had
-    // allocated ahead, while we read it.
-    bool read_block(std::uint64_t offset, std::uint64_t size_bytes) {
-        block_.resize(size_bytes);
-        begin_ = offset;
-        try {
-            file_.read(offset, block_);
-            return true;
-        } catch (base::SystemError const&) {
-            block_.clear();
-            auto const size = file_.size();
-            if (size >= size_) throw;
-            size_ = size;
-            return false;
+    bool show(RecordView const& record) {
+        if (!ended_ && !visit_(record)) ended_ = true;
+        return !ended_;
+    }
+
+    void show(MetRows const& met) {
+        show({RecordType::rows, std::as_bytes(std::span(&met.piece.rows, 1)), met.payload_offset, met.piece.position,
+              met.address, met.piece.bytes});
+    }
+
+    // Those that were journaled while the main journal ended at `position`, or before that.
+    void show_later(std::uint64_t position) {
+        for (; next_ < later_.size() && later_[next_].piece.position <= position; ++next_) show(later_[next_]);
+    }
+
+    bool read_record(WalkedRecord const& record) {
+        if (record.type == RecordType::pages) {
+            auto const pages = unpack_pages(record.payload);
+            if (pages) show({record.type, std::as_bytes(std::span(*pages)), record.payload_offset, record.end_offset});
+            return pages.has_value();
         }
+        if (record.type == RecordType::rows) {
+            std::vector<MetRows> met;
+            if (!take_rows(record, files_.main, met)) return false;
+            for (auto& each : met) {
+                each.piece.position = record.end_offset;
+                show(each);
+            }
+            return true;
+        }
+        show({record.type, record.payload, record.payload_offset, record.end_offset});
+        return true;
     }
 
-    static constexpr std::uint64_t kBlock = base::kMiB;
-    storage::Storage const& file_;
-    std::uint64_t size_;
-    std::uint64_t begin_ = 0;
-    std::vector<std::byte> block_;
+    bool take_rows(WalkedRecord const& record, std::shared_ptr<storage::Storage const> const& segment,
+                   std::vector<MetRows>& met) {
+        auto const packed = unpack_rows(record.payload);
+        if (!packed) return false;
+        auto address = rows_ ? rows_->add(segment, *packed, record.payload_offset + packed->stored_offset) : 0;
+        for (auto const& piece : packed->pieces) {
+            met.push_back({piece, record.payload_offset, address});
+            address += piece.bytes;
+        }
+        return true;
+    }
+
+    void read_segment(JournalPreamble const& main, std::uint32_t number,
+                      std::shared_ptr<storage::Storage> const& segment) {
+        auto const start = read_start(*segment);
+        if (start.kind == JournalKind::other_version) require_start(*segment);
+        if (start.kind != JournalKind::journal || start.preamble.segment != number ||
+            std::strcmp(start.preamble.run_id, main.run_id) != 0) {
+            // One that was never synced, or another run's: nothing that this run promised is in it.
+            if (has_record(*segment, kHeadOffset))
+                note({1, 0, fmt::format("{} is no segment of this journal", segment->path())});
+            return;
+        }
+        if (found_ != nullptr) found_->insert(number);
+        note(walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
+            return record.type == RecordType::rows && take_rows(record, segment, later_);
+        }));
+    }
+
+    void note(JournalDamage const& damage) {
+        damage_.damaged_records += damage.damaged_records;
+        if (damage_.reason.empty()) damage_.reason = damage.reason;
+    }
+
+    JournalFiles const& files_;
+    std::function<bool(RecordView const&)> const& visit_;
+    JournalRows* rows_;
+    std::set<std::uint32_t>* found_;
+    std::vector<MetRows> later_;
+    std::size_t next_ = 0;
+    bool ended_ = false;
+    JournalDamage damage_; // of later segments
 };
-
-// The next place, at or behind `offset`, that holds a sound record head.
-std::optional<std::uint64_t> find_head(BlockReader& reader, std::uint64_t offset) {
-    for (; auto const bytes = reader.at(offset, sizeof(RecordHead)); offset += 8) {
-        RecordHead head;
-        std::memcpy(&head, bytes->data(), sizeof head);
-        if (head.type != 0 && head.head_check == head_check(head)) return offset;
-    }
-    return std::nullopt;
-}
-
-bool is_zero(RecordHead const& head) { return head.type == 0 && head.payload_bytes == 0 && head.head_check == 0; }
 
 } // namespace
 
@@ -83,97 +133,20 @@ std::string journal_path(std::string const& data_path) { return data_path + ".jo
 std::optional<std::string> journal_run_id(std::string const& path) {
     try {
         if (!exists(path)) return std::nullopt;
-        return read_head(*storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)).id;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        return std::string(require_start(*file).preamble.run_id);
     } catch (base::Error const&) {
         return std::nullopt;
     }
 }
 
 model::RunHead read_head(storage::Storage const& journal) {
-    std::optional<model::RunHead> head;
-    read_journal(journal, [&](RecordView const& record) {
-        auto const* text = reinterpret_cast<char const*>(record.payload.data());
-        if (record.type == RecordType::head) head = model::run_head_from_json({text, record.payload.size()});
-        return false;
-    });
-    if (!head) base::fail_data({journal.path() + " cannot be read", "its first record is missing or damaged"});
-    return std::move(*head);
+    return model::run_head_from_json(require_start(journal).head_json);
 }
 
-JournalWriter JournalWriter::begin(std::shared_ptr<storage::Storage> file, std::string const& head_json) {
-    file->write(0, std::as_bytes(std::span(kJournalMagic)));
-    JournalWriter journal(std::move(file), sizeof kJournalMagic);
-    journal.append_json(RecordType::head, head_json);
-    journal.sync();
-    return journal;
-}
-
-JournalWriter JournalWriter::resume(std::shared_ptr<storage::Storage> file) {
-    auto const damage = read_journal(*file, [](RecordView const&) { return true; });
-    file->resize(damage.end_offset); // nothing behind it may ever be taken for a record
-    return {std::move(file), damage.end_offset};
-}
-
-void JournalWriter::append(RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
-    auto const payload_bytes = payload.size() + more.size();
-    scratch_.assign(padded(sizeof(RecordHead) + payload_bytes), std::byte{0});
-    auto* const body = scratch_.data() + sizeof(RecordHead);
-    if (!payload.empty()) std::memcpy(body, payload.data(), payload.size());
-    if (!more.empty()) std::memcpy(body + payload.size(), more.data(), more.size());
-    RecordHead head{static_cast<std::uint32_t>(type), 0, payload_bytes, base::xxh3({body, payload_bytes})};
-    head.head_check = head_check(head);
-    std::memcpy(scratch_.data(), &head, sizeof head);
-    file_->write(end_, scratch_);
-    end_ += scratch_.size();
-}
-
-void JournalWriter::sync() { file_->sync(); }
-
-void JournalWriter::reserve_ahead(std::uint64_t size_bytes) {
-    if (end_ + size_bytes <= reserved_) return;
-    file_->reserve(end_, size_bytes + kReserveBytes);
-    reserved_ = end_ + size_bytes + kReserveBytes;
-}
-
-JournalDamage read_journal(storage::Storage const& file, std::function<bool(RecordView const&)> const& visit) {
-    BlockReader reader(file);
-    auto const magic = reader.at(0, sizeof kJournalMagic);
-    if (!magic || std::memcmp(magic->data(), kJournalMagic, sizeof kJournalMagic) != 0) {
-        base::fail_data({file.path() + " is not a journal of Thalweg", "its first 8 bytes are something else"});
-    }
-    JournalDamage damage{0, sizeof kJournalMagic, ""};
-    auto const note = [&](std::uint64_t offset, char const* reason) {
-        if (damage.reason.empty()) damage.reason = fmt::format("{} at offset {} of {}", reason, offset, file.path());
-    };
-    std::uint64_t offset = sizeof kJournalMagic;
-    while (auto const head_bytes = reader.at(offset, sizeof(RecordHead))) {
-        RecordHead head;
-        std::memcpy(&head, head_bytes->data(), sizeof head);
-        if (is_zero(head)) break; // reserved space that was never used
-        if (head.head_check != head_check(head)) {
-            note(offset, "a record head is damaged or was cut");
-            auto const next = find_head(reader, offset + 8);
-            if (!next) break;
-            offset = *next;
-            ++damage.damaged_records;
-            continue;
-        }
-        auto const payload_offset = offset + sizeof(RecordHead);
-        auto const payload = reader.at(payload_offset, head.payload_bytes);
-        if (!payload) {
-            note(offset, "the last record was cut");
-            break;
-        }
-        offset = payload_offset + padded(head.payload_bytes);
-        if (base::xxh3(*payload) != head.payload_check) {
-            note(payload_offset, "the content of a record is damaged");
-            ++damage.damaged_records;
-            continue;
-        }
-        damage.end_offset = offset;
-        if (!visit({static_cast<RecordType>(head.type), *payload, payload_offset, offset})) break;
-    }
-    return damage;
+JournalDamage read_journal(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit,
+                           JournalRows* rows, std::set<std::uint32_t>* found) {
+    return JournalReading(files, visit, rows, found).read();
 }
 
 } // namespace thalweg::dataset

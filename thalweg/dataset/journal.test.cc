@@ -8,6 +8,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/facts.h"
 #include "thalweg/dataset/live_map.h"
+#include "thalweg/dataset/test_segments.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {
@@ -29,7 +30,7 @@ struct Reading {
 
 Reading read_all(Storage const& journal) {
     Reading reading;
-    reading.damage = read_journal(journal, [&](RecordView const& record) {
+    reading.damage = read_journal(copy_of_storage(journal), [&](RecordView const& record) {
         reading.records.push_back({record.type, {record.payload.begin(), record.payload.end()}});
         return true;
     });
@@ -64,13 +65,18 @@ std::vector<std::byte> small_journal() {
     return bytes_of(*storage);
 }
 
+std::uint64_t records_begin(std::vector<std::byte> const& journal) {
+    return read_start(*storage_of(journal)).preamble.records;
+}
+
 // Whatever is there, everybody who reads journals ends, with a result or a DataError.
-void expect_survived(Storage const& journal) {
+void expect_survived(std::shared_ptr<Storage> const& journal) {
     auto const file = storage::make_memory_storage("run.h5");
     file->resize(16384);
     for (bool const check_pages : {false, true}) {
         try {
-            live_map(gather(journal, *file, check_pages), *file, journal);
+            auto const gathered = gather(journal, *file, check_pages);
+            live_map(gathered, *file, *gathered.rows);
         } catch (base::DataError const&) {
         }
     }
@@ -82,31 +88,35 @@ TEST(Journal, GivesBackWhatWasAppended) {
     EXPECT_EQ(reading.damage.reason, "");
     EXPECT_EQ(reading.damage.damaged_records, 0u);
     EXPECT_EQ(reading.records[3].type, RecordType::rows);
-    EXPECT_EQ(reading.records[3].payload.size(), sizeof(RowsRecord) + 24);
+    EXPECT_EQ(reading.records[3].payload.size(), sizeof(RowsRecord));
+    EXPECT_EQ(reading.records[2].payload.size(), 2 * sizeof(PageRecord));
 }
 
 TEST(Journal, CutAnywhereItHasTheRecordsInFront) {
     auto const bytes = small_journal();
     auto const whole = read_all(*storage_of(bytes)).records;
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
+    auto const records = records_begin(bytes);
+    for (std::size_t size = 0; size < bytes.size(); size += size + 97 < records ? 97 : 1) {
         SCOPED_TRACE(size);
         auto const journal = storage_of(std::span(bytes).first(size));
-        if (size < sizeof kJournalMagic) {
+        if (read_start(*journal).kind != JournalKind::journal) {
+            EXPECT_LT(size, records);
+            EXPECT_EQ(read_start(*journal).kind, JournalKind::stub);
             EXPECT_THROW(read_all(*journal), base::DataError);
             continue;
         }
         auto const reading = read_all(*journal);
         ASSERT_LT(reading.records.size(), whole.size());
         EXPECT_TRUE(std::equal(reading.records.begin(), reading.records.end(), whole.begin()));
-        EXPECT_LE(reading.damage.end_offset, base::round_up(size, 8));
-        expect_survived(*journal);
+        EXPECT_LE(reading.damage.end_offset, std::max(records, base::round_up(size, 8)));
+        expect_survived(journal);
     }
 }
 
 TEST(Journal, AFlippedByteCostsOneRecord) {
     auto const bytes = small_journal();
     auto const whole = read_all(*storage_of(bytes)).records;
-    for (std::size_t at = sizeof kJournalMagic; at < bytes.size(); ++at) {
+    for (std::size_t at = records_begin(bytes); at < bytes.size(); ++at) {
         SCOPED_TRACE(at);
         auto damaged = bytes;
         damaged[at] ^= std::byte{static_cast<unsigned char>(1u << at % 8)};
@@ -123,17 +133,55 @@ TEST(Journal, AFlippedByteCostsOneRecord) {
             EXPECT_TRUE(std::equal(reading.records.begin() + static_cast<std::ptrdiff_t>(missing),
                                    reading.records.end(), whole.begin() + static_cast<std::ptrdiff_t>(missing) + 1));
         }
-        expect_survived(*journal);
+        expect_survived(journal);
+    }
+}
+
+// Nothing in front of the records stands only once.
+TEST(Journal, AFlippedBitInFrontOfTheRecordsCostsNothing) {
+    auto const bytes = small_journal();
+    auto const whole = read_all(*storage_of(bytes)).records;
+    auto const journal = storage_of(bytes);
+    for (std::size_t at = 0; at < records_begin(bytes); ++at) {
+        if (at >= 2 * sizeof(JournalPreamble) && at < 4096 - 8) continue; // zeros that nobody reads
+        for (unsigned bit = 0; bit < 8; ++bit) {
+            auto const flipped = bytes[at] ^ std::byte{static_cast<unsigned char>(1u << bit)};
+            journal->write(at, {&flipped, 1});
+            auto const start = read_start(*journal);
+            ASSERT_EQ(start.kind, JournalKind::journal) << "bit " << bit << " of byte " << at;
+            ASSERT_EQ(start.head_json,
+                      std::string(reinterpret_cast<char const*>(whole[0].payload.data()), whole[0].payload.size()));
+            journal->write(at, {&bytes[at], 1});
+        }
+    }
+    for (std::uint64_t block = 0; block < records_begin(bytes); block += base::kBlockBytes) { // a lost block
+        auto holed = bytes;
+        std::fill_n(holed.begin() + static_cast<std::ptrdiff_t>(block),
+                    std::min<std::size_t>(base::kBlockBytes, holed.size() - block), std::byte{0});
+        auto const there = storage_of(holed);
+        ASSERT_EQ(read_start(*there).kind, JournalKind::journal) << block;
+    }
+}
+
+TEST(Journal, AnotherVersionIsNamedAndIsNotAStub) {
+    for (char const* const version : {"02", "04", "99"}) {
+        auto bytes = small_journal();
+        for (auto const offset : kPreambleOffsets) std::memcpy(bytes.data() + offset + 6, version, 2);
+        auto const journal = storage_of(bytes);
+        EXPECT_EQ(read_start(*journal).kind, JournalKind::other_version);
+        auto const said = message_of([&] { read_all(*journal); });
+        EXPECT_NE(said.find(std::string("version ") + version), std::string::npos) << said;
+        EXPECT_NE(said.find("version 03"), std::string::npos) << said;
     }
 }
 
 TEST(Journal, ForeignFilesAreRefusedWithTheReason) {
     std::mt19937 random(4);
-    for (std::size_t size : {0u, 3u, 8u, 100u, 5000u}) {
+    for (std::size_t size : {3u, 8u, 100u, 5000u}) {
         std::vector<std::byte> bytes(size);
         for (auto& byte : bytes) byte = std::byte(random());
         EXPECT_THROW(read_all(*storage_of(bytes)), base::DataError);
-        expect_survived(*storage_of(bytes));
+        expect_survived(storage_of(bytes));
     }
 }
 
@@ -155,14 +203,7 @@ TEST(Journal, ResumesBehindTheLastGoodRecord) {
 // A hole of any size, as a power cut leaves it where writes were not synced: readers never fail for what is missing.
 TEST(Journal, HolesAreLeftOut) {
     auto const bytes = small_journal();
-    auto const head_end = [&] {
-        std::uint64_t end = 0;
-        read_journal(*storage_of(bytes), [&](RecordView const& record) {
-            end = record.end_offset;
-            return false;
-        });
-        return end;
-    }();
+    auto const head_end = records_begin(bytes);
     auto const file = storage::make_memory_storage("run.h5");
     std::mt19937 random(5);
     for (int i = 0; i < 500; ++i) {
@@ -173,7 +214,8 @@ TEST(Journal, HolesAreLeftOut) {
         std::fill(holed.begin() + static_cast<std::ptrdiff_t>(from), holed.begin() + static_cast<std::ptrdiff_t>(to),
                   fill);
         auto const journal = storage_of(holed);
-        EXPECT_NO_THROW(live_map(gather(*journal, *file, true), *file, *journal));
+        auto const gathered = gather(journal, *file, true);
+        EXPECT_NO_THROW(live_map(gathered, *file, *gathered.rows));
     }
 }
 
@@ -189,7 +231,7 @@ TEST(Journal, RecordsThatMakeNoSenseAreLeftOutAndNoted) {
             for (auto& word : words) word = small();
             writer.append(static_cast<RecordType>(random() % 10), std::as_bytes(std::span(words)));
         }
-        expect_survived(*journal);
+        expect_survived(journal);
     }
 }
 

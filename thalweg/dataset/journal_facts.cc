@@ -73,6 +73,9 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::footer:
         read_footer(record);
         break;
+    case RecordType::segment:
+        read_segment(record);
+        break;
     default:
         break; // of a later version: more than we know, not less
     }
@@ -145,9 +148,8 @@ void JournalFacts::read_pages(RecordView const& record) {
 void JournalFacts::read_rows(RecordView const& record) {
     auto const value = take<RowsRecord>(record);
     auto& producer = producer_of(value.producer, value.column, record);
-    auto const bytes = record.payload.size() - sizeof value;
-    Page const page{value.first, value.count,         0, record.payload_offset + sizeof value, bytes, bytes, 0,
-                    false,       Page::Place::journal};
+    auto const bytes = record.items_bytes;
+    Page const page{value.first, value.count, 0, record.items_address, bytes, bytes, 0, false, Page::Place::journal};
     check(page, producer.table, value.column, record);
     see(producer, value.column, page);
     producer.waiting[value.column].push_back(page);
@@ -186,6 +188,14 @@ void JournalFacts::read_footer(RecordView const& record) {
     auto const value = take<FooterRecord>(record);
     if (value.offset >= kLimit || value.size_bytes >= kLimit) fail(record, "its interim footer is impossible");
     footers_end = std::max(footers_end, value.offset + value.size_bytes);
+}
+
+void JournalFacts::read_segment(RecordView const& record) {
+    auto const value = take<SegmentRecord>(record);
+    if (value.over != 0)
+        segments.erase(value.segment);
+    else
+        segments.insert(value.segment);
 }
 
 void JournalFacts::read_metadata(RecordView const& record) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class JournalFacts {
     // What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
     bool read(RecordView const& record);
 
+    std::string const& path() const { return path_; }
+
     // Whether a BARRIER says that the page is on the disk.
     bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
 
@@ -58,6 +61,7 @@ class JournalFacts {
     std::vector<Announced> announced;
     std::vector<KnownBytes> known; // of the same pages
     std::vector<std::string> notes;
+    std::set<std::uint32_t> segments; // later ones that the journal needs
     bool closed = false;
 
   private:
@@ -77,6 +81,7 @@ class JournalFacts {
     void read_unit(RecordView const& record);
     void read_footer(RecordView const& record);
     void read_metadata(RecordView const& record);
+    void read_segment(RecordView const& record);
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;

@@ -7,19 +7,44 @@
 
 namespace thalweg::dataset {
 
-inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '2'};
+inline constexpr std::uint32_t kJournalVersion = 3;
+inline constexpr char kJournalMagic[8] = {'T', 'H', 'J', 'R', 'N', 'L', '0', '3'};
+
+// In front of everything, twice: a flipped bit, or a lost block, costs no run.
+inline constexpr std::uint64_t kPreambleOffsets[2] = {0, 4096};
+inline constexpr std::uint64_t kHeadOffset = 8192; // of the first copy of the head; in later segments: of the records
+
+struct JournalPreamble {
+    char magic[8];
+    std::uint32_t segment; // 0: run.h5.journal; n: run.h5.journal.n
+    std::uint32_t node;    // of the run's `nodes`: this journal is of node `node`, counted from 0
+    std::uint32_t nodes;
+    std::uint32_t reserved;
+    char run_id[40];
+    char boot_id[40];     // of the machine
+    char host[64];        // which wrote it
+    std::uint64_t device; // st_dev and st_ino of the data file; 0, 0 where it is no file
+    std::uint64_t inode;
+    std::uint64_t head_bytes; // of the JSON, which stands at kHeadOffset and once more at the next multiple of 4096
+    std::uint64_t head_check; // base::xxh3 of it
+    std::uint64_t records;    // where the records begin
+    std::uint64_t check;      // base::xxh3 of all in front
+};
+static_assert(sizeof(JournalPreamble) == 216 && offsetof(JournalPreamble, device) == 168);
+static_assert(std::has_unique_object_representations_v<JournalPreamble>);
 
 enum class RecordType : std::uint32_t {
-    head = 1,     // JSON of the model::RunHead; always the first
+    head = 1,     // of no record: so the JSON of the model::RunHead is shown to those who read the journal
     producer = 2, // ProducerRecord
-    pages = 3,    // any number of PageRecord
-    rows = 4,     // RowsRecord, then the raw bytes of the items
+    pages = 3,    // any number of PageRecord, packed (journal_pages.h)
+    rows = 4,     // any number of RowsRecord with their items, packed (journal_rows.h)
     finish = 5,   // FinishRecord
     barrier = 6,  // BarrierRecord
     metadata = 7, // JSON object of strings, added to the head's
     closed = 8,   // empty: the file is complete
     unit = 9,     // UnitRecord, then the key where it is text, then the summary
     footer = 10,  // FooterRecord
+    segment = 11, // SegmentRecord
 };
 
 struct RecordHead {
@@ -69,6 +94,24 @@ struct RowsRecord {
     std::uint64_t count;
 };
 static_assert(sizeof(RowsRecord) == 24);
+
+// What a record of rows begins with: then the table of its pieces, and their items, each as one frame of zstd, or raw
+// where that does not shrink it.
+struct RowsHead {
+    std::uint32_t pieces;
+    std::uint32_t packed; // bit 0: the table is a frame; bit 1: the items are
+    std::uint64_t table_bytes;
+    std::uint64_t table_stored_bytes;
+    std::uint64_t items_bytes;
+};
+static_assert(sizeof(RowsHead) == 32 && std::has_unique_object_representations_v<RowsHead>);
+
+// A later segment was begun; or nothing in it is needed any more, and it is about to be removed.
+struct SegmentRecord {
+    std::uint32_t segment;
+    std::uint32_t over;
+};
+static_assert(sizeof(SegmentRecord) == 8);
 
 struct FinishRecord {
     std::uint32_t producer;

@@ -18,12 +18,15 @@
 namespace thalweg::dataset {
 namespace {
 
-std::unique_ptr<storage::Storage> open_journal(std::string const& path) {
-    if (!exists(journal_path(path))) return nullptr;
+// Nothing where there is none.
+JournalFiles open_journal(std::string const& path) {
+    if (!exists(journal_path(path))) return {};
     try {
-        return storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
+        return {std::shared_ptr(storage::open_file_storage(journal_path(path), storage::OpenMode::read_only,
+                                                           storage::Engine::posix)),
+                segments_beside(journal_path(path))};
     } catch (base::SystemError const& error) {
-        if (error.code == ENOENT) return nullptr; // closed just now
+        if (error.code == ENOENT) return {}; // closed just now
         throw;
     }
 }
@@ -41,18 +44,18 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
-    reader->journal_ = open_journal(path);
+    auto const journal = open_journal(path);
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    if (reader->journal_) {
-        auto gathered = gather(*reader->journal_, *reader->file_, false);
+    if (journal.main) {
+        auto gathered = gather(journal, *reader->file_, false);
         if (!gathered.closed) {
             reader->open_run_ = true;
-            reader->map_ = live_map(gathered, *reader->file_, *reader->journal_);
+            reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
+            reader->journal_ = gathered.rows;
             reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
             reader->report_ = std::move(gathered.report);
             return reader;
         }
-        reader->journal_.reset();
     }
     reader->map_ = format_for(path).load(*reader->file_);
     model::make_names_readable(reader->map_);

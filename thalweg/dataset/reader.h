@@ -86,7 +86,7 @@ class Reader {
     std::vector<Unit> open_units_; // of an open run
     Report report_;
     std::unique_ptr<storage::Storage> file_;
-    std::unique_ptr<storage::Storage> journal_; // of an open run
+    std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 

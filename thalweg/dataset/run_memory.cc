@@ -91,15 +91,9 @@ std::string add_memory_folder(std::string const& head_json, std::string const& f
 }
 
 std::string memory_folder_of(storage::Storage const& journal) {
-    std::string folder;
-    read_journal(journal, [&](RecordView const& record) {
-        auto const* text = reinterpret_cast<char const*>(record.payload.data());
-        auto const json = nlohmann::ordered_json::parse(text, text + record.payload.size(), nullptr, false);
-        if (json.is_object() && json.contains(kFolderKey) && json[kFolderKey].is_string())
-            folder = json[kFolderKey].get<std::string>();
-        return false;
-    });
-    return folder;
+    auto const json = nlohmann::ordered_json::parse(require_start(journal).head_json, nullptr, false);
+    if (!json.is_object() || !json.contains(kFolderKey) || !json[kFolderKey].is_string()) return "";
+    return json[kFolderKey].get<std::string>();
 }
 
 std::unique_ptr<Ledger> find_ledger(std::string const& run_id, std::string const& data_path) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/test_segments.h"
 #include "thalweg/dataset/testing.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/header.h"
@@ -53,6 +54,7 @@ inline CreateOptions small_run_options() {
                       .interim_footer_share = 10,
                       .allocate_ahead_bytes = 4 << 20,
                       .rows_budget_bytes = 64 << 10};
+    options.journal = {.main_rows_bytes = 0, .segment_bytes = 9 << 10, .slack_bytes = 16 << 10};
     return options;
 }
 
@@ -154,7 +156,7 @@ inline RowCounts expect_right(storage::Storage const& file) {
 }
 
 // What the journal says up to where its last BARRIER reaches; nothing where it has none.
-inline RowCounts rows_before_barrier(storage::Storage const& journal, storage::Storage const& file) {
+inline RowCounts rows_before_barrier(JournalFiles const& journal, storage::Storage const& file) {
     std::uint64_t end = 0;
     read_journal(journal, [&](RecordView const& record) {
         if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
@@ -163,10 +165,10 @@ inline RowCounts rows_before_barrier(storage::Storage const& journal, storage::S
     RowCounts counts;
     if (end == 0) return counts;
     std::vector<std::byte> bytes(end);
-    journal.read(0, bytes);
-    auto const cut = storage::make_memory_storage("cut");
+    journal.main->read(0, bytes);
+    std::shared_ptr<storage::Storage> const cut = storage::make_memory_storage("cut");
     cut->write(0, bytes);
-    auto const gathered = gather(*cut, file, false);
+    auto const gathered = gather({cut, journal.segments}, file, false);
     for (auto const& part : gathered.facts.tables[0]) {
         for (auto const& range : part.rows) counts[static_cast<std::uint8_t>(part.producer)] += range.count;
     }
@@ -180,11 +182,12 @@ class BadDay {
 
     BadDay(Container const& container, storage::FaultPlan const& plan, unsigned seal_threads = 0)
         : faults_(std::make_shared<storage::Faults>(plan)), file(make_file(container.path)),
-          journal(make_file(container.journal_path())) {
+          journal(make_file(container.journal_path())), segments(std::make_shared<FaultySegments>(faults_)) {
         auto options = small_run_options();
         options.write.seal_threads = seal_threads;
         try {
-            auto const writer = Writer::create_on(file, journal, container.format, container.head(), options);
+            auto const writer =
+                Writer::create_on(file, {journal, segments}, container.format, container.head(), options);
             std::vector<Producer> producers;
             for (int i = 0; i < 2; ++i) producers.push_back(writer->producer("events"));
             attempt([&] { append(producers); });
@@ -227,6 +230,7 @@ class BadDay {
   public:
     std::shared_ptr<storage::FaultyStorage> file;
     std::shared_ptr<storage::FaultyStorage> journal;
+    std::shared_ptr<FaultySegments> segments;
     RowCounts published;
     bool closed = false;
     std::vector<std::string> errors;

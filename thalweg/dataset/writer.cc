@@ -58,6 +58,14 @@ void remove_traces(OpenRun const& run, std::string const& path) {
     }
 }
 
+// On a small disk, where the budget was lowered, the journal takes less, too.
+JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes) {
+    limits.main_rows_bytes = std::min(limits.main_rows_bytes, rows_budget_bytes / 2);
+    limits.segment_bytes = std::min(limits.segment_bytes, rows_budget_bytes / 2);
+    limits.slack_bytes = std::min(limits.slack_bytes, rows_budget_bytes * 3 / 2);
+    return limits;
+}
+
 } // namespace
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
@@ -73,8 +81,9 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     auto& run = *writer->run_;
-    writer->journal_ =
-        storage::open_file_storage(journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix);
+    writer->journal_ = {std::shared_ptr(storage::open_file_storage(
+                            journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix)),
+                        segments_beside(journal_path(absolute))};
     try {
         run.journal_lock = lock_shared(journal_path(absolute));
         run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
@@ -92,9 +101,9 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     return writer;
 }
 
-std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file,
-                                          std::shared_ptr<storage::Storage> journal, format::Format const& format,
-                                          model::RunHead head, CreateOptions const& options) {
+std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file, JournalFiles journal,
+                                          format::Format const& format, model::RunHead head,
+                                          CreateOptions const& options) {
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     writer->run_->file = std::move(file);
@@ -114,7 +123,9 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     auto const first_offset = format.begin(*run_->file, run_->head);
     run_->file->sync(); // before there is a journal that says whose file this is
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
-    auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder));
+    auto const data_file = on_files_ ? file_id_of(run_->path()).value_or(FileId{}) : FileId{};
+    auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
+                                        data_file, fit_to_budget(options.journal, commit.rows_budget_bytes));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
     if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
     auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {

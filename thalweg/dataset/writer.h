@@ -23,6 +23,7 @@ struct CreateOptions {
     model::LayoutOptions layout;
     WriteOptions write;
     CommitOptions commit;
+    JournalLimits journal;
 };
 
 class Writer {
@@ -33,9 +34,9 @@ class Writer {
                                           std::map<std::string, std::string> metadata = {});
 
     // On storages of any kind, for this process alone.
-    static std::unique_ptr<Writer> create_on(std::shared_ptr<storage::Storage> file,
-                                             std::shared_ptr<storage::Storage> journal, format::Format const& format,
-                                             model::RunHead head, CreateOptions const& options);
+    static std::unique_ptr<Writer> create_on(std::shared_ptr<storage::Storage> file, JournalFiles journal,
+                                             format::Format const& format, model::RunHead head,
+                                             CreateOptions const& options);
 
     // Abandons: the journal stays, for `recover`.
     ~Writer();
@@ -79,7 +80,7 @@ class Writer {
 
     std::shared_ptr<OpenRun> run_;
     std::unique_ptr<WorkUnits> units_;
-    std::shared_ptr<storage::Storage> journal_;
+    JournalFiles journal_;
     mutable base::Mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
     std::shared_ptr<Committer> committer_;
     CommitStatus last_status_;

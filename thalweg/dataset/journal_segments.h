@@ -1,0 +1,48 @@
+// The files of one journal: the one that stays for the whole run, and later ones, for rows that are in no page yet.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+// Where the later segments lie. Numbers begin at 1, and none is used twice. Thread-safe.
+class SegmentFolder {
+  public:
+    virtual ~SegmentFolder() = default;
+
+    virtual std::vector<std::uint32_t> list() const = 0; // ascending
+    virtual std::shared_ptr<storage::Storage> create(std::uint32_t number) = 0;
+    // None where it was removed.
+    virtual std::shared_ptr<storage::Storage> open(std::uint32_t number) const = 0;
+    virtual void remove(std::uint32_t number) = 0;
+    // Makes what was created and removed durable.
+    virtual void sync() = 0;
+};
+
+// Beside the journal at this path.
+std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path);
+
+struct JournalFiles {
+    JournalFiles() = default;
+    template <std::derived_from<storage::Storage> Any>
+    JournalFiles(std::shared_ptr<Any> journal, std::shared_ptr<SegmentFolder> folder = nullptr)
+        : main(std::move(journal)), segments(std::move(folder)) {}
+    template <std::derived_from<storage::Storage> Any>
+    JournalFiles(std::unique_ptr<Any> journal, std::shared_ptr<SegmentFolder> folder = nullptr)
+        : main(std::move(journal)), segments(std::move(folder)) {}
+
+    std::shared_ptr<storage::Storage> main;
+    std::shared_ptr<SegmentFolder> segments; // none: all rows are in `main`
+};
+
+// All that there are, each open, ascending: whatever is removed from now on can still be read through these.
+std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files);
+
+} // namespace thalweg::dataset

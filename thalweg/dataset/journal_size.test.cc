@@ -1,0 +1,171 @@
+// How much a journal takes, and that it has every row that is in no page whatever was removed meanwhile.
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <random>
+#include <thread>
+
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/test_bad_day.h"
+#include "thalweg/dataset/test_segments.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kSamples = 142; // with id and producer: 293 bytes a row
+
+// 20 kHz of 300 bytes, with everything that is counted in bytes or seconds a hundredth: for ten minutes of such a
+// stream the journal took 3.4 GB, three times the file.
+CreateOptions hundredth() {
+    CreateOptions options;
+    options.write.staging.page_ring_bytes = (16 << 20) / 100;
+    options.layout.wide_page_bytes = 32 << 10;
+    options.layout.narrow_page_bytes = 32 << 10;
+    options.commit.flush_interval_ns = 10'000'000;
+    options.commit.rows_budget_bytes = (16 << 20) / 100;
+    options.journal = {(8 << 20) / 100, (8 << 20) / 100, (24 << 20) / 100};
+    return options;
+}
+
+TEST(JournalSize, OfAFastStreamIsBoundedWhileReadersLookOn) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const writer = Writer::create(path, pulses(kSamples), hundredth());
+    std::atomic<bool> over = false;
+    std::uint64_t looks = 0, most_rows = 0;
+    std::jthread const reader([&] {
+        while (!over) {
+            auto const run = Reader::open(path);
+            auto const rows = run->rows(0);
+            EXPECT_GE(rows, most_rows); // none is missed
+            most_rows = rows;
+            if (rows == 0) continue;
+            std::vector<std::uint64_t> ids(rows);
+            std::this_thread::sleep_for(std::chrono::milliseconds(30)); // until segments have gone
+            run->read(0, 1, {0, rows}, std::as_writable_bytes(std::span(ids)));
+            for (std::uint64_t i = 0; i < rows; ++i) ASSERT_EQ(ids[i], i);
+            EXPECT_EQ(run->report().notes, std::vector<std::string>{});
+            ++looks;
+        }
+    });
+    auto producer = writer->producer("pulses");
+    std::uint64_t row = 0, most_bytes = 0, raw_bytes = 0;
+    auto const begin = std::chrono::steady_clock::now();
+    for (int step = 0; step < 1500; ++step) { // 20 rows a millisecond
+        PulseRows(1, row, 20, kSamples).append_to(producer);
+        row += 20;
+        raw_bytes += 20 * (kSamples * 2 + 9);
+        auto const status = writer->status();
+        most_bytes = std::max(most_bytes, status.journal_bytes - status.pages * 100);
+        std::this_thread::sleep_until(begin + std::chrono::milliseconds(step));
+    }
+    over = true;
+    producer.finish();
+    auto const bound = (64 << 20) / 100 + 2 * ((16 << 20) / 100);
+    EXPECT_LT(most_bytes, bound);
+    EXPECT_GT(raw_bytes, 8 * bound);
+    EXPECT_GT(looks, 3u);
+    RecordProperty("journal_bytes", std::to_string(most_bytes));
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, row);
+    for (auto const& entry : std::filesystem::directory_iterator(directory.file("")))
+        EXPECT_EQ(entry.path().filename().string(), "run.h5");
+}
+
+// Streams that get a row every flush: what nobody needs any more is given back although every segment holds something
+// that is needed.
+TEST(JournalSize, OfManySlowStreamsIsBoundedByWhatIsInNoPage) {
+    constexpr std::uint32_t kStreams = 100, kPageRows = 256;
+    model::Schema const schema{{{"slow", {scalar("id", model::Scalar::uint64)}, ""}}};
+    auto const head = model::make_run_head(schema, {}, {});
+    auto const segments = std::make_shared<MemorySegments>();
+    JournalFiles const files(storage::make_memory_storage("run.h5.journal"), segments);
+    JournalLimits const limits{64 << 10, 64 << 10, 192 << 10};
+    auto journal = JournalWriter::begin(files, model::to_json(head), {}, limits);
+    auto const begin_bytes = journal.total_bytes();
+    std::vector<std::uint64_t> first(kStreams), next(kStreams);
+    for (std::uint32_t i = 0; i < kStreams; ++i) {
+        journal.append(RecordType::producer, ProducerRecord{i, 0, 1, 0});
+        first[i] = 0;
+    }
+    std::mt19937_64 random(3);
+    std::uint64_t pages = 0, appended = 0;
+    for (int flush = 0; flush < 15000; ++flush) {
+        for (std::uint32_t i = 0; i < kStreams; ++i) {
+            if (i % 10 != static_cast<std::uint32_t>(flush % 10) && i > 10) continue; // ten are fast
+            std::uint64_t const value = random();
+            journal.append(RecordType::rows, RowsRecord{i, 0, next[i]++, 1}, std::as_bytes(std::span(&value, 1)));
+            appended += 1;
+            if (next[i] - first[i] < kPageRows + i) continue;
+            PageRecord const page{i, 0, first[i], kPageRows, 0, 4096, kPageRows * 8, 0, 1, 1, 0, 0};
+            journal.append(RecordType::pages, page);
+            first[i] += kPageRows;
+            ++pages;
+        }
+        journal.append(RecordType::barrier, BarrierRecord{journal.size_bytes()});
+        journal.sync();
+        std::uint64_t in_no_page = 0;
+        for (std::uint32_t i = 0; i < kStreams; ++i) in_no_page += (next[i] - first[i]) * 8;
+        // 64 MiB where segments have 8; 32 bytes a BARRIER.
+        auto const bound = 8 * limits.segment_bytes + 2 * in_no_page + 100 * pages + 32 * (flush + 1);
+        ASSERT_LT(journal.total_bytes() - begin_bytes, bound) << flush;
+    }
+    EXPECT_GT(appended * 8, 8 * limits.slack_bytes);
+    EXPECT_GT(segments->created(), segments->list().size() + 5);
+    // Everything that no page holds is there.
+    auto const file = storage::make_memory_storage("run.h5");
+    file->resize(4096 + kPageRows * 8);
+    for (bool const resumed : {false, true}) {
+        if (resumed) JournalWriter::resume(files);
+        auto const gathered = gather(files, *file, false);
+        EXPECT_EQ(gathered.report.notes, std::vector<std::string>{});
+        for (std::uint32_t i = 0; i < kStreams; ++i) {
+            std::uint64_t rows = 0;
+            for (auto const& range : gathered.facts.tables[0][i].rows) rows += range.count;
+            EXPECT_EQ(rows, next[i]) << i;
+        }
+    }
+    segments->remove(segments->list().back());
+    auto const notes = gather(files, *file, false).report.notes;
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_NE(notes[0].find("is missing"), std::string::npos) << notes[0];
+}
+
+TEST(JournalSize, APageTakesLessThanAHundredBytes) {
+    JournalFiles const files(storage::make_memory_storage("run.h5.journal"));
+    auto journal = JournalWriter::begin(files, model::to_json(model::make_run_head(pulses(4), {}, {})));
+    std::mt19937_64 random(9);
+    auto const begin = journal.size_bytes();
+    std::vector<PageRecord> written;
+    for (std::uint64_t i = 0; i < 1000; ++i) { // one a record, as a slow producer announces them
+        PageRecord const page{4000,
+                              700,
+                              i << 40,
+                              1 << 20,
+                              1,
+                              random() >> 20,
+                              random() >> 40,
+                              random() >> 20,
+                              random(),
+                              static_cast<std::uint32_t>(random()),
+                              0,
+                              random() >> 20};
+        journal.append(RecordType::pages, page);
+        written.push_back(page);
+    }
+    EXPECT_LT(journal.size_bytes() - begin, 100 * written.size());
+    std::vector<PageRecord> read;
+    read_journal(files, [&](RecordView const& record) {
+        if (record.type != RecordType::pages) return true;
+        PageRecord page;
+        std::memcpy(&page, record.payload.data(), sizeof page);
+        read.push_back(page);
+        return true;
+    });
+    ASSERT_EQ(read.size(), written.size());
+    EXPECT_EQ(std::memcmp(read.data(), written.data(), written.size() * sizeof(PageRecord)), 0);
+}
+
+} // namespace
+} // namespace thalweg::dataset
