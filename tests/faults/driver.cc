@@ -173,8 +173,8 @@ void verify_file(std::string const& path) {
 // Cuts a copy of the journal where its last BARRIER ends to reach, and checks the run that this describes.
 void check_durable(std::string const& path) {
     std::uint64_t end = 0;
-    auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
-    read_journal(*journal, [&](RecordView const& record) {
+    std::shared_ptr const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
+    read_journal(journal, [&](RecordView const& record) {
         if (record.type == RecordType::head) end = record.end_offset;
         if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
         return true;
@@ -182,8 +182,14 @@ void check_durable(std::string const& path) {
     auto const copy = path + ".durable" + std::filesystem::path(path).extension().string();
     std::filesystem::copy_file(journal_path(path), journal_path(copy));
     std::filesystem::resize_file(journal_path(copy), end);
+    auto const later = segments_beside(journal_path(path))->list();
+    for (auto const number : later) {
+        auto const name = fmt::format(".{}", number);
+        std::filesystem::copy_file(journal_path(path) + name, journal_path(copy) + name);
+    }
     std::filesystem::create_hard_link(path, copy);
     check(copy);
+    for (auto const number : later) std::filesystem::remove(journal_path(copy) + fmt::format(".{}", number));
     std::filesystem::remove(copy);
     std::filesystem::remove(journal_path(copy));
 }

@@ -10,13 +10,14 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/memory.h"
+#include "thalweg/base/process.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/file_checksum.h"
 #include "thalweg/dataset/intake.h"
 #include "thalweg/dataset/ledger.h"
 #include "thalweg/dataset/left_over.h"
-#include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
+#include "thalweg/dataset/run_place.h"
 #include "thalweg/dataset/unit_collector.h"
 #include "thalweg/dataset/unit_list.h"
 #include "thalweg/format/hdf5/format.h"
@@ -86,12 +87,13 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_the_dead(file);
-    auto gathered = gather(journal, file, options.check_pages);
+    auto gathered = gather(journal, file, options.check_pages, options.is_copy);
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
     result.gather_cpu_ns = gathered_ns - begin_ns;
-    if (gathered.closed) { // all but the last step was done before: others may be reading the file by now
+    if (gathered.closed &&
+        !options.is_copy) { // all but the last step was done before: others may be reading the file by now
         result.report = std::move(gathered.report);
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
@@ -109,43 +111,66 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
 }
 
 void remove_journal(std::string const& data_path, std::string const& run_id) {
-    auto const path = journal_path(data_path);
     remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
-    if (!base::remove_file(path)) base::fail_system({"cannot remove " + path}, ENOENT);
-    // Nobody looks for these without it; had they gone first, what it says would be less than what is known.
-    auto const later = segments_beside(path);
-    for (auto const number : later->list()) later->remove(number);
-    base::sync_directory_of(path);
+    RunPlace(data_path).remove_journal();
 }
 
+namespace {
+
+// Its lock was free: so the journal is a copy, and the data file is not.
+void check_not_written(std::string const& path, Ledger const& ledger) {
+    auto const& head = ledger.head();
+    auto const state = head.state.load();
+    bool const is_open = state == LedgerState::open || state == LedgerState::closing;
+    if (!is_open || !base::is_alive(head.committer)) return;
+    base::fail_usage({fmt::format("cannot take over the run of {}", path),
+                      fmt::format("process {} is still writing it, as {}", head.committer.pid, head.path),
+                      "recover a copy of the file and its journal, or wait"});
+}
+
+std::string note_of_lost_memory(std::string const& path, bool is_original) {
+    return fmt::format("{}: {}: rows published after the last ones in the journal are {}", path,
+                       is_original ? "the memory of its producers is gone, as after a restart of the machine"
+                                   : "it is a copy, and the memory of its producers belongs to the original",
+                       is_original ? "lost" : "not in it");
+}
+
+} // namespace
+
 CompleteResult recover(std::string const& path) {
-    auto const journal_file = journal_path(path);
-    if (!exists(journal_file)) {
-        base::fail_usage({"there is nothing to recover at " + path, "there is no " + journal_file,
+    RunPlace const place(path);
+    if (!place.has_journal()) {
+        base::fail_usage({"there is nothing to recover at " + path, "there is no " + place.journal(),
                           exists(path) ? "the file is complete, or was never Thalweg's" : ""});
     }
-    auto const lock = lock_exclusive(journal_file);
-    JournalFiles const journal(std::shared_ptr(storage::open_file_storage(journal_file, storage::OpenMode::read_write,
-                                                                          storage::Engine::posix)),
-                               segments_beside(journal_file));
+    auto const lock = place.lock_exclusive();
+    if (place.is_stub()) {
+        place.clear_stub();
+        base::fail_usage({"there is nothing to recover at " + path,
+                          "whoever created it died before anything was recorded; what was left is cleared away"});
+    }
+    auto const journal = place.open_journal(storage::OpenMode::read_write);
+    auto const start = require_start(*journal.main);
+    auto const head = model::run_head_from_json(start.head_json);
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
-    auto const head = read_head(*journal.main);
     auto const& format = format_for(path);
     check_pair(*file, format, head);
+    bool const is_original = place.is_original(start.preamble);
     std::vector<std::string> notes;
-    auto const ledger = find_ledger(head.id, path);
+    auto const ledger = is_original ? find_ledger(head.id, path) : nullptr;
+    if (ledger) check_not_written(path, *ledger);
     auto const memory_lock = ledger ? hold_memory(ledger->name()) : base::FileDescriptor{};
     if (ledger) salvage(path, head, *ledger, journal, notes);
     CompleteOptions options;
+    options.is_copy = !is_original;
     if (ledger) options.least_end = ledger->head().claimed;
     auto result = complete_run(*file, journal, format, options);
-    if (!ledger && result.report.producers_unsettled > 0) {
-        notes.push_back(fmt::format("{}: the memory of its producers is gone, as after a restart of the machine: rows "
-                                    "published after the last ones in the journal are lost",
-                                    path));
-    }
+    if (!ledger && result.report.producers_unsettled > 0) notes.push_back(note_of_lost_memory(path, is_original));
     result.report.notes.insert(result.report.notes.end(), notes.begin(), notes.end());
-    remove_journal(path, head.id);
+    if (is_original)
+        remove_journal(path, head.id);
+    else
+        place.remove_journal();
     return result;
 }
 

@@ -41,7 +41,8 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     return {"is not what its checksum says"};
 }
 
-void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages, Report& report) {
+void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages, bool is_copy,
+                         Report& report) {
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
@@ -49,7 +50,7 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
         auto const& each = journal.announced[i];
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
-        bool const check_bytes = check_pages && !journal.is_durable(each);
+        bool const check_bytes = check_pages && (is_copy || !journal.is_durable(each));
         auto const [reason, unreadable] =
             doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
         if (reason.empty()) continue;
@@ -129,7 +130,7 @@ read_facts(JournalFiles const& files) {
 
 } // namespace
 
-Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages) {
+Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages, bool is_copy) {
     auto [journal, rows, missing, damage] = read_facts(files);
     for (int again = 0; !missing.empty() && again < kTries; ++again)
         std::tie(journal, rows, missing, damage) = read_facts(files);
@@ -145,7 +146,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, bool ch
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
     gathered.facts.end_offset = journal.footers_end;
-    leave_out_bad_pages(journal, file, check_pages, report);
+    leave_out_bad_pages(journal, file, check_pages, is_copy, report);
     gathered.known = std::move(journal.known);
     std::map<std::uint32_t, PartBuilder> parts;
     for (auto& [number, producer] : journal.producers) {

@@ -50,9 +50,9 @@ struct Gathered {
     bool closed = false;           // the journal says that the file is complete
 };
 
-// `check_pages`: pages behind the last BARRIER are read and compared with their checksums; those that are not what
-// they should be are left out, and cost their block. Throws base::DataError where the journal does not begin with the
-// head of a run; whatever else makes no sense is left out and noted.
-Gathered gather(JournalFiles const& journal, storage::Storage const& file, bool check_pages);
+// `check_pages`: pages behind the last BARRIER, of a copy all, are read and compared with their checksums; those that
+// are not what they should be are left out, and cost their block. Throws base::DataError where the journal does not
+// begin with the head of a run; whatever else makes no sense is left out and noted.
+Gathered gather(JournalFiles const& journal, storage::Storage const& file, bool check_pages, bool is_copy = false);
 
 } // namespace thalweg::dataset

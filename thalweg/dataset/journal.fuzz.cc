@@ -29,7 +29,7 @@ model::RunHead const& head() {
 // Each record: a byte for its type, one for the length of its payload in words, the payload.
 void append_records(JournalWriter& journal, std::span<std::byte const> bytes) {
     while (bytes.size() >= 2) {
-        auto const type = static_cast<RecordType>(std::to_integer<unsigned>(bytes[0]) % 10);
+        auto const type = static_cast<RecordType>(std::to_integer<unsigned>(bytes[0]) % 12);
         auto const size = std::min<std::size_t>(std::to_integer<std::size_t>(bytes[1]) * 4, bytes.size() - 2);
         journal.append(type, bytes.subspan(2, size));
         bytes = bytes.subspan(2 + size);
@@ -54,7 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     }
     for (bool const check_pages : {false, true}) {
         try {
-            live_map(gather(*journal, *file, check_pages), *file, *journal);
+            auto const gathered = gather(journal, *file, check_pages);
+            live_map(gathered, *file, *gathered.rows);
         } catch (base::DataError const&) {
         }
     }

@@ -45,8 +45,8 @@ struct JournalLimits {
 class JournalWriter {
   public:
     // `files`: an empty one; a head is written.
-    static JournalWriter begin(JournalFiles files, std::string const& head_json, FileId const& data_file = {},
-                               JournalLimits const& limits = {});
+    static JournalWriter begin(JournalFiles files, std::string const& head_json,
+                               base::FileIdentity const& data_file = {}, JournalLimits const& limits = {});
     // Goes on behind the last good record of an existing journal.
     static JournalWriter resume(JournalFiles files, JournalLimits const& limits = {});
 

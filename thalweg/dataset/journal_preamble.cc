@@ -1,10 +1,8 @@
 #include "thalweg/dataset/journal_preamble.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <vector>
 
 #include "thalweg/base/checksum.h"
@@ -68,15 +66,6 @@ bool is_stub(storage::Storage const& file, bool has_preamble) {
 
 } // namespace
 
-std::optional<FileId> file_id_of(std::string const& path) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-        base::fail_system({"cannot look at " + path}, errno);
-    }
-    return FileId{status.st_dev, status.st_ino};
-}
-
 JournalStart read_start(storage::Storage const& file) {
     JournalStart start;
     bool has_preamble = false;
@@ -123,7 +112,7 @@ JournalStart require_start(storage::Storage const& file) {
     base::fail_data({file.path() + " is not a journal of Thalweg", "neither of its two beginnings is one"});
 }
 
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, FileId const& data_file) {
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file) {
     JournalPreamble preamble{};
     std::memcpy(preamble.magic, kJournalMagic, sizeof kJournalMagic);
     preamble.segment = segment;

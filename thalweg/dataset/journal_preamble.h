@@ -2,25 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/journal_format.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
-
-// A file, whatever it is called: a copy is another one, a renamed one is the same. 0, 0: no file.
-struct FileId {
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-
-    bool operator==(FileId const&) const = default;
-};
-
-// Of the file at `path`; none where there is none.
-std::optional<FileId> file_id_of(std::string const& path);
 
 enum class JournalKind : std::uint8_t {
     journal,
@@ -45,6 +34,8 @@ JournalStart require_start(storage::Storage const& file);
 // Writes the beginning of a journal, or of a later segment, whole. Returns where the records begin.
 std::uint64_t write_start(storage::Storage& file, JournalPreamble preamble, std::string_view head_json);
 
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, FileId const& data_file);
+// `data_file`: what the file is, whatever its name; 0, 0: no file.
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment,
+                              base::FileIdentity const& data_file);
 
 } // namespace thalweg::dataset

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/journal_format.h"
 #include "thalweg/storage/storage.h"
 
@@ -74,7 +75,7 @@ class JournalRows final : public storage::Storage {
     std::vector<Stored> stored_; // ascending
     std::uint64_t size_bytes_ = 0;
 
-    mutable std::mutex mutex_; // of what was unpacked last
+    mutable base::Mutex mutex_; // of what was unpacked last
     mutable std::unordered_map<std::size_t, Items> unpacked_;
     mutable std::deque<std::size_t> order_;
     mutable std::uint64_t unpacked_bytes_ = 0;

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <unistd.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
@@ -21,17 +20,13 @@ class FilesBeside final : public SegmentFolder {
         auto const prefix = journal.filename().string() + ".";
         auto const folder = journal.has_parent_path() ? journal.parent_path() : std::filesystem::path(".");
         std::vector<std::uint32_t> numbers;
-        std::error_code error;
-        for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-             entry.increment(error)) {
-            auto const name = entry->path().filename().string();
+        for (auto const& name : base::list_directory(folder.string())) {
             if (!name.starts_with(prefix)) continue;
             std::uint32_t number = 0;
             auto const* const last = name.data() + name.size();
             auto const [stop, wrong] = std::from_chars(name.data() + prefix.size(), last, number);
             if (wrong == std::errc{} && stop == last && number > 0) numbers.push_back(number);
         }
-        if (error) base::fail_system({"cannot list " + folder.string()}, error.value());
         std::sort(numbers.begin(), numbers.end());
         return numbers;
     }
@@ -49,10 +44,7 @@ class FilesBeside final : public SegmentFolder {
         }
     }
 
-    void remove(std::uint32_t number) override {
-        if (::unlink(path(number).c_str()) != 0 && errno != ENOENT)
-            base::fail_system({"cannot remove " + path(number)}, errno);
-    }
+    void remove(std::uint32_t number) override { base::remove_file(path(number)); }
 
     void sync() override { base::sync_directory_of(journal_path_); }
 

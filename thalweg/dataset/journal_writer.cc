@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/journal.h"
 #include "thalweg/dataset/journal_pages.h"
@@ -322,7 +323,7 @@ class JournalWriter::State {
         later_.emplace(number, std::move(segment));
     }
 
-    mutable std::mutex mutex_;              // guards everything: sync() comes from another thread
+    mutable base::Mutex mutex_;             // guards everything: sync() comes from another thread
     std::shared_ptr<SegmentFolder> folder_; // where rows may go; none: all stay in the main journal
     std::shared_ptr<SegmentFolder> names_;  // the same, always
     JournalLimits limits_;
@@ -345,8 +346,8 @@ JournalWriter::JournalWriter(JournalWriter&&) noexcept = default;
 JournalWriter& JournalWriter::operator=(JournalWriter&&) noexcept = default;
 JournalWriter::~JournalWriter() = default;
 
-JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_json, FileId const& data_file,
-                                   JournalLimits const& limits) {
+JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_json,
+                                   base::FileIdentity const& data_file, JournalLimits const& limits) {
     JournalStart start;
     start.preamble = make_preamble(model::run_head_from_json(head_json).id, 0, data_file);
     auto const end = write_start(*files.main, start.preamble, head_json);

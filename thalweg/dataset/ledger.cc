@@ -73,7 +73,11 @@ std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
         base::fail_usage({"cannot attach to run " + name, "it is closed, dead, or on another machine"});
     }
     if (!is_ledger(ledger->memory_)) {
-        base::fail_usage({"cannot attach to run " + name, "its ledger is of another version of Thalweg"});
+        auto const& head = *reinterpret_cast<LedgerHead const*>(ledger->memory_.data());
+        base::fail_usage({"cannot attach to run " + name,
+                          fmt::format("its ledger is of another version of Thalweg: {}, and this one's is {}",
+                                      head.version, kVersion),
+                          "use the version of Thalweg that recorded the run; nothing was changed"});
     }
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
     return ledger;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -63,13 +64,22 @@ std::vector<std::string> folders_of(std::string const& data_path) {
     return folders;
 }
 
-std::unique_ptr<Ledger> ledger_at(std::string const& name, std::string const& run_id) {
+// There is a ledger, whole: its magic is written last.
+bool is_begun(std::string const& ledger) {
     try {
-        auto ledger = Ledger::attach(name);
-        // A folder outlives the machine's memory: what is in it from before a restart is not what was published last.
-        if (ledger->head().run_id == run_id && ledger->head().boot_id == base::boot_id()) return ledger;
-    } catch (base::UsageError const&) { // there is none here
+        auto const memory = base::SharedMemory::attach(ledger);
+        return memory.size() >= sizeof LedgerHead::magic && memory.data()[0] != std::byte{0};
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) return false;
+        throw;
     }
+}
+
+std::unique_ptr<Ledger> ledger_at(std::string const& name, std::string const& run_id) {
+    if (!is_begun(name)) return nullptr;
+    auto ledger = Ledger::attach(name); // one of another version is not gone: that is an error
+    // A folder outlives the machine's memory: what is in it from before a restart is not what was published last.
+    if (ledger->head().run_id == run_id && ledger->head().boot_id == base::boot_id()) return ledger;
     return nullptr;
 }
 

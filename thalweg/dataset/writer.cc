@@ -14,20 +14,34 @@
 #include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
 #include "thalweg/dataset/run_memory.h"
+#include "thalweg/dataset/run_place.h"
 
 namespace thalweg::dataset {
 namespace {
 
+// An unfinished run, with its memory where that is not of the run that this is a copy of.
+void remove_run_of(RunPlace const& place) {
+    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
+    bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
+    if (has_memory) remove_memory_of(start.preamble.run_id, place.data());
+    base::remove_file(place.data());
+    place.remove_journal();
+}
+
 // Makes room for a new run at `path`, or says why there is none.
 void clear_place(std::string const& path, bool force) {
-    auto const journal = journal_path(path);
     base::FileDescriptor lock; // until both are gone
     auto const folder = std::filesystem::path(path).parent_path().string();
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
     if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
-    if (exists(journal)) {
-        lock = lock_exclusive(journal); // refused while somebody writes that run
-        if (!force) {
+    RunPlace const place(path);
+    if (place.has_journal()) {
+        lock = place.lock_exclusive(); // refused while somebody writes that run
+        if (force) {
+            remove_run_of(place);
+        } else if (place.is_stub()) {
+            place.clear_stub();
+        } else {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is beside it",
                  fmt::format(
@@ -39,10 +53,8 @@ void clear_place(std::string const& path, bool force) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
                           "replace it with --force (in Python: force=True)"});
     }
-    if (!force) return;
-    if (auto const run_id = journal_run_id(journal)) remove_memory_of(*run_id, path);
-    base::remove_file(path);
-    base::remove_file(journal);
+    place.remove_later_segments(); // that somebody left without their journal
+    if (force) base::remove_file(path);
 }
 
 // Of a creation that failed: there is nothing in it to recover.
@@ -123,7 +135,8 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     auto const first_offset = format.begin(*run_->file, run_->head);
     run_->file->sync(); // before there is a journal that says whose file this is
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
-    auto const data_file = on_files_ ? file_id_of(run_->path()).value_or(FileId{}) : FileId{};
+    auto const data_file =
+        on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
     auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
                                         data_file, fit_to_budget(options.journal, commit.rows_budget_bytes));
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);

@@ -1,0 +1,188 @@
+// Runs that were copied, moved, never begun, or written by another version: nothing of them is taken for another's, for
+// complete, or for gone.
+#include "thalweg/dataset/run_place.h"
+
+#include <fmt/format.h>
+#include <thread>
+
+#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/test_bad_day.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kRows = 500;
+
+CreateOptions shared_options() {
+    auto options = small_run_options();
+    options.shared = true;
+    return options;
+}
+
+RowCounts rows_in(std::string const& path) {
+    return expect_right(*storage::open_file_storage(path, storage::OpenMode::read_only));
+}
+
+// A run of which everybody died, with rows that are in memory alone. Returns its ledger.
+std::string leave_unfinished(std::string const& path) {
+    auto options = shared_options();
+    options.commit.flush_interval_ns = 3600'000'000'000;
+    auto writer = Writer::create(path, events(), options);
+    auto const ledger = writer->handle();
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, kRows);
+    writer->abandon();
+    return ledger;
+}
+
+void copy_run(std::string const& from, std::string const& to) {
+    std::filesystem::copy_file(journal_path(from), journal_path(to));
+    for (auto const number : segments_beside(journal_path(from))->list()) {
+        auto const name = "." + std::to_string(number);
+        std::filesystem::copy_file(journal_path(from) + name, journal_path(to) + name);
+    }
+}
+
+void wait_for_barriers(Writer const& writer, std::uint64_t pages) {
+    while (writer.status().pages < pages || writer.status().producers[0].durable_items.empty() ||
+           writer.status().producers[0].durable_items[1] < kRows)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(RunPlace, AJournalOfAnotherVersionIsNotGone) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    leave_unfinished(path);
+    auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_write);
+    auto const write_version = [&](char const* version) {
+        for (auto const offset : kPreambleOffsets) journal->write(offset + 6, std::as_bytes(std::span(version, 2)));
+    };
+    write_version("02");
+    for (auto const& work : std::vector<std::function<void()>>{[&] { recover(path); }, [&] { Reader::open(path); }}) {
+        auto const said = message_of(work);
+        EXPECT_NE(said.find("version 02"), std::string::npos) << said;
+        EXPECT_NE(said.find("version 03"), std::string::npos) << said;
+    }
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }), "");
+    write_version("03");
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+}
+
+TEST(RunPlace, ALedgerOfAnotherVersionIsNotGone) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    auto const ledger = Ledger::attach(leave_unfinished(path));
+    auto const version = ledger->head().version;
+    ledger->head().version = version + 90;
+    auto const said = message_of([&] { recover(path); });
+    EXPECT_NE(said.find(fmt::format("Thalweg: {}", version + 90)), std::string::npos) << said;
+    EXPECT_NE(said.find(fmt::format("is {}", version)), std::string::npos) << said;
+    ledger->head().version = version;
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+}
+
+TEST(RunPlace, AMovedRunIsRecoveredWholly) {
+    Directory const directory;
+    auto const path = directory.file("run.h5"), moved = directory.file("moved.h5");
+    auto const ledger = leave_unfinished(path);
+    copy_run(path, moved);
+    std::filesystem::rename(path, moved);
+    EXPECT_EQ(recover(moved).report.tables[0].rows, kRows);
+    EXPECT_TRUE(base::SharedMemory::list(ledger).empty());
+}
+
+TEST(RunPlace, RecoveringACopyOfALiveRunLeavesItAlone) {
+    Directory const directory;
+    auto const path = directory.file("run.h5"), copy = directory.file("copy.h5"), same = directory.file("same.h5");
+    auto const writer = Writer::create(path, events(), shared_options());
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, kRows);
+    wait_for_barriers(*writer, 10);
+    copy_run(path, copy);
+    std::filesystem::copy_file(path, copy);
+    auto const result = recover(copy);
+    EXPECT_GE(rows_in(copy)[0], kRows / 2);
+    EXPECT_EQ(result.report.damaged_pages, 0u);
+    EXPECT_NE(fmt::format("{}", fmt::join(result.report.notes, "\n")).find("it is a copy"), std::string::npos);
+    // The same file under another name, with a journal whose lock is free: it is being written all the same.
+    copy_run(path, same);
+    std::filesystem::create_hard_link(path, same);
+    auto const said = message_of([&] { recover(same); });
+    EXPECT_NE(said.find("still writing"), std::string::npos) << said;
+    append_events(producer, 0, kRows, 100);
+    producer.finish();
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, kRows + 100);
+    EXPECT_EQ(rows_in(path), (RowCounts{{0, kRows + 100}}));
+}
+
+// The file was copied first: its journal knows of pages that were written after that.
+TEST(RunPlace, ACopyWhoseJournalIsNewerIsNotComplete) {
+    Directory const directory;
+    auto const path = directory.file("run.h5"), copy = directory.file("copy.h5");
+    auto const writer = Writer::create(path, events(), shared_options());
+    std::filesystem::copy_file(path, copy); // as long as it will be, and empty
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, kRows);
+    wait_for_barriers(*writer, 10);
+    copy_run(path, copy);
+    auto const report = recover(copy).report;
+    EXPECT_GT(report.damaged_pages, 0u);
+    EXPECT_GT(report.tables[0].lost_rows, 0u);
+    auto const there = rows_in(copy);
+    EXPECT_LT(there.contains(0) ? there.at(0) : 0, kRows);
+    producer.finish();
+    writer->close(kTimeoutNs);
+}
+
+TEST(RunPlace, WhatADeadCreationLeftIsClearedByRecoverAndByTheNextOne) {
+    std::vector<std::byte> whole;
+    {
+        Directory const directory;
+        leave_unfinished(directory.file("run.h5"));
+        auto const journal = storage::open_file_storage(directory.file("run.h5.journal"), storage::OpenMode::read_only);
+        whole.resize(read_start(*journal).preamble.records);
+        journal->read(0, whole);
+        recover(directory.file("run.h5"));
+    }
+    for (std::size_t const size : {std::size_t{0}, std::size_t{100}, std::size_t{4200}, whole.size() - 9}) {
+        for (bool const has_file : {false, true}) {
+            for (bool const by_recover : {false, true}) {
+                SCOPED_TRACE(fmt::format("{} {} {}", size, has_file, by_recover));
+                Directory const directory;
+                auto const path = directory.file("run.h5");
+                auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::create_new);
+                auto bytes = std::vector<std::byte>(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+                if (size > 9000) std::fill_n(bytes.begin() + 8192, 10, std::byte{0}); // both heads are not whole
+                journal->write(0, bytes);
+                if (has_file) {
+                    auto const file = storage::open_file_storage(path, storage::OpenMode::create_new);
+                    if (size > 0) format::hdf5::hdf5_format().begin(*file, hdf5_container().head());
+                }
+                if (by_recover) {
+                    auto const said = message_of([&] { recover(path); });
+                    EXPECT_NE(said.find("died before anything was recorded"), std::string::npos) << said;
+                    EXPECT_FALSE(std::filesystem::exists(path));
+                    EXPECT_FALSE(std::filesystem::exists(journal_path(path)));
+                }
+                Writer::create(path, events(), shared_options())->close(kTimeoutNs);
+                EXPECT_EQ(rows_in(path), RowCounts{});
+            }
+        }
+    }
+}
+
+TEST(RunPlace, AStubBesideSomebodysFileTakesNothingWithIt) {
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    Writer::create(path, events(), shared_options())->close(kTimeoutNs);
+    storage::open_file_storage(journal_path(path), storage::OpenMode::create_new);
+    EXPECT_NE(message_of([&] { recover(path); }), "");
+    EXPECT_NE(message_of([&] { Writer::create(path, events(), shared_options()); }), "");
+    EXPECT_EQ(rows_in(path), RowCounts{});
+}
+
+} // namespace
+} // namespace thalweg::dataset
