@@ -245,20 +245,22 @@ class JournalWriter::State {
             folder_->remove(number);
             each = later_.erase(each);
         }
-        while (folder_ && journal_again()) {
+        for (auto const end = next_number_; folder_ && journal_again(end);) {
         }
     }
 
     // Where more is kept than is needed: the rows that are still needed of the segment that needs the least of it.
-    bool journal_again() {
+    // `end`: of the segments that were there before this began, so that it ends.
+    bool journal_again(std::uint32_t end) {
         double needed = 0, taken = 0, least = 1;
         std::uint32_t victim = 0;
         for (auto const& [number, segment] : later_) {
             if (segment.emptied_after != 0) continue;
-            auto const here = in_use_.needed_of(number).stored_bytes, bytes = static_cast<double>(segment.end);
+            auto const here = in_use_.needed_of(number).stored_bytes,
+                       bytes = static_cast<double>(segment.end - kHeadOffset);
             needed += here;
             taken += bytes;
-            if (number == current_ || here / bytes >= least) continue;
+            if (number == current_ || number >= end || here >= least * bytes) continue;
             least = here / bytes;
             victim = number;
         }
