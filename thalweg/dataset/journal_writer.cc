@@ -30,6 +30,14 @@ struct Segment {
     std::uint64_t emptied_after = 0; // so many barriers: nothing in it is needed any more
 };
 
+// What a piece takes of a record; not more than it takes as it is: where a record is small, journaling its rows again,
+// among others, takes less.
+double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes) {
+    auto const raw = static_cast<double>(piece.bytes);
+    auto const all = static_cast<double>(std::max<std::uint64_t>(1, items_bytes));
+    return std::min(raw, raw / all * static_cast<double>(payload_bytes));
+}
+
 } // namespace
 
 class JournalWriter::State {
@@ -167,9 +175,7 @@ class JournalWriter::State {
         write(*segment, RecordType::rows, payload, {});
         segment->rows_bytes += payload.size();
         for (auto const& piece : pieces_) {
-            auto const share =
-                static_cast<double>(piece.bytes) / static_cast<double>(std::max<std::size_t>(1, items_.size()));
-            if (number > 0) in_use_.add_rows(piece.rows, number, share * static_cast<double>(payload.size()));
+            if (number > 0) in_use_.add_rows(piece.rows, number, stored_share(piece, items_.size(), payload.size()));
         }
         pieces_.clear();
         items_.clear();
@@ -315,9 +321,7 @@ class JournalWriter::State {
             auto const packed = unpack_rows(record.payload);
             if (!packed) return false;
             for (auto const& piece : packed->pieces) {
-                auto const share = static_cast<double>(piece.bytes) /
-                                   static_cast<double>(std::max<std::uint64_t>(1, packed->items_bytes));
-                in_use_.add_rows(piece.rows, number, share * static_cast<double>(record.payload.size()));
+                in_use_.add_rows(piece.rows, number, stored_share(piece, packed->items_bytes, record.payload.size()));
             }
             return true;
         });

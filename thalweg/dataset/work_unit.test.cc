@@ -245,10 +245,12 @@ TEST_P(WorkUnits_, AreRecoveredWhenEverythingDies) {
             }
         }
         ::close(pipe[1]);
+        std::uint64_t committed = 0; // one at least: to create the file may take longer than what follows
+        ASSERT_EQ(::read(pipe[0], &committed, sizeof committed), sizeof committed);
+        ++committed;
         ::usleep(60'000 + 20'000 * round);
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
-        std::uint64_t committed = 0;
         for (std::uint64_t key; ::read(pipe[0], &key, sizeof key) == sizeof key; committed = key + 1) {
         }
         ::close(pipe[0]);
