@@ -51,6 +51,11 @@ std::unique_ptr<Writer> create(std::string const& path, std::string const& schem
     return Writer::create(path, model::schema_from_json(schema), options, std::move(metadata));
 }
 
+std::unique_ptr<Writer> resume(std::string const& path, std::optional<std::string> const& schema,
+                               CreateOptions const& options) {
+    return Writer::resume(path, schema ? std::optional(model::schema_from_json(*schema)) : std::nullopt, options);
+}
+
 std::shared_ptr<OpenRun> attach_with_threads(std::string const& handle, unsigned threads) {
     return attach(handle, threads);
 }
@@ -205,6 +210,12 @@ void bind_units(nb::module_& module) {
         .def(nb::init<std::shared_ptr<OpenRun>>())
         .def("begin", begin_unit, nb::arg("key"), nb::arg("summary"))
         .def("is_committed", [](WorkUnits const& units, nb::handle key) { return units.is_committed(key_of(key)); })
+        .def("committed_keys",
+             [](WorkUnits const& units) {
+                 nb::list keys;
+                 for (auto const& key : units.committed_keys()) keys.append(key_of(key));
+                 return keys;
+             })
         .def("finish", &WorkUnits::finish, WithoutGil());
     nb::class_<UnitRange>(module, "UnitRange")
         .def_ro("table", &UnitRange::table)
@@ -227,6 +238,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("handle", &Writer::handle)
         .def_prop_ro("path", &Writer::path)
         .def_prop_ro("schema", [](Writer const& writer) { return model::to_json(writer.head().schema); })
+        .def_prop_ro("metadata", [](Writer const& writer) { return writer.head().metadata; })
         .def_prop_ro("engine", &Writer::engine)
         .def("status", &Writer::status)
         .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
@@ -245,6 +257,7 @@ void bind_writing(nb::module_& module) {
             nb::arg("table"), WithoutGil());
     module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
                WithoutGil());
+    module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
     module.def("attach", attach_with_threads, nb::arg("handle"), nb::arg("threads"), WithoutGil());
     module.def("recover", recover, nb::arg("path"), WithoutGil());
 }

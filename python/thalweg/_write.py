@@ -178,6 +178,10 @@ class Writer:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
         return self._open_units().is_committed(stored_key(key))
 
+    def committed_keys(self) -> list[int | bytes]:
+        """All keys of work units that are taken, in no order."""
+        return self._open_units().committed_keys()
+
     def status(self) -> Status:
         return status_of(self._open_core().status(), self.schema)
 
@@ -276,9 +280,10 @@ class Attached:
 
 def create(
     path: Path,
-    schema: Schema | Mapping[str, Any],
+    schema: Schema | Mapping[str, Any] | None = None,
     *,
     force: bool = False,
+    resume: bool = False,
     codec: str | None = None,
     metadata: Mapping[str, str] | None = None,
     engine: Literal["auto", "uring", "threads", "posix"] = "auto",
@@ -294,6 +299,9 @@ def create(
 
     schema: of `tw.schema`, or the dictionary that it takes.
     force: replace a file, or an unfinished run, that is there already.
+    resume: go on with an unfinished run, in the same file, after everybody who wrote it has died: its rows stay, and
+        `committed_keys` of the result tells which work units need not be done again. No schema is needed; codec, sizes
+        of pages and metadata are those of the run.
     codec: in HDF5 "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
         bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported. In RNTuple
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
@@ -307,10 +315,13 @@ def create(
     cluster_bytes: in RNTuple, of the rows that a producer seals together, before they are compressed.
     staging_bytes: memory of a wide column of each producer.
 
-    Raises UsageError where something is there already or an option is wrong, SystemError where the place cannot be
+    Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
+    is a copy, still being written, or has another schema; SystemError where the place cannot be
     written.
     """
-    schema = schema if isinstance(schema, Schema) else schema_of(schema)
+    if schema is None and not resume:
+        raise UsageError(f"{os.fspath(path)} cannot be created without a schema: give one, or resume=True")
+    given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
     options = _core.CreateOptions()
     options.force = force
     options.set_engine(engine)
@@ -332,7 +343,11 @@ def create(
     for key, value in texts.items():
         if not isinstance(value, str):
             raise UsageError(f"the metadata '{key}' is {value!r}; give a string")
-    return Writer(_core.create(os.fspath(path), schema.to_json(), options, texts), texts)
+    if resume:
+        core = _core.resume(os.fspath(path), given and given.to_json(), options)
+        return Writer(core, core.metadata)
+    assert given is not None
+    return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
 
 
 def attach(handle: str, *, threads: int = 0) -> Attached:

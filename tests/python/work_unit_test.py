@@ -99,6 +99,27 @@ def test_keys_are_integers_or_short_text(path: Path) -> None:
     assert [unit.key for unit in tw.open(path).units] == [-1, 2**63 - 1, b"lumi-7", b"\x00\xff", 5, 7]
 
 
+def test_a_run_is_resumed_in_the_same_file(path: Path) -> None:
+    with pytest.raises(tw.UsageError, match="nothing to resume"):
+        tw.create(path, resume=True)
+    with pytest.raises(tw.UsageError, match="without a schema"):
+        tw.create(path)
+    keys = [*range(50), b"last"]
+    for attempt in range(4):
+        out = tw.create(path, SCHEMA) if attempt == 0 else tw.create(path, resume=True)
+        done = out.committed_keys()
+        assert set(done) == set(keys[: len(done)]) and len(done) == 15 * attempt
+        for key in keys[len(done) : len(done) + 15]:
+            with out.work_unit(key) as unit:
+                fill(unit, key if isinstance(key, int) else 50)
+        if attempt < 3:
+            out.abandon()
+        else:
+            out.close()
+    assert [unit.key for unit in tw.open(path).units] == keys
+    assert len(tw.open(path)["events"]) == sum(rows_of(key) for key in range(51))
+
+
 def work(handle: str, keys: list[int]) -> None:
     with tw.attach(handle) as out:
         for key in keys:

@@ -16,6 +16,10 @@ class ClusterCollector {
   public:
     explicit ClusterCollector(model::RunHead const& head) : head_(head) {}
 
+    // Those that ended before the run was resumed.
+    void begin_with(std::vector<std::pair<std::size_t, format::ClusterPages>> clusters) {
+        ended_ = std::move(clusters);
+    }
     // What a producer announced, in the order in which it did.
     void take(std::size_t table, std::span<PageRecord const> records);
     // Passes on the clusters that have ended since the last call, in that order.

@@ -21,7 +21,8 @@ constexpr std::uint64_t kGatheringPart = 8;
 } // namespace
 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
-                     std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
+                     std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+                     std::vector<std::pair<std::size_t, format::ClusterPages>> so_far)
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
       durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share),
@@ -29,6 +30,7 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     if (auto const* const units = run_.ledger->units_if_any()) units_.start_behind(*units);
+    if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
     allocate();
     try {
         thread_ = base::Thread([this] { this->run(); });

@@ -28,8 +28,10 @@ class Committer {
   public:
     // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
     // and room for what is published and in no page yet.
+    // `so_far`: of a run that is resumed, its clusters, with their tables.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
-              std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
+              std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
     ~Committer();
 
     // Producers that are neither finished nor dead.

@@ -137,40 +137,50 @@ std::string note_of_lost_memory(std::string const& path, bool is_original) {
 
 } // namespace
 
-CompleteResult recover(std::string const& path) {
-    RunPlace const place(path);
+UnfinishedRun take_over(std::string const& path, char const* verb) {
+    UnfinishedRun run{.place = RunPlace(path)};
+    auto const& place = run.place;
     if (!place.has_journal()) {
-        base::fail_usage({"there is nothing to recover at " + path, "there is no " + place.journal(),
+        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
                           exists(path) ? "the file is complete, or was never Thalweg's" : ""});
     }
-    auto const lock = place.lock_exclusive();
+    run.lock = place.lock_exclusive();
     if (place.is_stub()) {
         place.clear_stub();
-        base::fail_usage({"there is nothing to recover at " + path,
+        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
                           "whoever created it died before anything was recorded; what was left is cleared away"});
     }
-    auto const journal = place.open_journal(storage::OpenMode::read_write);
-    auto const start = require_start(*journal.main);
-    auto const head = model::run_head_from_json(start.head_json);
-    auto const file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
-    auto const& format = format_for(path);
-    check_pair(*file, format, head);
-    bool const is_original = place.is_original(start.preamble);
-    std::vector<std::string> notes;
-    auto const ledger = is_original ? find_ledger(head.id, path) : nullptr;
-    if (ledger) check_not_written(path, *ledger);
-    auto const memory_lock = ledger ? hold_memory(ledger->name()) : base::FileDescriptor{};
-    if (ledger) salvage(path, head, *ledger, journal, notes);
+    run.journal = place.open_journal(storage::OpenMode::read_write);
+    auto const start = require_start(*run.journal.main);
+    run.head = model::run_head_from_json(start.head_json);
+    run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
+    run.format = &format_for(path);
+    check_pair(*run.file, *run.format, run.head);
+    run.is_original = place.is_original(start.preamble);
+    auto const ledger = run.is_original ? find_ledger(run.head.id, path) : nullptr;
+    if (!ledger) return run;
+    check_not_written(path, *ledger);
+    auto const memory_lock = hold_memory(ledger->name());
+    wait_for_the_dead(*run.file);
+    salvage(path, run.head, *ledger, run.journal, run.notes);
+    run.claimed = ledger->head().claimed;
+    run.has_memory = true;
+    return run;
+}
+
+CompleteResult recover(std::string const& path) {
+    auto run = take_over(path, "recover");
     CompleteOptions options;
-    options.is_copy = !is_original;
-    if (ledger) options.least_end = ledger->head().claimed;
-    auto result = complete_run(*file, journal, format, options);
-    if (!ledger && result.report.producers_unsettled > 0) notes.push_back(note_of_lost_memory(path, is_original));
-    result.report.notes.insert(result.report.notes.end(), notes.begin(), notes.end());
-    if (is_original)
-        remove_journal(path, head.id);
+    options.is_copy = !run.is_original;
+    options.least_end = run.claimed;
+    auto result = complete_run(*run.file, run.journal, *run.format, options);
+    if (!run.has_memory && result.report.producers_unsettled > 0)
+        run.notes.push_back(note_of_lost_memory(path, run.is_original));
+    result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
+    if (run.is_original)
+        remove_journal(path, run.head.id);
     else
-        place.remove_journal();
+        run.place.remove_journal();
     return result;
 }
 

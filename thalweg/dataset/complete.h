@@ -6,6 +6,7 @@
 #include <string>
 
 #include "thalweg/dataset/facts.h"
+#include "thalweg/dataset/run_place.h"
 #include "thalweg/format/format.h"
 
 namespace thalweg::dataset {
@@ -37,6 +38,23 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
 // journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
 // written, base::DataError where file and journal do not belong together.
 CompleteResult recover(std::string const& path);
+
+// What is left of an unfinished run, taken over by this process.
+struct UnfinishedRun {
+    RunPlace place;
+    base::FileDescriptor lock; // exclusive
+    JournalFiles journal;
+    model::RunHead head;
+    format::Format const* format = nullptr;
+    std::unique_ptr<storage::Storage> file;
+    bool is_original = true;   // not a copy
+    bool has_memory = false;   // what its producers had published is in the journal now
+    std::uint64_t claimed = 0; // extents may have been claimed up to here
+    std::vector<std::string> notes;
+};
+
+// Throws as `recover` does. Waits for what killed processes have left on its way to the disk.
+UnfinishedRun take_over(std::string const& path, char const* verb);
 
 // Removes a journal, durably, and the shared memory of its run.
 void remove_journal(std::string const& data_path, std::string const& run_id);

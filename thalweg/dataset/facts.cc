@@ -41,8 +41,10 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     return {"is not what its checksum says"};
 }
 
-void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages, bool is_copy,
-                         Report& report) {
+// Returns their offsets.
+std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages,
+                                               bool is_copy, Report& report) {
+    std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
@@ -51,9 +53,10 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
         bool const check_bytes = check_pages && (is_copy || !journal.is_durable(each));
-        auto const [reason, unreadable] =
-            doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
+        auto [reason, unreadable] = doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
+        if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
         if (reason.empty()) continue;
+        bad_pages.push_back(page.offset);
         // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
         if (!unreadable) journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
@@ -68,6 +71,7 @@ void leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bo
         for (auto index = indices.rbegin(); index != indices.rend(); ++index)
             pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
     }
+    return bad_pages;
 }
 
 void count_pages(ProducerFacts const& producer, model::RunFacts& facts, Report& report) {
@@ -134,7 +138,10 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, bool ch
     auto [journal, rows, missing, damage] = read_facts(files);
     for (int again = 0; !missing.empty() && again < kTries; ++again)
         std::tie(journal, rows, missing, damage) = read_facts(files);
-    Gathered gathered{*journal.head, {}, rows, {}, {}, {}, journal.closed};
+    Gathered gathered;
+    gathered.head = *journal.head;
+    gathered.rows = rows;
+    gathered.closed = journal.closed;
     auto& report = gathered.report;
     if (!damage.reason.empty()) report.notes.push_back(damage.reason);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
@@ -146,17 +153,21 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, bool ch
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
     gathered.facts.end_offset = journal.footers_end;
-    leave_out_bad_pages(journal, file, check_pages, is_copy, report);
+    gathered.bad_pages = leave_out_bad_pages(journal, file, check_pages, is_copy, report);
     gathered.known = std::move(journal.known);
     std::map<std::uint32_t, PartBuilder> parts;
     for (auto& [number, producer] : journal.producers) {
         count_pages(producer, gathered.facts, report);
         auto& part = parts.try_emplace(number, *journal.head, number, producer, file, *rows).first->second;
         if (!producer.of_units) part.keep_all();
+        gathered.next_producer = number + 1;
     }
-    gathered.units = count_units(std::move(journal.units), parts, check_pages, report);
+    gathered.units = count_units(std::move(journal.units), parts, check_pages, gathered.left_out, report);
     for (auto& [number, part] : parts) {
         report_part(part, *journal.head, check_pages, report);
+        auto const& producer = part.facts();
+        auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
+        if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
         gathered.facts.tables[part.facts().table].push_back(part.take_part());
     }
     return gathered;

@@ -45,9 +45,13 @@ struct Gathered {
     model::RunFacts facts;
     std::shared_ptr<JournalRows> rows; // what pages of Place::journal refer to
     Report report;
-    std::vector<UnitFacts> units;  // that count
-    std::vector<KnownBytes> known; // in no order
-    bool closed = false;           // the journal says that the file is complete
+    std::vector<UnitFacts> units;         // that count
+    std::vector<UnitKey> left_out;        // units that do not count
+    std::vector<KnownBytes> known;        // in no order
+    std::vector<std::uint64_t> bad_pages; // their offsets
+    std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
+    std::uint32_t next_producer = 0;      // no number from here on was ever used
+    bool closed = false;                  // the journal says that the file is complete
 };
 
 // `check_pages`: pages behind the last BARRIER, of a copy all, are read and compared with their checksums; those that

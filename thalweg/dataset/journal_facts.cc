@@ -73,6 +73,12 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::footer:
         read_footer(record);
         break;
+    case RecordType::voided_page:
+        voided_pages.insert(take<VoidedPageRecord>(record).offset);
+        break;
+    case RecordType::voided_unit:
+        read_voided_unit(record);
+        break;
     case RecordType::segment:
         read_segment(record);
         break;
@@ -164,9 +170,31 @@ void JournalFacts::read_barrier(RecordView const& record) {
     covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
 }
 
+namespace {
+
+std::uint32_t text_bytes(UnitRecord const& record) { return record.key_bytes == kIntegerKey ? 0 : record.key_bytes; }
+
+// The bytes behind the record are there.
+UnitKey key_of(UnitRecord const& value, RecordView const& record) {
+    auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
+    return value.key_bytes == kIntegerKey ? UnitKey(value.key) : UnitKey(std::string(text, value.key_bytes));
+}
+
+} // namespace
+
+void JournalFacts::read_voided_unit(RecordView const& record) {
+    auto const value = take<UnitRecord>(record);
+    if (record.payload.size() < sizeof value + text_bytes(value)) fail(record, "it is too short");
+    auto const found = unit_indices_.find(key_of(value, record));
+    if (found == unit_indices_.end()) return;
+    units[found->second].parts_wanted = 0; // of no parts: left out below
+    units[found->second].parts.clear();
+    unit_indices_.erase(found);
+}
+
 void JournalFacts::read_unit(RecordView const& record) {
     auto const value = take<UnitRecord>(record);
-    auto const key_bytes = value.key_bytes == kIntegerKey ? 0 : value.key_bytes;
+    auto const key_bytes = text_bytes(value);
     auto const size = sizeof value + key_bytes + std::uint64_t{value.summary_bytes};
     bool const sound = key_bytes <= kLongestKeyBytes && value.summary_bytes <= kLongestSummaryBytes &&
                        record.payload.size() >= size && value.parts > 0 && value.first_row < kLimit &&
@@ -174,7 +202,7 @@ void JournalFacts::read_unit(RecordView const& record) {
     if (!sound) fail(record, "its work unit is impossible");
     static_cast<void>(producer_of(value.producer, 0, record));
     auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
-    auto const key = value.key_bytes == kIntegerKey ? UnitKey(value.key) : UnitKey(std::string(text, key_bytes));
+    auto const key = key_of(value, record);
     auto const [found, is_new] = unit_indices_.try_emplace(key, units.size());
     if (is_new) units.push_back({key, {}, value.parts, {}});
     auto& unit = units[found->second];

@@ -56,8 +56,9 @@ class JournalFacts {
     std::optional<model::RunHead> head;
     std::map<std::uint32_t, ProducerFacts> producers;
     std::map<std::string, std::string> metadata;
-    std::vector<UnitFacts> units;  // in the order in which they were journaled; each key once
-    std::uint64_t footers_end = 0; // of the room claimed for interim footers
+    std::vector<UnitFacts> units;         // in the order in which they were journaled; each key once
+    std::set<std::uint64_t> voided_pages; // by offset
+    std::uint64_t footers_end = 0;        // of the room claimed for interim footers
     std::vector<Announced> announced;
     std::vector<KnownBytes> known; // of the same pages
     std::vector<std::string> notes;
@@ -80,6 +81,7 @@ class JournalFacts {
     void read_barrier(RecordView const& record);
     void read_unit(RecordView const& record);
     void read_footer(RecordView const& record);
+    void read_voided_unit(RecordView const& record);
     void read_metadata(RecordView const& record);
     void read_segment(RecordView const& record);
 

@@ -34,17 +34,19 @@ static_assert(sizeof(JournalPreamble) == 216 && offsetof(JournalPreamble, device
 static_assert(std::has_unique_object_representations_v<JournalPreamble>);
 
 enum class RecordType : std::uint32_t {
-    head = 1,     // of no record: so the JSON of the model::RunHead is shown to those who read the journal
-    producer = 2, // ProducerRecord
-    pages = 3,    // any number of PageRecord, packed (journal_pages.h)
-    rows = 4,     // any number of RowsRecord with their items, packed (journal_rows.h)
-    finish = 5,   // FinishRecord
-    barrier = 6,  // BarrierRecord
-    metadata = 7, // JSON object of strings, added to the head's
-    closed = 8,   // empty: the file is complete
-    unit = 9,     // UnitRecord, then the key where it is text, then the summary
-    footer = 10,  // FooterRecord
-    segment = 11, // SegmentRecord
+    head = 1,         // of no record: so the JSON of the model::RunHead is shown to those who read the journal
+    producer = 2,     // ProducerRecord
+    pages = 3,        // any number of PageRecord, packed (journal_pages.h)
+    rows = 4,         // any number of RowsRecord with their items, packed (journal_rows.h)
+    finish = 5,       // FinishRecord
+    barrier = 6,      // BarrierRecord
+    metadata = 7,     // JSON object of strings, added to the head's
+    closed = 8,       // empty: the file is complete
+    unit = 9,         // UnitRecord, then the key where it is text, then the summary
+    footer = 10,      // FooterRecord
+    segment = 11,     // SegmentRecord
+    voided_page = 12, // VoidedPageRecord
+    voided_unit = 13, // UnitRecord without parts: what is said of that key in front of it does not count
 };
 
 struct RecordHead {
@@ -134,6 +136,12 @@ struct UnitRecord {
     std::uint64_t rows;
 };
 static_assert(sizeof(UnitRecord) == 40 && std::has_unique_object_representations_v<UnitRecord>);
+
+// A page that was found damaged when the run was resumed.
+struct VoidedPageRecord {
+    std::uint64_t offset; // in the data file
+};
+static_assert(sizeof(VoidedPageRecord) == 8);
 
 // Room that was claimed for an interim footer: nothing but the anchors knows of it otherwise.
 struct FooterRecord {

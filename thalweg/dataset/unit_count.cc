@@ -33,7 +33,9 @@ void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
 
 } // namespace
 
-std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over, Report& report) {
+std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
+                                   std::vector<UnitKey>& left_out, Report& report) {
+    std::erase_if(units, [](UnitFacts const& unit) { return unit.parts_wanted == 0; }); // voided when it was resumed
     std::size_t lost = 0;
     while (true) {
         keep_rows(units, parts);
@@ -46,6 +48,7 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, b
                 "work unit {} is left out of all tables (not all of its rows are there): it has to be done again",
                 unit->key.str()));
         }
+        for (auto unit = not_whole; unit != units.end(); ++unit) left_out.push_back(unit->key);
         if (is_over) report.units_lost += static_cast<std::uint64_t>(units.end() - not_whole);
         units.erase(not_whole, units.end());
     }

@@ -17,7 +17,7 @@ namespace {
 constexpr char kMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
-constexpr std::uint64_t kUnit = 16; // what entry ids count
+constexpr std::uint64_t kUnit = 16;         // what entry ids count
 constexpr std::uint64_t kFirstPieceBytes = base::kMiB;
 
 // Pieces follow each other in one space of addresses: piece k begins at (2^k - 1) MiB.
@@ -184,6 +184,15 @@ std::optional<UnitEntryId> UnitTable::find(UnitKey const& key) const {
 }
 
 bool UnitTable::is_linked(UnitEntryId entry) const { return find(key(entry)) == entry; }
+
+std::vector<UnitKey> UnitTable::all_keys() const {
+    std::vector<UnitKey> keys;
+    for (std::uint64_t i = 0; i < kBuckets; ++i) {
+        for (auto id = bucket(i).load(std::memory_order_acquire); id != 0; id = at(id).next.load())
+            keys.push_back(key(id));
+    }
+    return keys;
+}
 
 UnitKey UnitTable::key(UnitEntryId id) const {
     auto const& entry = at(id);

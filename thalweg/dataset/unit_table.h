@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalweg/base/memory.h"
 #include "thalweg/base/thread.h"
@@ -67,6 +68,8 @@ class UnitTable {
     std::optional<UnitEntryId> find(UnitKey const& key) const;
     bool is_linked(UnitEntryId entry) const;
 
+    // All keys that are taken, in no order.
+    std::vector<UnitKey> all_keys() const;
     UnitKey key(UnitEntryId entry) const;
     std::string_view summary(UnitEntryId entry) const;
     std::uint32_t parts(UnitEntryId entry) const { return at(entry).parts; }

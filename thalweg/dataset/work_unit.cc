@@ -173,6 +173,12 @@ bool WorkUnits::is_committed(UnitKey const& key) const {
     return units != nullptr && units->find(key);
 }
 
+std::vector<UnitKey> WorkUnits::committed_keys() const {
+    run_->ledger->check_alive();
+    auto const* const units = run_->ledger->units_if_any();
+    return units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
+}
+
 void WorkUnits::finish() {
     std::lock_guard const lock(idle_->mutex);
     for (auto& worker : idle_->workers) worker->finish();

@@ -84,6 +84,9 @@ class WorkUnits {
     // Whether the key is taken. It may not be durable yet.
     bool is_committed(UnitKey const& key) const;
 
+    // All keys that are taken, in no order.
+    std::vector<UnitKey> committed_keys() const;
+
     // Of the workers that have no open unit: their producers write what they have.
     void finish();
 

@@ -59,7 +59,7 @@ std::vector<T> column(Reader const& reader, std::size_t table, std::size_t index
 }
 
 // The keys that are in the file, each with exactly its rows, in their order, in both tables.
-std::set<std::uint64_t> whole_units(std::string const& path) {
+std::set<std::uint64_t> whole_units(std::string const& path, std::optional<std::uint64_t> of_no_unit = {}) {
     auto const reader = Reader::open(path);
     ItemRange const all{0, reader->rows(0)};
     auto const keys = column<std::uint64_t>(*reader, 0, 0, all), indices = column<std::uint64_t>(*reader, 0, 1, all);
@@ -84,6 +84,7 @@ std::set<std::uint64_t> whole_units(std::string const& path) {
             there[indices[i]] = true;
         }
     }
+    if (of_no_unit) rows.erase(*of_no_unit);
     std::set<std::uint64_t> whole;
     for (auto const key : column<std::uint64_t>(*reader, 1, 0, {0, reader->rows(1)})) {
         EXPECT_TRUE(whole.insert(key).second) << "unit " << key << " twice";
@@ -261,6 +262,55 @@ TEST_P(WorkUnits_, AreRecoveredWhenEverythingDies) {
         EXPECT_GE(there.size(), committed);
         EXPECT_LE(there.size(), committed + 1) << "one may have been committed and not told of";
     }
+}
+
+// Killed wholly, again and again, a run goes on in the same file, and nothing that was committed is done again.
+TEST_P(WorkUnits_, GoOnInARunThatIsResumed) {
+    constexpr std::uint64_t kKeys = 200;
+    append_events(*std::make_unique<Producer>(writer->producer("events")), 1000, 0, rows_of(1000)); // outside of units
+    writer->abandon();
+    writer.reset();
+    std::uint64_t rounds = 0;
+    for (bool over = false; !over; ++rounds) {
+        ASSERT_LT(rounds, 100u);
+        auto const child = ::fork();
+        if (child == 0) {
+            auto const run = Writer::resume(path, unit_schema(), small_options());
+            for (std::uint64_t key = 0; key < kKeys; ++key) {
+                if (run->is_committed(static_cast<std::int64_t>(key))) continue;
+                auto unit = run->work_unit(static_cast<std::int64_t>(key));
+                fill(unit, key);
+                if (!unit.commit()) ::_exit(1);
+            }
+            ::_exit(run->close(kTimeoutNs).report.units == kKeys ? 0 : 2);
+        }
+        ::usleep(static_cast<useconds_t>(20'000 + 10'000 * rounds));
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        over = WIFEXITED(status);
+        if (over) {
+            EXPECT_EQ(WEXITSTATUS(status), 0);
+        }
+    }
+    EXPECT_GT(rounds, 2u);
+    auto const reader = Reader::open(path);
+    EXPECT_FALSE(reader->is_open_run());
+    std::uint64_t rows = 0;
+    for (auto const key : column<std::uint64_t>(*reader, 0, 0, {0, reader->rows(0)})) rows += key == 1000;
+    EXPECT_EQ(rows, rows_of(1000));
+    EXPECT_EQ(whole_units(path, 1000), up_to(kKeys));
+}
+
+TEST_P(WorkUnits_, OnlyAnUnfinishedRunIsResumed) {
+    EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }), "") << "it is being written";
+    writer->close(kTimeoutNs);
+    EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }).find("nothing to resume"), std::string::npos);
+    CreateOptions options;
+    options.force = true;
+    Writer::create(path, unit_schema(), options)->abandon();
+    EXPECT_NE(message_of([&] { Writer::resume(path, pulses(3), {}); }).find("another schema"), std::string::npos);
+    Writer::resume(path, {}, {})->close(kTimeoutNs);
 }
 
 TEST_P(WorkUnits_, AreSeenInARunThatIsOpenOnceTheyAreInPages) {

@@ -13,6 +13,7 @@
 #include "thalweg/dataset/disk_share.h"
 #include "thalweg/dataset/left_over.h"
 #include "thalweg/dataset/lock.h"
+#include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run_memory.h"
 #include "thalweg/dataset/run_place.h"
 
@@ -139,11 +140,13 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
         on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
     auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
                                         data_file, fit_to_budget(options.journal, commit.rows_budget_bytes));
+    make_ledger(fallback, shared, first_offset);
+    start_committer(std::move(journal), commit);
+}
+
+void Writer::make_ledger(base::MemoryFallback const& fallback, bool shared, std::uint64_t first_offset) {
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
     if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
-    auto const reserve = [bound = format.metadata_bound(run_->head)](PageCounts const& pages) {
-        return bound.bytes(pages.all, pages.of_lengths);
-    };
     auto const& write = run_->options;
     run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),
                                     write.staging.ring_size,
@@ -151,8 +154,62 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
                                     write.queue_depth,
                                     write.staging.page_ring_bytes,
                                     write.staging.min_buffers};
-    committer_ = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve);
+}
+
+void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
+                             std::vector<std::pair<std::size_t, format::ClusterPages>> so_far) {
+    auto const reserve = [bound = run_->format->metadata_bound(run_->head)](PageCounts const& pages) {
+        return bound.bytes(pages.all, pages.of_lengths);
+    };
+    committer_ = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far));
     units_ = std::make_unique<WorkUnits>(run_);
+}
+
+std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<model::Schema> const& schema,
+                                       CreateOptions const& options) {
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    auto unfinished = take_over(absolute, "resume");
+    if (!unfinished.is_original) {
+        base::fail_usage(
+            {"cannot resume the run at " + absolute, "it is a copy of another one", "recover it, and begin a new run"});
+    }
+    if (schema && unfinished.format->make_head(*schema, options.layout, {}).schema != unfinished.head.schema) {
+        base::fail_usage({"cannot resume the run at " + absolute, "it has another schema",
+                          "give none, or the one with which it was created"});
+    }
+    std::unique_ptr<Writer> writer(new Writer);
+    writer->go_on(unfinished, options);
+    return writer;
+}
+
+void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
+    auto const path = unfinished.place.data();
+    auto gathered = gather(unfinished.journal, *unfinished.file, true);
+    if (gathered.closed) {
+        base::fail_usage({"cannot resume the run at " + path, "it is complete",
+                          fmt::format("`thalweg recover {}` removes its journal", path)});
+    }
+    auto journal = JournalWriter::resume(unfinished.journal, options.journal);
+    journal_what_is_left(gathered, journal);
+    remove_memory_of(unfinished.head.id, path);
+    run_ = std::make_shared<OpenRun>();
+    run_->format = unfinished.format;
+    run_->head = unfinished.head;
+    run_->options = options.write;
+    run_->file = storage::open_file_storage(path, storage::OpenMode::read_write, options.write.engine);
+    run_->journal_lock = std::move(unfinished.lock);
+    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
+    journal_ = unfinished.journal;
+    whole_file_checksum_ = options.whole_file_checksum;
+    fork_generation_ = base::fork_generation();
+    on_files_ = true;
+    auto commit = options.commit;
+    fit_to_disk_of(path, commit, run_->options.staging);
+    auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
+    make_ledger(fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
+    run_->ledger->head().next_producer = gathered.next_producer;
+    take_keys(gathered.units, *run_->ledger);
+    start_committer(std::move(journal), commit, clusters_so_far(gathered));
 }
 
 Writer::~Writer() {

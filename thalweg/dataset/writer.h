@@ -33,6 +33,12 @@ class Writer {
     static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                           std::map<std::string, std::string> metadata = {});
 
+    // Goes on with the unfinished run at `path`, in the same file, after everybody who wrote it has died: rows that are
+    // recovered stay, keys of units that count are taken, and producers get new numbers. Throws base::UsageError where
+    // there is no unfinished run, where it is a copy or somebody still writes it, or where `schema` is another one.
+    static std::unique_ptr<Writer> resume(std::string const& path, std::optional<model::Schema> const& schema,
+                                          CreateOptions const& options);
+
     // On storages of any kind, for this process alone.
     static std::unique_ptr<Writer> create_on(std::shared_ptr<storage::Storage> file, JournalFiles journal,
                                              format::Format const& format, model::RunHead head,
@@ -72,6 +78,11 @@ class Writer {
   private:
     Writer() = default;
     void start(CreateOptions const& options, format::Format const& format, bool shared);
+    void go_on(UnfinishedRun& unfinished, CreateOptions const& options);
+    // The memory of the run, whose journal has begun.
+    void make_ledger(base::MemoryFallback const& fallback, bool shared, std::uint64_t first_offset);
+    void start_committer(JournalWriter journal, CommitOptions const& commit,
+                         std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
     void check_open() const;
     void wait_for_producers(std::uint64_t end_ns) const;
     CompleteResult complete();

@@ -1,0 +1,57 @@
+#include "thalweg/dataset/resume.h"
+
+#include <algorithm>
+
+#include "thalweg/base/units.h"
+
+namespace thalweg::dataset {
+
+void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
+    for (auto const offset : gathered.bad_pages) journal.append(RecordType::voided_page, VoidedPageRecord{offset});
+    for (auto const& key : gathered.left_out) {
+        UnitRecord record{};
+        record.key = key.integer;
+        record.key_bytes = key.is_integer ? kIntegerKey : static_cast<std::uint32_t>(key.text.size());
+        journal.append(RecordType::voided_unit, record, std::as_bytes(std::span(key.text)));
+    }
+    for (auto const& finish : gathered.unfinished) journal.append(RecordType::finish, finish);
+    journal.sync();
+}
+
+std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& format, std::uint64_t claimed) {
+    auto const beginning = storage::make_memory_storage("the beginning of " + gathered.head.id);
+    auto const first = format.begin(*beginning, gathered.head);
+    return base::round_up(std::max({first, gathered.facts.end_offset, claimed}), base::kBlockBytes);
+}
+
+void take_keys(std::vector<UnitFacts> const& units, Ledger& ledger) {
+    if (units.empty()) return;
+    ledger.make_units(ledger_name(ledger.head().run_id) + "-");
+    auto& table = *ledger.units_if_any();
+    for (auto const& unit : units) {
+        table.grow();
+        table.link(table.reserve(unit.key, {}, nullptr), 0);
+    }
+}
+
+std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {
+    std::vector<TableCluster> clusters;
+    for (std::size_t table = 0; table < gathered.facts.tables.size(); ++table) {
+        auto const& parts = gathered.facts.tables[table];
+        if (gathered.head.layouts[table].cluster_bytes == 0) continue;
+        for (auto const& [index, cluster] : model::order_of_clusters(parts)) {
+            if (!cluster.whole) continue; // it comes last, when the run is closed
+            format::ClusterPages pages{cluster.rows, {}};
+            for (auto const& column : parts[index].columns) {
+                auto& mine = pages.columns.emplace_back();
+                std::copy_if(column.begin(), column.end(), std::back_inserter(mine), [&](auto const& page) {
+                    return page.place == model::Page::Place::file && page.cluster == cluster.first_row;
+                });
+            }
+            clusters.emplace_back(table, std::move(pages));
+        }
+    }
+    return clusters;
+}
+
+} // namespace thalweg::dataset

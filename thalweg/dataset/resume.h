@@ -1,0 +1,27 @@
+// An unfinished run goes on in the same file, after everybody who wrote it has died.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/dataset/facts.h"
+#include "thalweg/dataset/ledger.h"
+#include "thalweg/format/format.h"
+
+namespace thalweg::dataset {
+
+// Puts into the journal what a later close, which checks no page any more, has to know: pages that are damaged, units
+// that do not count, and an end for every producer whose memory is gone.
+void journal_what_is_left(Gathered const& gathered, JournalWriter& journal);
+
+// From here on extents may be claimed: behind everything that the journal, or an anchor, refers to.
+std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& format, std::uint64_t claimed);
+
+// The keys of the units that count are taken.
+void take_keys(std::vector<UnitFacts> const& units, Ledger& ledger);
+
+// What interim footers will show in front of all that is new.
+using TableCluster = std::pair<std::size_t, format::ClusterPages>;
+std::vector<TableCluster> clusters_so_far(Gathered const& gathered);
+
+} // namespace thalweg::dataset
