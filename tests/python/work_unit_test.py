@@ -108,7 +108,8 @@ def test_a_run_is_resumed_in_the_same_file(path: Path) -> None:
     for attempt in range(4):
         out = tw.create(path, SCHEMA) if attempt == 0 else tw.create(path, resume=True)
         done = out.committed_keys()
-        assert set(done) == set(keys[: len(done)]) and len(done) == 15 * attempt
+        assert set(done) == set(keys[: len(done)])
+        assert len(done) == 15 * attempt
         for key in keys[len(done) : len(done) + 15]:
             with out.work_unit(key) as unit:
                 fill(unit, key if isinstance(key, int) else 50)
