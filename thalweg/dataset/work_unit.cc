@@ -120,9 +120,10 @@ void WorkUnit::check_open() const {
 }
 
 // After an error it is not given back: its producers end with it, and their open rows do not count.
-void WorkUnit::give_back(std::unique_ptr<UnitWorker> worker) const {
-    std::lock_guard const lock(idle_->mutex);
-    idle_->workers.push_back(std::move(worker));
+void WorkUnit::give_back(std::unique_ptr<UnitWorker> worker) {
+    auto const idle = std::exchange(idle_, nullptr);
+    std::lock_guard const lock(idle->mutex);
+    idle->workers.push_back(std::move(worker));
 }
 
 Producer& WorkUnit::operator[](std::string const& table) {
@@ -177,6 +178,11 @@ std::vector<UnitKey> WorkUnits::committed_keys() const {
     run_->ledger->check_alive();
     auto const* const units = run_->ledger->units_if_any();
     return units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
+}
+
+void WorkUnits::abandon() {
+    std::lock_guard const lock(idle_->mutex);
+    idle_->workers.clear();
 }
 
 void WorkUnits::finish() {

@@ -65,7 +65,7 @@ class WorkUnit {
     struct Idle;
     WorkUnit(std::shared_ptr<Idle> idle, std::unique_ptr<UnitWorker> worker, UnitKey key)
         : idle_(std::move(idle)), worker_(std::move(worker)), key_(std::move(key)) {}
-    void give_back(std::unique_ptr<UnitWorker> worker) const;
+    void give_back(std::unique_ptr<UnitWorker> worker);
     void check_open() const;
 
     std::shared_ptr<Idle> idle_;
@@ -89,6 +89,8 @@ class WorkUnits {
 
     // Of the workers that have no open unit: their producers write what they have.
     void finish();
+    // Leaves what these have to the committer.
+    void abandon();
 
   private:
     std::shared_ptr<OpenRun> run_;

@@ -351,6 +351,7 @@ void Writer::abandon() {
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);
+    units_->abandon();
     try {
         committer_->finish(); // everything published is journaled
         if (!ledger.has_producers()) base::SharedMemory::unlink(ledger.name());
