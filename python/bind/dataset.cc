@@ -242,6 +242,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("engine", &Writer::engine)
         .def("status", &Writer::status)
         .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
+        .def("file_problem", &Writer::file_problem)
         .def("set_metadata", &Writer::set_metadata, nb::arg("key"), nb::arg("value"))
         .def("close", &Writer::close, nb::arg("timeout_ns"), WithoutGil())
         .def("abandon", &Writer::abandon, WithoutGil());

@@ -144,6 +144,8 @@ class Status:
     """Where what producers have published lies until it is written: /dev/shm, or another folder and why."""
     failure: str
     """Empty: well."""
+    file_problem: str
+    """Empty, or what has become of the file: it was removed or moved, and how its data can still be had."""
 
     @property
     def rows(self) -> int:
@@ -189,7 +191,7 @@ def verification_of(path: str, found: _core.Verification) -> Verification:
     )
 
 
-def status_of(status: _core.CommitStatus, schema: Schema) -> Status:
+def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> Status:
     producers = (
         ProducerStatus(
             table=schema.tables[each.table].name,
@@ -217,6 +219,7 @@ def status_of(status: _core.CommitStatus, schema: Schema) -> Status:
         oldest_unit_age=status.units_oldest_age_ns / 1e9,
         memory=status.memory,
         failure=status.failure,
+        file_problem=file_problem,
     )
 
 

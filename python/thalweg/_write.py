@@ -183,7 +183,8 @@ class Writer:
         return self._open_units().committed_keys()
 
     def status(self) -> Status:
-        return status_of(self._open_core().status(), self.schema)
+        core = self._open_core()
+        return status_of(core.status(), self.schema, core.file_problem())
 
     def close(self, timeout: float = math.inf) -> Report:
         """Finishes the producers of this process, waits for those of others, and completes the file.

@@ -107,6 +107,7 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
         if (journal_run_id(journal_path(absolute)) != run.head.id) {
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         }
+        writer->watch_ = std::make_unique<FileWatch>(absolute, journal_path(absolute));
     } catch (...) {
         remove_traces(run, absolute);
         throw;
@@ -339,6 +340,8 @@ CompleteResult Writer::complete() {
     options.whole_file_checksum = whole_file_checksum_;
     options.least_end = ledger.head().claimed;
     auto result = complete_run(*run_->file, journal_, *run_->format, options);
+    // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
+    if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;
     if (on_files_) remove_journal(path(), run_->head.id);
     return result;

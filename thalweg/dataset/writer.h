@@ -10,6 +10,7 @@
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/committer.h"
 #include "thalweg/dataset/complete.h"
+#include "thalweg/dataset/file_watch.h"
 #include "thalweg/dataset/producer.h"
 #include "thalweg/dataset/work_unit.h"
 
@@ -61,6 +62,8 @@ class Writer {
     std::string engine() const { return run_->file->engine(); }
     model::RunHead const& head() const { return run_->head; }
     CommitStatus status() const;
+    // Empty, or what has become of the file since: somebody has removed or moved it (file_watch.h).
+    std::string file_problem() const { return watch_ ? watch_->problem() : ""; }
 
     // Producers go on in the file of `next`, a run of the same schema, from their next `append` on.
     void continue_in(Writer const& next);
@@ -96,6 +99,7 @@ class Writer {
     std::shared_ptr<Committer> committer_;
     CommitStatus last_status_;
     std::map<std::string, std::string> added_metadata_;
+    std::unique_ptr<FileWatch> watch_; // of a file that has a name
     bool whole_file_checksum_ = true;
     bool on_files_ = false;
     bool ended_ = false;

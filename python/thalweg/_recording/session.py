@@ -52,6 +52,7 @@ class Session:
         self._progress = Progress(options.quiet)
         self._snapshot = Snapshot(limit_s=self._duration_ns * 1e-9)
         self._problems: dict[str, None] = {}  # a set that keeps its order
+        self._said: set[str] = set()
         self._abandoned = False
         self._ended_by = "duration" if self._duration_ns else "source"
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
@@ -177,6 +178,10 @@ class Session:
             free_bytes=_core.free_bytes(str(file.path)),
             limit_s=self._duration_ns * 1e-9,
         )
+        problem = file.writer.file_problem()
+        if problem and problem not in self._said:  # what is recorded can still be had, for as long as it goes on
+            self._said.add(problem)
+            self._progress.say(problem)
         self._rates.put_into(snapshot)
         self._snapshot = snapshot
         self._progress.show(snapshot)

@@ -1,0 +1,82 @@
+#include "thalweg/dataset/file_watch.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <regex>
+
+#include "thalweg/dataset/complete.h"
+#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/test_bad_day.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+class FileWatchOf : public ::testing::TestWithParam<char const*> {
+  protected:
+    FileWatchOf() : path_(directory_.file(GetParam())), writer_(Writer::create(path_, events(), {})) {
+        auto producer = writer_->producer("events");
+        append_events(producer, 0, 0, 500);
+        producer.finish();
+    }
+
+    // As the message says.
+    std::string copy_of_descriptor(std::string const& message) const {
+        std::smatch found;
+        auto const copy = directory_.file("copy" + std::filesystem::path(path_).extension().string());
+        if (!std::regex_search(message, found, std::regex("cp (/proc/[0-9]+/fd/[0-9]+)"))) return "";
+        std::filesystem::copy_file(std::filesystem::path(found[1].str()), copy);
+        return copy;
+    }
+
+    Directory directory_;
+    std::string path_;
+    std::unique_ptr<Writer> writer_;
+};
+
+TEST_P(FileWatchOf, ARemovedFileIsNoticedAndCloseFailsAndTheDataCanBeHad) {
+    EXPECT_EQ(writer_->file_problem(), "");
+    std::filesystem::remove(path_);
+    EXPECT_NE(writer_->file_problem().find("was removed while it is being written"), std::string::npos);
+    auto const said = message_of([&] { writer_->close(kTimeoutNs); });
+    EXPECT_NE(said.find("was removed while it is being written"), std::string::npos) << said;
+    auto const copy = copy_of_descriptor(said);
+    ASSERT_NE(copy, "");
+    EXPECT_EQ(Reader::open(copy)->rows(0), 500u);
+    EXPECT_FALSE(Reader::open(copy)->is_open_run());
+}
+
+TEST_P(FileWatchOf, AFileInItsPlaceIsNotIt) {
+    std::filesystem::remove(path_);
+    std::ofstream(path_) << "somebody else's";
+    EXPECT_NE(writer_->file_problem().find("another file has taken its place"), std::string::npos);
+    EXPECT_NE(message_of([&] { writer_->close(kTimeoutNs); }).find("another file"), std::string::npos);
+}
+
+TEST_P(FileWatchOf, AMovedFileIsNoticedAndMayBePutBack) {
+    auto const elsewhere = directory_.file("elsewhere");
+    std::filesystem::rename(path_, elsewhere);
+    EXPECT_NE(writer_->file_problem().find("was moved while it is being written"), std::string::npos);
+    std::filesystem::rename(elsewhere, path_);
+    EXPECT_EQ(writer_->file_problem(), "");
+    EXPECT_EQ(writer_->close(kTimeoutNs).report.tables[0].rows, 500u);
+}
+
+TEST_P(FileWatchOf, ARunCopiedWhileItIsOpenCanBeRecovered) {
+    std::filesystem::remove(path_);
+    auto const said = writer_->file_problem();
+    writer_->abandon();
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(said, found, std::regex("and, unless.*`cp (/proc/[0-9]+/fd/[0-9]+)"))) << said;
+    auto const copy = copy_of_descriptor(said);
+    std::filesystem::copy_file(std::filesystem::path(found[1].str()), journal_path(copy));
+    EXPECT_EQ(recover(copy).report.tables[0].rows, 500u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Containers, FileWatchOf, ::testing::Values("run.h5", "run.root"));
+
+} // namespace
+} // namespace thalweg::dataset
