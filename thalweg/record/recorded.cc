@@ -50,7 +50,10 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
     options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});
     if (is_compass(path)) {
         options.metadata.insert({"clock_domain", "the digitizer's own clock: ps since start of run; not UTC"});
-        return source::make_replay(source::read_compass(path), options);
+        auto tables = source::read_compass(path);
+        if (tables.empty())
+            base::fail_data({path + " cannot be replayed", "it is a CoMPASS file without a record", ""});
+        return source::make_replay(std::move(tables), options);
     }
     if (!is_hdf5(path)) {
         base::fail_usage({path + " cannot be replayed", "it is of no known format",

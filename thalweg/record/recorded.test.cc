@@ -1,5 +1,6 @@
 #include "thalweg/record/recorded.h"
 
+#include <fstream>
 #include <gtest/gtest.h>
 
 #include "thalweg/base/error.h"
@@ -44,6 +45,17 @@ TEST(Recorded, AFileReplaysAsItWasRecorded) {
     EXPECT_EQ(rows_of(*again, 0), rows_of(*source, 0));
     EXPECT_EQ(again->metadata().at("clock_domain"), "a sundial");
     EXPECT_EQ(again->metadata().at("input"), path);
+}
+
+TEST(Recorded, AFileWithoutARecordIsNamed) {
+    auto const path = ::testing::TempDir() + "empty.BIN";
+    std::ofstream(path, std::ios::binary) << "\xef\xca"; // its header, and no more
+    try {
+        open_recorded(path, {});
+        ADD_FAILURE() << "it was taken";
+    } catch (base::DataError const& error) {
+        EXPECT_NE(std::string(error.what()).find("empty.BIN"), std::string::npos) << error.what();
+    }
 }
 
 TEST(Recorded, FilesOfOtherKindsAreRefused) {
