@@ -58,14 +58,14 @@ void Client::State::take_ranges() {
 
 // A card that dies may have given the last events to some handlers only. What the first one knows nothing of, it does
 // not give away.
+// However many ranges are in flight: what is left may be what they all wait for.
 void Client::State::take_what_is_left() {
     auto const now = base::monotonic_ns();
     for (std::size_t i = 1; i < handlers.size() && run != 0; ++i) {
         auto& handler = handlers[i];
         auto& connection = *handler.connections[0];
         bool const may_ask = connection.link.phase() == Link::Phase::ready && !handler.asks_for_rest &&
-                             !(ended && handler.has_no_rest) && now >= handler.next_rest_ns &&
-                             ranges.size() < options.ranges_in_flight;
+                             !(ended && handler.has_no_rest) && now >= handler.next_rest_ns;
         if (!may_ask) continue;
         handler.asks_for_rest = true;
         auto const key = random_key();

@@ -53,6 +53,18 @@ TEST(LeftBehind, EventsThatOnlyTheSecondHandlerHasAreHandedOn) {
     EXPECT_EQ(all.fragments, cleared(one) + cleared(two));
 }
 
+TEST(LeftBehind, ItIsTakenWhileAllRangesInFlightWaitForTheSameHandler) {
+    OneHandler one(kShortLeaseNs), two(kShortLeaseNs, 2, 2);
+    one.begin(kFirst + 8, 192), two.begin(kFirst, 8); // and stands still: its index is full, say
+    auto options = options_for({&one, &two});
+    options.ranges_in_flight = 1;
+    Collecting all(options);
+    EXPECT_TRUE(all.reaches(8)) << all.events;
+    all.client.stop();
+    all.runner.join();
+    EXPECT_EQ(all.client.counters().left_behind, 8u);
+}
+
 TEST(LeftBehind, AtTheEndOfARunItIsHandedOnBeforeTheClientEnds) {
     OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
     one.begin(kFirst, 192), two.begin(kFirst, 200);

@@ -166,7 +166,8 @@ bool Session::try_take(Request const& request) {
         auto& leases = served.index->leases();
         auto const held = leases.outstanding();
         auto const room = desk_.config.outstanding_events - std::min(desk_.config.outstanding_events, held);
-        auto const count = std::min<std::uint64_t>(request.count, room);
+        // What was left behind holds up all others: it is given whatever else is outstanding.
+        auto const count = request.left_behind ? request.count : std::min<std::uint64_t>(request.count, room);
         auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
         if (count >= min_count || served.ended) {
             auto const taking = request.left_behind
