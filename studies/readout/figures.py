@@ -54,6 +54,20 @@ def incast() -> list[Figure]:
     return found
 
 
+def live() -> list[Figure]:
+    """Of the best case, and of others beside it."""
+    best, mixed = "live: 46.2 M packets/s", "live: 8 to 40 B"
+    cases = (mixed, "live: 8 to 40 B, ranges of 16", "live: ranges of 16", "live: ranges of 1",
+             "live: 100 connections", "live: 3000 connections", "live: 3 builders")  # fmt: skip
+    return [
+        of_one("live, 8 to 40 B: handler with 1000 connections, cores", "", mixed, "cores"),
+        *(of_one(f"{case}: ns a packet", "", case, "ns_per_item", "102 ns") for case in cases),
+        *(of_one(f"{case}: rate reached, M packets/s", "", case, "M_items_per_s", "46.2") for case in cases),
+        cpu_ratio("live, 8 to 40 B / 24 B: everything in the handler", "≤ 1.15", mixed, best),
+        cpu_ratio("live, ranges of 16 / of 256: everything in the handler", "≤ 2", "live: ranges of 16", best),
+    ]
+
+
 def handler() -> list[Figure]:
     live, serve, card = "live: 46.2 M packets/s", "serve: 336 B, flattened", "card: 24 B, unpaced"
     return [
@@ -87,4 +101,4 @@ def handler() -> list[Figure]:
 
 
 def all_figures(_: Best) -> list[Figure]:
-    return [*handler(), *hand_off(), *flatten(), *incast()]
+    return [*handler(), *live(), *hand_off(), *flatten(), *incast()]

@@ -87,6 +87,21 @@ def full_events(suffix: str) -> Variant:
     )
 
 
+def live(
+    *, sizes: str = FIXED, range_events: int = 256, connections: int = 1000, builders: int = 1, in_flight: int = 4096
+) -> Variant:
+    """As many events in flight, however many make a range."""
+    return measured(
+        "live",
+        sizes=sizes,
+        rate_hz=EVENTS_HZ,
+        connections=connections,
+        range_events=range_events,
+        ranges_in_flight=in_flight // range_events,
+        builders=builders,
+    )
+
+
 VARIANTS: dict[str, Variant] = {
     "decode: 24 B": measured("decode", sizes=FIXED),
     "decode: 8 to 40 B": measured("decode", sizes=MIXED),
@@ -96,7 +111,14 @@ VARIANTS: dict[str, Variant] = {
     "serve: 336 B, flattened": measured("serve"),
     "serve: 336 B, iovec": measured("serve", iovec=1),
     "card: 24 B, unpaced": measured("card"),
-    "live: 46.2 M packets/s": measured("live", rate_hz=EVENTS_HZ, connections=1000),
+    "live: 46.2 M packets/s": live(),
+    "live: 8 to 40 B": live(sizes=MIXED),
+    "live: 8 to 40 B, ranges of 16": live(sizes=MIXED, range_events=16),
+    "live: ranges of 16": live(range_events=16),
+    "live: ranges of 1": live(range_events=1),
+    "live: 100 connections": live(connections=100),
+    "live: 3000 connections": live(connections=3000),
+    "live: 3 builders": live(builders=3),
     "relay: 752 B": measured(
         "live", mode="relay", elinks=4, sizes=752, rate_hz=RELAY_HZ, connections=2100, range_events=50, slots=1 << 15
     ),

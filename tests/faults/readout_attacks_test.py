@@ -74,7 +74,7 @@ def run(make: Make, **options: object) -> tuple[Readout, Program, Program, Progr
     return readout, card, handler, collector
 
 
-def end(readout: Readout, *programs: Program) -> None:
+def end(*programs: Program) -> None:
     for each in programs:
         each.terminate()
         each.end()
@@ -93,7 +93,7 @@ def test_observers_that_ask_and_never_read(make: Make, pytestconfig: pytest.Conf
     assert during >= 0.5 * before
     assert held <= 65 << 20, "a quarter of server.queued_total"
     wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
-    end(readout, card, handler, collector)
+    end(card, handler, collector)
 
 
 def test_connections_that_never_say_hello(make: Make) -> None:
@@ -110,7 +110,7 @@ def test_connections_that_never_say_hello(make: Make) -> None:
         wait_for(lambda: readout.metric("connections") <= 5, "they are not waited for", 20)
     assert during >= 0.5 * before
     wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
-    end(readout, card, handler, collector)
+    end(card, handler, collector)
 
 
 def keep_for_ever(readout: Readout, stop: threading.Event) -> None:
@@ -136,4 +136,4 @@ def test_a_client_that_renews_for_ever(make: Make) -> None:
     stop.set()
     keeper.join()
     assert during >= 0.5 * before
-    end(readout, card, handler, collector)
+    end(card, handler, collector)

@@ -62,7 +62,8 @@ def expect_accounted(events: Events, counters: dict[str, int]) -> None:
 def expect_balance(handler: Program) -> None:
     """What came in went to one place, and what was built, too; and nothing was skipped, or left to nobody."""
     for report in handler.answer:
-        assert report["balances"] and report["lost"] == 0
+        assert report["balances"]
+        assert report["lost"] == 0
 
 
 def read(readout: Readout, *names: str) -> Events:

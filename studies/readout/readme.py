@@ -1,0 +1,73 @@
+"""The table of the readout in the README of the project, from the results of this study.
+
+python studies/readout/readme.py    # writes it
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+RESULTS = ROOT / "studies" / "readout" / "results" / "summary.json"
+BEGIN, END = "<!-- readout: written by studies/readout/readme.py -->\n", "<!-- end of readout -->\n"
+NOT_MEASURED = "not measured yet"
+HEAD = """\
+| | best case: packets of 24 bytes, ranges of 256 events, 16 in flight | packets of 8 to 40 bytes | ATLAS, \
+[IEEE RT 2026](studies/readout/README.md) |
+|---|---|---|---|
+"""
+# What it is; the figure of the best case, and of packets of mixed lengths; the unit; what the paper says.
+ROWS = (
+    (
+        "46.2 million packets a second, 14 a fragment",
+        "live: handler with 1000 connections, cores",
+        "live, 8 to 40 B: handler with 1000 connections, cores",
+        "cores",
+        "4.7 cores",
+    ),
+    (
+        "of that, a packet",
+        "live: everything in the handler, ns a packet",
+        "live: 8 to 40 B: ns a packet",
+        "ns",
+        "102 ns",
+    ),
+    (
+        "decoding and building alone, a packet",
+        "decode and build, 42 streams, 24 B fixed: ns a packet",
+        "decode and build, 42 streams, 8 to 40 B: ns a packet",
+        "ns",
+        "71 ns",
+    ),
+    (
+        "relaying fragments of 752 bytes: the thread that sends, each",
+        "relay of 752 B, 2100 connections: the sending thread, ns a fragment",
+        "",
+        "ns",
+        "540 ns",
+    ),
+)
+
+
+def table(summary: dict[str, Any]) -> str:
+    medians = {each["figure"]: each["median"] for each in summary["figures"]}
+
+    def cell(figure: str, unit: str) -> str:
+        if not figure:
+            return ""
+        return f"{medians[figure]:.3g} {unit}" if medians.get(figure) is not None else NOT_MEASURED
+
+    return HEAD + "".join(
+        f"| {what} | {cell(best, unit)} | {cell(mixed, unit)} | {paper} |\n" for what, best, mixed, unit, paper in ROWS
+    )
+
+
+def with_table(readme: str, summary: dict[str, Any]) -> str:
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    return before + BEGIN + table(summary) + END + after
+
+
+if __name__ == "__main__":
+    README.write_text(with_table(README.read_text(), json.loads(RESULTS.read_text())))

@@ -1,0 +1,25 @@
+"""The figures of the README are those of the results."""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "studies"))
+
+from readout import readme  # noqa: E402
+
+
+def test_the_readouts_table_is_that_of_its_study() -> None:
+    text = readme.README.read_text()
+    summary = json.loads(readme.RESULTS.read_text())
+    assert readme.with_table(text, summary) == text, "run `python studies/readout/readme.py`"
+
+
+def test_other_results_make_another_table() -> None:
+    summary = json.loads(readme.RESULTS.read_text())
+    before = readme.table(summary)
+    for figure in summary["figures"]:
+        figure["median"] *= 2
+    assert readme.table(summary) != before
+    assert readme.NOT_MEASURED in readme.table({"figures": []})
