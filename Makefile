@@ -11,7 +11,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo demo-readout bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo demo-readout campaign bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ demo: build ## Record ten seconds from six emulated digitizers, verify, and draw
 
 demo-readout: build ## Read an emulated FELIX card out into a file: a card, a handler and a collector; verify, and draw
 	@$(venv)/python tools/demo_readout.py $(venv)/thalweg
+
+campaign: test-packages ## Play recordings on a simulated machine for SECONDS, and add up what was tried
+	@cmake --preset default >/dev/null
+	@cmake --build --preset default --target simulate
+	@mkdir -p build/simulator
+	@build/default/tests/simulator/simulate --seconds $(SECONDS) --jobs $(shell nproc) --total build/simulator/campaign.json
 
 bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record

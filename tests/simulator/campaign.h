@@ -1,0 +1,55 @@
+// Histories one after the other, for some time, in several processes; and what they add up to.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/history.h"
+
+namespace thalweg::simulator {
+
+struct CampaignOptions {
+    double seconds = 10;
+    unsigned jobs = 1;
+    std::uint64_t first_seed = 1;
+    std::optional<Container> container; // none: both in turn
+    std::uint64_t states = 4;           // crash states of each snapshot
+    std::uint64_t histories = kNever;   // at most, of each job
+    std::string lying_file;
+};
+
+struct Totals {
+    std::uint64_t histories = 0;
+    std::uint64_t states = 0;
+    std::uint64_t history_ns = 0; // CPU time
+    std::uint64_t state_ns = 0;
+    std::uint64_t faults = 0;
+    // So that one sees whether the histories are worth their time.
+    std::uint64_t closed = 0;        // histories that ended with a close without an error
+    std::uint64_t rows = 0;          // taken, over all states
+    std::uint64_t promised_rows = 0; // of these
+
+    void add(Totals const& other);
+};
+
+struct Finding {
+    std::uint64_t seed = 0;
+    Container container = Container::hdf5;
+    std::string text;
+};
+
+// One history and its crash states, in this process.
+Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::uint64_t states,
+            std::string const& lying_file, std::vector<std::string>& faults);
+
+struct CampaignResult {
+    Totals hdf5, rntuple;
+    std::vector<Finding> findings;
+};
+
+// A history that crashes or does not end is a finding, too.
+CampaignResult run_campaign(CampaignOptions const& options);
+
+} // namespace thalweg::simulator

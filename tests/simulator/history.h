@@ -1,0 +1,56 @@
+// A recording from its creation to its end, with everybody who has to do with it, as one seed has it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/promises.h"
+#include "tests/simulator/world.h"
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::simulator {
+
+enum class Container : std::uint8_t { hdf5, rntuple };
+
+// What is drawn from the seed before anything happens.
+struct Scenario {
+    std::string path;
+    model::Schema schema;
+    dataset::CreateOptions options;
+    Weather weather;
+    std::uint64_t workers = 1; // processes that append
+    std::uint64_t appends = 1; // of each producer, at most
+    std::uint64_t rows = 1;    // of each append, at most
+    double share_of_units = 0; // of the processes
+    std::uint64_t keys = 1;    // of the units
+    std::uint64_t readers = 0;
+    std::uint64_t kills = 0;
+    std::uint64_t turns_to_kill = 1; // about
+    std::uint64_t turns_to_snapshot = 1;
+    enum class End : std::uint8_t { close, abandon, forget } end = End::close;
+};
+
+Scenario draw_scenario(Container container, Random& random);
+
+// All that is left when everything stops at an instant, and what had been promised by then.
+struct Snapshot {
+    DiskState disk;
+    MemoryState memory;
+    Promises promises;
+    std::uint64_t now_ns = 0;
+    std::string boot;
+};
+
+struct HistoryResult {
+    std::vector<Snapshot> snapshots; // the last one: of the end
+    std::vector<std::string> faults;
+    std::uint64_t trace = 0;
+    std::uint64_t turns = 0;
+};
+
+// `lying_file`: what a disk does that breaks its word (Weather).
+HistoryResult run_history(Workshop& workshop, Container container, std::uint64_t seed, std::size_t most_snapshots,
+                          std::string const& lying_file = "");
+
+} // namespace thalweg::simulator

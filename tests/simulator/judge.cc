@@ -1,0 +1,186 @@
+#include "tests/simulator/judge.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/complete.h"
+#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/reader.h"
+
+namespace thalweg::simulator {
+namespace {
+
+Weather calm(Random& random) {
+    Weather weather;
+    weather.steps_per_turn = random.one_of({50u, 500u});
+    weather.longest_sync_ns = 1'000'000;
+    return weather;
+}
+
+class Judge {
+  public:
+    Judge(Workshop& workshop, std::string const& path, std::uint64_t seed, Verdict& verdict)
+        : workshop_(workshop), path_(path), random_(seed), verdict_(verdict) {}
+
+    void judge_state(Snapshot const& snapshot) {
+        auto const crash = random_.chance(0.5) ? Crash::processes : Crash::power;
+        name_ = crash == Crash::power ? "after a power cut" : "after the death of all";
+        for (auto const& [who, promise] : snapshot.promises.producers) {
+            verdict_.rows += promise.taken;
+            verdict_.promised_rows +=
+                crash == Crash::processes || snapshot.promises.closed ? promise.taken : promise.durable;
+        }
+        recover(stopped(snapshot, crash), crash, true);
+    }
+
+  private:
+    // What is there for whoever comes next.
+    Snapshot stopped(Snapshot const& snapshot, Crash crash) {
+        Snapshot after;
+        after.promises = snapshot.promises;
+        after.now_ns = snapshot.now_ns + 1'000'000'000;
+        after.boot = snapshot.boot;
+        if (crash == Crash::processes) {
+            after.disk = after_death(snapshot.disk, after.now_ns, random_);
+            after.memory = snapshot.memory;
+            return after;
+        }
+        Survival survival;
+        survival.share = random_.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
+        survival.sectors = random_.chance(0.5);
+        survival.names_any = random_.chance(0.3);
+        after.disk = after_power_cut(snapshot.disk, survival, random_);
+        after.boot += "'";
+        return after;
+    }
+
+    // `first`: nobody has tried before.
+    std::optional<Found> recover(Snapshot const& state, Crash crash, bool first) {
+        ++verdict_.states;
+        std::optional<Found> found;
+        std::vector<Snapshot> stops; // where this recovery is stopped, too
+        Snapshot after;
+        {
+            World world(workshop_, random_.word(), calm(random_), state.disk, state.memory, state.now_ns, state.boot);
+            auto const blame = [&](std::string const& text) { world.blame(fmt::format("{}: {}", name_, text)); };
+            world.start_process([&] { try_to_recover(world, state, crash, first, found, blame); });
+            auto stop = first && random_.chance(0.3) ? random_.any_size(400) : kNever;
+            world.run([&] {
+                if (world.turns() < stop) return false;
+                stop = kNever;
+                stops.push_back({world.disk, world.names.state(), state.promises, world.now_ns(), state.boot});
+                return false;
+            });
+            after = {world.disk, {}, state.promises, world.now_ns(), state.boot};
+            verdict_.faults.insert(verdict_.faults.end(), world.faults().begin(), world.faults().end());
+        }
+        if (!verdict_.faults.empty() || !found) return found;
+        for (auto const& stop : stops) try_again(stop, crash, *found);
+        if (first && random_.chance(0.2) && !state.promises.sync_failed) survive_power_cut(after, *found);
+        return found;
+    }
+
+    void try_to_recover(World& world, Snapshot const& state, Crash crash, bool first, std::optional<Found>& found,
+                        Blame const& blame) {
+        auto const& promises = state.promises;
+        if (first && opens_as_complete()) {
+            auto all = promises;
+            all.closed = true; // only a close that was told all can have done that
+            if (!promises.close_begun) blame("a run that nobody has closed opens as a complete file");
+            try {
+                check_promises(all, read_all(world, blame), crash, blame);
+            } catch (base::Error const& error) {
+                blame(fmt::format("a file that opens as complete cannot be read: {}", error.what()));
+            }
+        }
+        dataset::CompleteResult recovered;
+        try {
+            recovered = dataset::recover(path_);
+        } catch (base::Error const& error) {
+            bool const there = opens_as_complete();
+            if (!there && promises.created) blame(fmt::format("it cannot be recovered: {}", error.what()));
+            if (!there) return;
+        }
+        try {
+            found = read_all(world, blame);
+        } catch (base::Error const& error) {
+            if (promises.created) blame(fmt::format("what was recovered cannot be read: {}", error.what()));
+            return;
+        }
+        check_promises(promises, *found, crash, blame);
+        if (world.faults().empty()) return;
+        for (auto const& note : recovered.report.notes) blame("recover said: " + note);
+        blame(describe(state));
+    }
+
+    static std::string describe(Snapshot const& state) {
+        std::string text = fmt::format("at {} ns there were", state.now_ns);
+        for (auto const& [path, inode] : state.disk.names)
+            text += fmt::format(" {} ({} B)", path, state.disk.files.at(inode).cache.size());
+        for (auto const& [name, bytes] : state.memory) text += fmt::format(" {} ({} B)", name, bytes.size());
+        for (auto const& [who, promise] : state.promises.producers)
+            text += fmt::format("; producer {}: {} begun, {} taken, {} durable", who, promise.begun, promise.taken,
+                                promise.durable);
+        for (auto const& [who, unit] : state.promises.units)
+            text += fmt::format("; unit {} (try {}): state {}", unit.key, who, static_cast<int>(unit.state));
+        return text;
+    }
+
+    // Without its journal: as every other program sees it.
+    bool opens_as_complete() const {
+        try {
+            if (!dataset::exists(path_)) return false;
+            auto const file = storage::open_file_storage(path_, storage::OpenMode::read_only);
+            return dataset::format_for(path_).load(*file).closed;
+        } catch (base::Error const&) {
+            return false;
+        }
+    }
+
+    Found read_all(World& world, Blame const& blame) const {
+        auto const reader = dataset::Reader::open(path_);
+        World::Undivided const undivided(world);
+        return simulator::read_all(*reader, blame);
+    }
+
+    // The recovery was killed: the next one finds the same. After a power cut it finds what is durable at least.
+    void try_again(Snapshot const& stop, Crash crash, Found const& expected) {
+        bool const power = random_.chance(0.3) && !stop.promises.sync_failed;
+        auto const name = name_;
+        name_ += power ? ", then a power cut in the recovery" : ", then the death of the recovery";
+        auto const again =
+            recover(stopped(stop, power ? Crash::power : Crash::processes), power ? Crash::power : crash, false);
+        if (!power && verdict_.faults.empty() && again != expected)
+            verdict_.faults.push_back(name_ + ": the second recovery found other rows than the first");
+        name_ = name;
+    }
+
+    // What recover has said is done stays.
+    void survive_power_cut(Snapshot const& after, Found const& expected) {
+        auto const name = name_;
+        name_ += ", then a power cut behind the recovery";
+        auto const again = recover(stopped(after, Crash::power), Crash::power, false);
+        if (verdict_.faults.empty() && again != expected)
+            verdict_.faults.push_back(name_ + ": rows are lost that the recovery had found");
+        name_ = name;
+    }
+
+    Workshop& workshop_;
+    std::string const& path_;
+    Random random_;
+    Verdict& verdict_;
+    std::string name_;
+};
+
+} // namespace
+
+Verdict judge(Workshop& workshop, std::string const& path, Snapshot const& snapshot, std::uint64_t seed,
+              std::uint64_t states) {
+    Verdict verdict;
+    for (std::uint64_t i = 0; i < states && verdict.faults.empty(); ++i)
+        Judge(workshop, path, mix(seed + i), verdict).judge_state(snapshot);
+    return verdict;
+}
+
+} // namespace thalweg::simulator

@@ -1,0 +1,122 @@
+// simulate [--seconds S] [--jobs N] [--seed FIRST] [--container h5|root] [--states N] [--total FILE]
+// simulate --replay SEED --container h5|root [--states N]
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+
+#include "tests/simulator/campaign.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/random.h"
+
+namespace {
+
+using namespace thalweg;
+using namespace thalweg::simulator;
+
+char const* name_of(Container container) { return container == Container::hdf5 ? "h5" : "root"; }
+
+void tell(char const* name, Totals const& totals) {
+    auto const per_second = [](std::uint64_t count, std::uint64_t cpu_ns) {
+        return cpu_ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(cpu_ns);
+    };
+    fmt::print(stderr,
+               "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
+               "fault; {} were closed, {} of {} rows were promised\n",
+               name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
+               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.promised_rows,
+               totals.rows);
+}
+
+// The sums of all campaigns so far.
+void add_up(std::string const& path, CampaignResult const& result) {
+    auto const lock = base::open_file(path, O_RDWR | O_CREAT);
+    ::flock(lock.get(), LOCK_EX);
+    std::ifstream in(path);
+    auto json = nlohmann::ordered_json::parse(in, nullptr, false);
+    if (!json.is_object()) json = nlohmann::ordered_json::object();
+    for (auto const& [name, totals] : {std::pair{"h5", result.hdf5}, std::pair{"root", result.rntuple}}) {
+        auto& sums = json[name];
+        auto const add = [&](char const* key, std::uint64_t more) {
+            sums[key] = sums.value(key, std::uint64_t{0}) + more;
+        };
+        if (!sums.is_object()) sums = nlohmann::ordered_json::object();
+        add("histories", totals.histories);
+        add("states", totals.states);
+        add("cpu_s", (totals.history_ns + totals.state_ns) / 1'000'000'000);
+        add("faults", totals.faults);
+    }
+    std::ofstream(path) << json.dump(2) << '\n';
+    fmt::print(stderr, "in {} so far: {} crash states\n", path,
+               json["h5"]["states"].get<std::uint64_t>() + json["root"]["states"].get<std::uint64_t>());
+}
+
+[[noreturn]] void refuse(std::string const& what) {
+    fmt::print(stderr,
+               "simulate: {}. Give --seconds S, --jobs N, --seed FIRST, --container h5|root, --states N, --total FILE, "
+               "--replay SEED, --lying-file END_OF_PATH\n",
+               what);
+    std::exit(2);
+}
+
+int replay(std::uint64_t seed, Container container, CampaignOptions const& options) {
+    Workshop workshop;
+    std::vector<std::string> faults;
+    auto const history = run_history(workshop, container, seed, 6, options.lying_file);
+    fmt::print(stderr, "seed {} ({}): {} turns, trace {:016x}, {} points at which all stops\n", seed,
+               name_of(container), history.turns, history.trace, history.snapshots.size());
+    auto const totals = play(workshop, container, seed, options.states, options.lying_file, faults);
+    tell(name_of(container), totals);
+    for (auto const& fault : faults) fmt::print(stderr, "  {}\n", fault);
+    return faults.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+    CampaignOptions options;
+    std::string total;
+    std::optional<std::uint64_t> seed_to_replay;
+    options.first_seed = base::random_word() >> 24;
+    for (int i = 1; i < count; i += 2) {
+        std::string const name = arguments[i];
+        if (i + 1 == count) refuse(name + " has no value");
+        std::string const value = arguments[i + 1];
+        if (name == "--seconds")
+            options.seconds = std::stod(value);
+        else if (name == "--jobs")
+            options.jobs = static_cast<unsigned>(std::stoul(value));
+        else if (name == "--seed")
+            options.first_seed = std::stoull(value);
+        else if (name == "--states")
+            options.states = std::stoull(value);
+        else if (name == "--total")
+            total = value;
+        else if (name == "--replay")
+            seed_to_replay = std::stoull(value);
+        else if (name == "--lying-file")
+            options.lying_file = value;
+        else if (name == "--container" && value == "h5")
+            options.container = Container::hdf5;
+        else if (name == "--container" && value == "root")
+            options.container = Container::rntuple;
+        else
+            refuse(fmt::format("there is no {} {}", name, value));
+    }
+    if (seed_to_replay) {
+        if (!options.container) refuse("--replay needs --container");
+        return replay(*seed_to_replay, *options.container, options);
+    }
+    auto const result = run_campaign(options);
+    tell("h5", result.hdf5);
+    tell("root", result.rntuple);
+    for (auto const& finding : result.findings) {
+        fmt::print(stderr, "{}\n  replay: simulate --container {} --replay {} --states {}\n", finding.text,
+                   name_of(finding.container), finding.seed, options.states);
+    }
+    if (!total.empty()) add_up(total, result);
+    return result.findings.empty() ? 0 : 1;
+}

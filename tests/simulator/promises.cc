@@ -1,0 +1,100 @@
+#include "tests/simulator/promises.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace thalweg::simulator {
+namespace {
+
+void check_producer(std::uint64_t who, Promise const& promise, std::vector<std::uint64_t> const& rows,
+                    std::uint64_t least, bool may_have_gaps, Blame const& blame) {
+    auto const name = fmt::format("table {}, producer {}", promise.table, who);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i] == i) continue;
+        if (i > 0 && rows[i] <= rows[i - 1])
+            return blame(fmt::format("{}: row {} comes behind row {}", name, rows[i], rows[i - 1]));
+        if (!may_have_gaps || i < least)
+            return blame(
+                fmt::format("{}: row {} stands where row {} should ({} are promised)", name, rows[i], i, least));
+    }
+    if (rows.size() < least)
+        return blame(fmt::format("{}: {} rows are there, {} are promised", name, rows.size(), least));
+    if (!rows.empty() && rows.back() >= promise.begun)
+        return blame(fmt::format("{}: row {} was never given to append", name, rows.back()));
+}
+
+std::vector<std::uint64_t> const& rows_of(Found const& found, std::uint64_t table, std::uint64_t who) {
+    static std::vector<std::uint64_t> const none;
+    auto const place = found.tables.at(table).find(who);
+    return place == found.tables[table].end() ? none : place->second;
+}
+
+// Whether it counts.
+bool check_unit(std::uint64_t who, UnitPromise const& unit, Found const& found, bool promised, Blame const& blame) {
+    using State = UnitPromise::State;
+    bool whole = true, any = false;
+    for (std::size_t table = 0; table < found.tables.size(); ++table) {
+        auto const& rows = rows_of(found, table, who);
+        any = any || !rows.empty();
+        auto const expected = unit.rows.contains(table) ? unit.rows.at(table) : 0;
+        whole = whole && rows.size() == expected;
+        for (std::size_t i = 0; i < rows.size(); ++i) whole = whole && rows[i] == i;
+    }
+    auto const name = fmt::format("unit {} (try {})", unit.key, who);
+    if (any && !whole) blame(name + ": a part of its rows is there");
+    if (any && (unit.state == State::open || unit.state == State::dropped))
+        blame(name + ": its rows are there, and it was not committed");
+    if (!any && unit.state == State::committed && promised) blame(name + ": it was committed, and its rows are gone");
+    return any;
+}
+
+} // namespace
+
+void Promises::append_begins(std::uint64_t who, std::uint64_t rows) { producers.at(who).begun += rows; }
+
+void Promises::append_returned(std::uint64_t who, std::uint64_t rows, std::uint64_t now_ns) {
+    auto& promise = producers.at(who);
+    promise.taken += rows;
+    promise.history.emplace_back(now_ns, promise.taken);
+}
+
+void Promises::status_said(std::uint64_t asked_ns, std::uint64_t lag_ns) {
+    if (lag_ns > asked_ns) return;
+    for (auto& [who, promise] : producers) {
+        for (auto const& [time_ns, rows] : promise.history) {
+            if (time_ns < asked_ns - lag_ns) promise.durable = std::max(promise.durable, rows);
+        }
+    }
+}
+
+void Promises::status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns) {
+    for (auto& [who, unit] : units) {
+        if (unit.committed_ns < asked_ns - std::min(age_ns, asked_ns)) unit.durable = true;
+    }
+}
+
+void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame) {
+    bool const everything = promises.closed || crash == Crash::processes;
+    for (auto const& [who, promise] : promises.producers) {
+        auto const& rows = rows_of(found, promise.table, who);
+        auto const least = everything ? promise.taken : promise.durable;
+        check_producer(who, promise, rows, least, !everything, blame);
+    }
+    std::vector<std::int64_t> keys;
+    for (auto const& [who, unit] : promises.units) {
+        if (check_unit(who, unit, found, everything || unit.durable, blame)) keys.push_back(unit.key);
+    }
+    std::sort(keys.begin(), keys.end());
+    if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) blame("two tries at one unit count");
+    if (keys != found.units) blame("the table of units is not of the units whose rows are there");
+    for (std::size_t table = 0; table < found.tables.size(); ++table) {
+        for (auto const& [who, rows] : found.tables[table]) {
+            auto const promise = promises.producers.find(who);
+            bool const known =
+                promise != promises.producers.end() ? promise->second.table == table : promises.units.contains(who);
+            if (!known) blame(fmt::format("table {}: rows of a producer {} that never was", table, who));
+        }
+    }
+}
+
+} // namespace thalweg::simulator

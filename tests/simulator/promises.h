@@ -1,0 +1,64 @@
+// What a recording has promised so far, by what its calls returned and its status said: nothing here looks into a file,
+// a journal or the memory of a run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/disk.h"
+#include "tests/simulator/rows.h"
+
+namespace thalweg::simulator {
+
+// Of one producer. Who is who is in its rows.
+struct Promise {
+    std::uint64_t table = 0;
+    std::uint64_t begun = 0;                                      // rows given to `append`
+    std::uint64_t taken = 0;                                      // of these, where it has returned
+    std::uint64_t durable = 0;                                    // of these, what a power cut may not take any more
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> history; // when `append` returned, and rows taken by then
+};
+
+// Of one try at a work unit, whose rows in all tables are its own. Several tries may have the same key.
+struct UnitPromise {
+    enum class State : std::uint8_t { open, committing, committed, dropped };
+
+    std::int64_t key = 0;
+    State state = State::open;
+    std::map<std::uint64_t, std::uint64_t> rows; // by table
+    std::uint64_t committed_ns = kNever;         // when `commit` had returned
+    bool durable = false;
+};
+
+struct Promises {
+    std::map<std::uint64_t, Promise> producers; // by who
+    std::map<std::uint64_t, UnitPromise> units; // by who
+    bool creation_begun = false;
+    bool created = false; // create() has returned
+    bool close_begun = false;
+    bool closed = false;      // close() has returned, without an error
+    bool sync_failed = false; // the disk has lost what it was given, and has said so to the writer only
+
+    void append_begins(std::uint64_t who, std::uint64_t rows);
+    void append_returned(std::uint64_t who, std::uint64_t rows, std::uint64_t now_ns);
+    // A status that was asked for at `asked_ns` said that everything older than `lag_ns` is durable.
+    void status_said(std::uint64_t asked_ns, std::uint64_t lag_ns);
+    // And that all units are durable that were committed more than `age_ns` ago.
+    void status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns);
+};
+
+enum class Crash : std::uint8_t {
+    processes, // all were killed: the kernel and its memory are as they were
+    power,     // what was not durable is gone, or torn
+};
+
+using Blame = std::function<void(std::string const&)>;
+
+// Whether what a finished file has of each table is what was promised. `least` rows of each producer, from the first
+// on, must be there; whole producers' rows up to the last one, unless gaps may follow them.
+void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame);
+
+} // namespace thalweg::simulator

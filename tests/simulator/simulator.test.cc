@@ -1,0 +1,120 @@
+// The simulator itself: it repeats what it did, and finds what is broken on purpose.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "tests/simulator/campaign.h"
+
+namespace thalweg::simulator {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes filled(std::size_t size, int value) { return Bytes(size, static_cast<std::byte>(value)); }
+
+Bytes bytes_of(Image const& image) {
+    Bytes bytes(image.size());
+    image.read(0, bytes);
+    return bytes;
+}
+
+DiskState with_a_durable_file(Bytes const& content) {
+    DiskState disk;
+    auto const inode = disk.create("/run/a");
+    disk.write(inode, 0, content);
+    disk.end_sync(inode, disk.moment++, false);
+    disk.sync_names(1);
+    return disk;
+}
+
+TEST(Image, CopiesPartWhenOneIsWritten) {
+    Image first;
+    first.write(4000, filled(200, 7));
+    auto second = first;
+    second.write(4095, filled(2, 9));
+    EXPECT_EQ(bytes_of(first)[4095], std::byte{7});
+    EXPECT_EQ(bytes_of(second)[4096], std::byte{9});
+    second.resize(4096);
+    second.resize(4200);
+    EXPECT_EQ(bytes_of(second)[4096], std::byte{0});
+    EXPECT_FALSE(first.same_bytes(second));
+}
+
+TEST(Disk, APowerCutLeavesWhatWasSyncedAndAnySectorsOfTheRest) {
+    auto disk = with_a_durable_file(filled(2048, 1));
+    auto const inode = *disk.find("/run/a");
+    disk.write(inode, 0, filled(2048, 2));
+    std::set<int> counts;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        Random random(seed);
+        auto const after = after_power_cut(disk, {.share = 0.5}, random);
+        auto const bytes = bytes_of(after.files.at(inode).cache);
+        ASSERT_EQ(bytes.size(), 2048u);
+        int count = 0;
+        for (std::size_t sector = 0; sector < 4; ++sector) {
+            auto const begin = bytes.begin() + static_cast<std::ptrdiff_t>(sector * 512);
+            Bytes const content(begin, begin + 512);
+            ASSERT_TRUE(content == filled(512, 1) || content == filled(512, 2));
+            count += content[0] == std::byte{2};
+        }
+        counts.insert(count);
+    }
+    EXPECT_EQ(counts, (std::set<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(Disk, ASyncCoversWhatHadEndedWhenItBegan) {
+    auto disk = with_a_durable_file(filled(512, 1));
+    auto const inode = *disk.find("/run/a");
+    disk.write(inode, 0, filled(512, 2));
+    auto const begin = disk.moment++;
+    disk.write(inode, 512, filled(512, 3));
+    disk.end_sync(inode, begin, false);
+    Random random(1);
+    auto const after = after_power_cut(disk, {.share = 0}, random);
+    EXPECT_EQ(bytes_of(after.files.at(inode).cache), filled(512, 2));
+}
+
+TEST(Disk, ANameIsLostUntilItsDirectoryIsSynced) {
+    auto disk = with_a_durable_file(filled(1, 1));
+    disk.create("/run/b");
+    disk.set_name("/run/a", 0);
+    Random random(1);
+    EXPECT_EQ(after_power_cut(disk, {.share = 0}, random).names.size(), 1u);
+    EXPECT_TRUE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
+    disk.sync_names(2);
+    EXPECT_TRUE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/b"));
+    EXPECT_FALSE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
+}
+
+class EveryContainer : public ::testing::TestWithParam<Container> {};
+
+TEST_P(EveryContainer, ASeedIsAWholeHistory) {
+    Workshop workshop;
+    std::set<std::uint64_t> traces;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        auto const once = run_history(workshop, GetParam(), seed, 3);
+        auto const twice = run_history(workshop, GetParam(), seed, 3);
+        ASSERT_EQ(once.trace, twice.trace) << seed;
+        ASSERT_EQ(once.snapshots.size(), twice.snapshots.size()) << seed;
+        traces.insert(once.trace);
+    }
+    EXPECT_EQ(traces.size(), 20u);
+}
+
+// A disk that says of a file's syncs that they are done, and does nothing: whoever skips a sync does the same.
+TEST_P(EveryContainer, ADiskThatLiesIsFound) {
+    for (std::string const file : {".journal", GetParam() == Container::hdf5 ? ".h5" : ".root"}) {
+        CampaignOptions options;
+        options.seconds = 60;
+        options.histories = 60;
+        options.container = GetParam();
+        options.lying_file = file;
+        auto const result = run_campaign(options);
+        EXPECT_GT(result.findings.size(), 3u) << file;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulator, EveryContainer, ::testing::Values(Container::hdf5, Container::rntuple),
+                         [](auto const& each) { return each.param == Container::hdf5 ? "hdf5" : "rntuple"; });
+
+} // namespace
+} // namespace thalweg::simulator

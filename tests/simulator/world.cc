@@ -1,0 +1,210 @@
+#include "tests/simulator/world.h"
+
+#include <algorithm>
+#include <exception>
+#include <fmt/format.h>
+
+namespace thalweg::simulator {
+namespace {
+
+constexpr std::uint64_t kStepNs = 20;
+constexpr std::uint64_t kMostTurns = 3'000'000; // of a history that ends after some ten thousand
+
+} // namespace
+
+World* this_world = nullptr;
+
+World::World(Workshop& workshop, std::uint64_t seed, Weather plan, DiskState state, MemoryState const& memory,
+             std::uint64_t now_ns, std::string boot)
+    : random(seed), weather(std::move(plan)), disk(std::move(state)), names(workshop.arena, memory),
+      workshop_(workshop), boot_(std::move(boot)), now_ns_(now_ns) {
+    names.limit_bytes = weather.memory_bytes;
+    this_world = this;
+    base::stand_in = this;
+    storage::stand_in = this;
+}
+
+World::~World() {
+    this_world = nullptr;
+    base::stand_in = nullptr;
+    storage::stand_in = nullptr;
+}
+
+std::int32_t World::start_process(std::function<void()> main) {
+    auto const pid = next_pid_++;
+    processes_[pid] = {now_ns_ / 10'000'000 + static_cast<std::uint64_t>(pid)};
+    add_thread(pid, [this, pid, work = std::move(main)] {
+        try {
+            work();
+        } catch (std::exception const& error) {
+            blame(fmt::format("process {} ended on an exception: {}", pid, error.what()));
+        }
+        end_process(pid);
+    });
+    return pid;
+}
+
+std::uint64_t World::add_thread(std::int32_t pid, std::function<void()> work) {
+    auto& thread = threads_.emplace_back();
+    thread.number = next_thread_++;
+    thread.pid = pid;
+    thread.fiber = std::make_unique<Fiber>(workshop_.stacks, std::move(work));
+    thread.wake_ns = now_ns_;
+    return thread.number;
+}
+
+bool World::is_running(std::int32_t pid) const {
+    auto const found = processes_.find(pid);
+    return found != processes_.end() && found->second.alive;
+}
+
+void World::kill(std::int32_t pid) {
+    if (owns_library(pid))
+        processes_.at(pid).doomed = true;
+    else
+        end_process(pid);
+}
+
+bool World::owns_library(std::int32_t pid) const {
+    return library_depth_ > 0 && std::any_of(threads_.begin(), threads_.end(), [&](Thread const& thread) {
+               return thread.pid == pid && thread.number == library_owner_;
+           });
+}
+
+// Whatever its threads were at, they never go on.
+void World::end_process(std::int32_t pid) {
+    processes_.at(pid).alive = false;
+    std::erase_if(open_files_, [&](auto const& each) { return each.second.pid == pid; });
+    for (auto& flight : disk.flights) flight.orphaned = flight.orphaned || flight.pid == pid;
+    std::erase_if(threads_, [&](Thread const& thread) { return thread.pid == pid && &thread != current_; });
+    note(static_cast<std::uint64_t>(pid));
+}
+
+void World::run(std::function<bool()> const& is_over) {
+    while (!threads_.empty()) {
+        disk.land(now_ns_);
+        if (!faults_.empty() || (is_over && is_over()) || threads_.empty()) return;
+        auto* const thread = choose();
+        if (thread == nullptr) return blame("all threads wait for each other");
+        if (++turns_ > kMostTurns) return blame("no end after three million turns");
+        if (random.chance(weather.stall_chance)) {
+            thread->wake_ns = now_ns_ + random.any_size(weather.longest_stall_ns);
+            continue;
+        }
+        take_turn(*thread);
+    }
+}
+
+World::Thread* World::choose() {
+    while (true) {
+        std::uint64_t ready = 0, next_ns = kNever;
+        for (auto const& thread : threads_) {
+            ready += thread.wake_ns <= now_ns_;
+            next_ns = std::min(next_ns, thread.wake_ns);
+        }
+        if (ready > 0) {
+            auto skip = random.below(ready);
+            for (auto& thread : threads_) {
+                if (thread.wake_ns <= now_ns_ && skip-- == 0) return &thread;
+            }
+        }
+        if (next_ns == kNever) return nullptr;
+        now_ns_ = next_ns;
+        disk.land(now_ns_);
+    }
+}
+
+void World::take_turn(Thread& thread) {
+    current_ = &thread;
+    turn_begin_ = steps_;
+    turn_end_ = steps_ + random.any_size(2 * weather.steps_per_turn);
+    thread.waits_for = nullptr;
+    note(thread.number);
+    thread.fiber->resume();
+    now_ns_ += (steps_ - turn_begin_) * kStepNs + 100;
+    note(steps_);
+    current_ = nullptr;
+    if (!thread.fiber->ended()) {
+        if (processes_.at(thread.pid).doomed && !owns_library(thread.pid)) end_process(thread.pid);
+        return;
+    }
+    auto const number = thread.number;
+    std::erase_if(threads_, [&](Thread const& each) { return each.number == number; });
+    for (auto& other : threads_) other.wake_ns = std::min(other.wake_ns, other.waits_for == this ? now_ns_ : kNever);
+}
+
+void World::yield() {
+    if (current_ != nullptr && forbidden_ == 0) current_->fiber->suspend();
+}
+
+void World::blame(std::string text) { faults_.push_back(std::move(text)); }
+
+std::int32_t World::current_pid() const { return current_ == nullptr ? 1 : current_->pid; }
+
+std::uint64_t World::monotonic_ns() {
+    ++steps_;
+    return now_ns_ + (current_ == nullptr ? 0 : (steps_ - turn_begin_) * kStepNs);
+}
+
+std::string World::utc_now() { return fmt::format("2026-01-01T00:00:00.{:06}Z", now_ns_ / 1000 % 1'000'000); }
+
+std::uint64_t World::unix_seconds() { return 1'770'000'000 + now_ns_ / 1'000'000'000; }
+
+void World::sleep_ns(std::uint64_t duration_ns) { wait_for(nullptr, duration_ns); }
+
+void World::wait_for(void const* what, std::uint64_t timeout_ns) {
+    if (current_ == nullptr || forbidden_ > 0) {
+        if (what != nullptr) blame("a thread waits that must not give up its turn");
+        now_ns_ += what == nullptr ? timeout_ns : 0;
+        return;
+    }
+    auto const now = monotonic_ns();
+    current_->waits_for = what;
+    current_->wake_ns = timeout_ns > kNever - now ? kNever : now + timeout_ns;
+    current_->fiber->suspend();
+}
+
+void World::wake(void const* what) {
+    for (auto& thread : threads_) {
+        if (thread.waits_for == what) thread.wake_ns = std::min(thread.wake_ns, now_ns_);
+    }
+}
+
+std::uint64_t World::start_thread(std::function<void()> work) { return add_thread(current_pid(), std::move(work)); }
+
+void World::join_thread(std::uint64_t number) {
+    auto const is_there = [&] {
+        return std::any_of(threads_.begin(), threads_.end(),
+                           [&](Thread const& thread) { return thread.number == number && !thread.fiber->ended(); });
+    };
+    while (is_there()) wait_for(this, kNever);
+}
+
+void World::enter_library() {
+    auto const self = current_ == nullptr ? kNever : current_->number;
+    while (library_depth_ > 0 && library_owner_ != self) wait_for(&library_owner_, kNever);
+    library_owner_ = self;
+    ++library_depth_;
+}
+
+void World::leave_library() {
+    if (--library_depth_ > 0) return;
+    wake(&library_owner_);
+}
+
+base::ProcessId World::this_process() {
+    auto const pid = current_pid();
+    return {pid, 0, processes_.contains(pid) ? processes_.at(pid).start_ticks : 0};
+}
+
+bool World::is_alive(base::ProcessId const& process) {
+    step();
+    return is_running(process.pid) && processes_.at(process.pid).start_ticks == process.start_ticks;
+}
+
+bool World::is_in_use(std::int32_t pid) {
+    step();
+    return is_running(pid);
+}
+
+} // namespace thalweg::simulator

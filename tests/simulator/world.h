@@ -1,0 +1,178 @@
+// A machine of its own: a clock, processes whose threads take turns, a disk, memory with names. All that happens
+// follows from a seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/disk.h"
+#include "tests/simulator/fiber.h"
+#include "tests/simulator/random.h"
+#include "tests/simulator/shared_names.h"
+#include "thalweg/base/stand_in.h"
+#include "thalweg/storage/stand_in.h"
+
+namespace thalweg::simulator {
+
+// The one directory of the disk.
+inline constexpr char const* kDirectory = "/run";
+
+// What the machine does to those who run on it. Numbers count from 0 over the whole history.
+struct Weather {
+    std::uint64_t steps_per_turn = 100; // about: then another thread goes on
+    double stall_chance = 0;            // of a turn: a thread does not go on for up to `longest_stall_ns`
+    std::uint64_t longest_stall_ns = 1'000'000'000;
+    std::uint64_t longest_sync_ns = 5'000'000;
+    std::uint64_t longest_write_ns = 1'000'000;
+    std::uint64_t disk_bytes = std::uint64_t{1} << 40;
+    std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+    std::uint64_t fail_sync = kNever;
+    std::uint64_t fail_write = kNever;
+    std::uint64_t refuse_reserve = kNever;
+    // Lies that no disk tells, for tests of the simulator itself.
+    std::string lying_file; // whose path ends so
+};
+
+// Kept over many machines, which take over what it holds: it is not cheap to make.
+struct Workshop {
+    Stacks stacks;
+    Arena arena;
+};
+
+class World final : public base::StandIn, public storage::StandIn {
+  public:
+    // The program asks this machine from now on until it is destroyed.
+    World(Workshop& workshop, std::uint64_t seed, Weather weather, DiskState disk, MemoryState const& memory,
+          std::uint64_t now_ns, std::string boot);
+    World(World const&) = delete;
+    World& operator=(World const&) = delete;
+    ~World() override;
+
+    // A process with one thread; it ends with that. Returns its pid.
+    std::int32_t start_process(std::function<void()> main);
+    bool is_running(std::int32_t pid) const;
+    // SIGKILL. Comes later where the process is in a library that it must not leave.
+    void kill(std::int32_t pid);
+    // Until nobody is left, or `is_over` says so, which is asked between any two turns.
+    void run(std::function<bool()> const& is_over);
+
+    // Between any two steps of a thread another one may get its turn.
+    void step() {
+        ++steps_;
+        if (current_ != nullptr && steps_ >= turn_end_ && forbidden_ == 0) yield();
+    }
+    void yield();
+    bool is_shared(void const* address) const { return names.contains(address); }
+    // While one of these is there, the thread keeps its turn.
+    class Undivided {
+      public:
+        explicit Undivided(World& world) : world_(world) { ++world_.forbidden_; }
+        Undivided(Undivided const&) = delete;
+        Undivided& operator=(Undivided const&) = delete;
+        ~Undivided() { --world_.forbidden_; }
+
+      private:
+        World& world_;
+    };
+
+    // Something happened that must never happen.
+    void blame(std::string text);
+    std::vector<std::string> const& faults() const { return faults_; }
+    std::uint64_t now_ns() const { return now_ns_; }
+    std::uint64_t turns() const { return turns_; }
+    // Differs, nearly surely, where anything went differently.
+    std::uint64_t trace() const { return trace_; }
+    void note(std::uint64_t event) { trace_ = mix(trace_ ^ event); }
+    std::int32_t current_pid() const;
+
+    Random random;
+    Weather weather;
+    DiskState disk;
+    SharedNames names;
+    std::uint64_t syncs = 0, writes = 0, reserves = 0; // so far
+
+    // base::StandIn
+    std::uint64_t monotonic_ns() override;
+    std::string utc_now() override;
+    std::uint64_t unix_seconds() override;
+    void sleep_ns(std::uint64_t duration_ns) override;
+    void wait_for(void const* what, std::uint64_t timeout_ns) override;
+    void wake(void const* what) override;
+    std::uint64_t start_thread(std::function<void()> work) override;
+    void join_thread(std::uint64_t thread) override;
+    void enter_library() override;
+    void leave_library() override;
+    base::ProcessId this_process() override;
+    bool is_alive(base::ProcessId const& process) override;
+    bool is_in_use(std::int32_t pid) override;
+    std::string boot_id() override { return boot_; }
+    std::uint64_t random_word() override { return random.word(); }
+    std::span<std::byte> create_memory(std::string const& name, std::size_t size_bytes) override;
+    std::span<std::byte> attach_memory(std::string const& name) override;
+    void unlink_memory(std::string const& name) override;
+    std::vector<std::string> list_memory(std::string const& prefix) override;
+    int open_file(std::string const& path, int flags) override;
+    void close_file(int fd) override;
+    bool try_lock_file(int fd, bool exclusive) override;
+    base::FileIdentity identity_of(int fd) override;
+    std::optional<base::FileIdentity> identity_of(std::string const& path) override;
+    bool is_directory(std::string const& path) override;
+    bool remove_file(std::string const& path) override;
+    std::vector<std::string> list_directory(std::string const& path) override;
+    void sync_directory_of(std::string const& path) override;
+    // storage::StandIn
+    std::unique_ptr<storage::Storage> open(std::string const& path, storage::OpenMode mode) override;
+    storage::Space space() override;
+
+  private:
+    struct Process {
+        std::uint64_t start_ticks = 0;
+        bool alive = true;
+        bool doomed = false; // killed as soon as it leaves the library
+    };
+    struct Thread {
+        std::uint64_t number = 0;
+        std::int32_t pid = 0;
+        std::unique_ptr<Fiber> fiber;
+        std::uint64_t wake_ns = 0; // waits until then
+        void const* waits_for = nullptr;
+    };
+    struct OpenFile {
+        std::uint64_t inode = 0;
+        std::int32_t pid = 0;
+        bool locked = false;
+        bool exclusive = false;
+    };
+
+    std::uint64_t add_thread(std::int32_t pid, std::function<void()> work);
+    Thread* choose();
+    void take_turn(Thread& thread);
+    void end_process(std::int32_t pid);
+    bool owns_library(std::int32_t pid) const;
+
+    Workshop& workshop_;
+    std::string boot_;
+    std::uint64_t now_ns_;
+    std::uint64_t steps_ = 0, turn_begin_ = 0, turn_end_ = 0, turns_ = 0, trace_ = 0;
+    int forbidden_ = 0;
+    Thread* current_ = nullptr;
+    std::list<Thread> threads_; // of processes that are alive
+    std::map<std::int32_t, Process> processes_;
+    std::int32_t next_pid_ = 100;
+    std::uint64_t next_thread_ = 1;
+    std::uint64_t library_owner_ = 0;
+    std::uint64_t library_depth_ = 0;
+    std::map<int, OpenFile> open_files_;
+    int next_fd_ = 1000;
+    std::vector<std::string> faults_;
+};
+
+// The machine that is there now; none: the real one.
+extern World* this_world;
+
+} // namespace thalweg::simulator
