@@ -128,7 +128,7 @@ TEST_P(AnyContainer, AGoodDayIsRight) {
 }
 
 TEST_P(AnyContainer, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
-    std::uint64_t with_promise = 0, finished = 0, removed = 0;
+    std::uint64_t with_promise = 0, finished = 0;
     for (std::uint64_t cut = 0; finished < 5; ++cut) { // the number of operations differs from run to run
         SCOPED_TRACE(cut);
         FaultPlan plan;
@@ -141,13 +141,11 @@ TEST_P(AnyContainer, APowerCutAnywhereLosesAtMostWhatCameAfterTheLastBarrier) {
         if (!day.power_is_off()) ++finished;
         EXPECT_TRUE(!day.closed || container().is_complete(*disk.file));
         auto const promised = day.closed ? day.published : promised_by(disk);
-        removed += day.segments->removed();
         if (!promised.empty()) ++with_promise;
         expect_recoverable(disk, promised);
         ASSERT_FALSE(HasFailure());
     }
     EXPECT_GT(with_promise, 20u);
-    EXPECT_GT(removed, 0u); // segments of journals
     EXPECT_EQ(with_interim_footer_ > 20, container().opens_early) << with_interim_footer_;
 }
 
