@@ -35,6 +35,11 @@ void Announcer::announce_ends() {
     }
 }
 
+bool Announcer::announce(PageRecord const& record) {
+    std::lock_guard const lock(mutex_);
+    return staging_.announce(record);
+}
+
 void Announcer::announce(std::deque<PageRecord>& pages) {
     std::lock_guard const lock(mutex_);
     while (!pages.empty() && staging_.announce(pages.front())) {

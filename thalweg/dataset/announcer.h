@@ -21,6 +21,8 @@ class Announcer {
     // No page of it will follow: its end is announced behind the last one.
     void end_cluster(std::uint64_t cluster, std::uint64_t rows);
 
+    // Anything else that belongs on the ring. False where it is full.
+    bool announce(PageRecord const& record);
     // Takes those pages off that the ring has room for.
     void announce(std::deque<PageRecord>& pages);
     // Some end of a cluster waits for room on the ring.

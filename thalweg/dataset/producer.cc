@@ -307,7 +307,7 @@ void Producer::commit_unit(UnitEntryId entry) {
     end.stored_bytes = unit_rows();
     end.cluster = entry;
     Backoff backoff;
-    while (!staging_->announce(end)) { // the ring is full: the committer has to empty it
+    while (!sealer_->announce(end)) { // the ring is full: the committer has to empty it
         run_->ledger->check_alive();
         backoff.pause();
     }
