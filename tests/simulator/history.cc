@@ -1,6 +1,5 @@
 #include "tests/simulator/history.h"
 
-#include <cstdlib>
 #include <fmt/format.h>
 
 #include "thalweg/base/clock.h"
@@ -110,10 +109,7 @@ class History {
         auto const asked_ns = base::monotonic_ns();
         auto const status = writer.status();
         promises_.status_said(asked_ns, status.durable_lag_ns);
-        // What status() says of units is as old as the last flush (replay h5 10253, root 10317): until that is mended
-        // it is checked on demand only.
-        if (std::getenv("THALWEG_CHECK_UNIT_AGE") != nullptr)
-            promises_.status_said_of_units(asked_ns, status.units_not_durable == 0 ? 0 : status.units_oldest_age_ns);
+        promises_.status_said_of_units(asked_ns, status.units_not_durable == 0 ? 0 : status.units_oldest_age_ns);
     }
 
     void close(dataset::Writer& writer) {

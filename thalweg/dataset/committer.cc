@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -26,11 +27,13 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
       durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share),
-      flush_begin_ns_(base::monotonic_ns()) {
+      flush_begin_ns_(base::monotonic_ns()), last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_),
+      units_after_ns_(flush_begin_ns_) {
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     if (auto const* const units = run_.ledger->units_if_any()) units_.start_behind(*units);
     if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
+    units_durable_ = units_.durable();
     allocate();
     try {
         thread_ = base::Thread([this] { this->run(); });
@@ -65,6 +68,7 @@ void Committer::step() {
     run_.ledger->beat();
     serve_units();
     auto const now = base::monotonic_ns();
+    last_step_ns_ = std::exchange(this_step_ns_, now);
     producers_.admit(journal_);
     drain();
     allocate();
@@ -85,7 +89,7 @@ void Committer::serve_units() {
 }
 
 void Committer::take_pages(ProducerIntake& producer) {
-    auto const taken = producer.take_pages(journal_);
+    auto const taken = producer.take_pages(journal_, last_step_ns_);
     counts_.all += taken.all;
     counts_.of_lengths += taken.of_lengths;
     if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
@@ -94,7 +98,7 @@ void Committer::take_pages(ProducerIntake& producer) {
 
 void Committer::take_units(ProducerIntake& producer) {
     if (auto const* const units = run_.ledger->units_if_any(); units != nullptr && producer.is_of_units())
-        units_.take(producer, *units, base::monotonic_ns());
+        units_.take(producer, *units);
 }
 
 void Committer::journal_cluster_ends() {
@@ -194,9 +198,11 @@ void Committer::end_flush(std::uint64_t now) {
     durable_ns_ = durability_.durable_ns();
     producers_.set_durable(std::move(flushing_items_));
     units_.flush_ended();
-    auto const* const units = run_.ledger->units_if_any();
-    units_not_durable_ = units == nullptr ? 0 : units_.not_durable(*units);
-    units_oldest_ns_ = units_.oldest_ns();
+    units_durable_ = units_.durable();
+    auto after_ns = units_.after_ns(last_step_ns_); // nobody has met those that were committed since
+    for (auto const& producer : producers_.all())
+        after_ns = std::min(after_ns, producer->units_after_ns().value_or(after_ns));
+    units_after_ns_ = after_ns;
     sync_ns_ = now - sync_begin_ns_;
 }
 
@@ -209,10 +215,11 @@ CommitStatus Committer::status() const {
     status.journal_bytes = journal_bytes_;
     auto const now = base::monotonic_ns();
     status.durable_lag_ns = now - std::min(now, durable_ns_.load());
+    // In this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
+    auto const after_ns = units_after_ns_.load(), durable = units_durable_.load();
     if (auto const* const units = run_.ledger->units_if_any()) status.units_committed = units->keys();
-    status.units_not_durable = units_not_durable_;
-    if (auto const oldest = units_oldest_ns_.load(); oldest > 0)
-        status.units_oldest_age_ns = now - std::min(now, oldest);
+    status.units_not_durable = status.units_committed - std::min(status.units_committed, durable);
+    if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
     status.memory = ledger.memory_place();
     status.sync_ns = sync_ns_;
     status.cpu_ns = cpu_ns_;

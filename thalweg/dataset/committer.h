@@ -78,6 +78,8 @@ class Committer {
     Durability::Items flushing_items_;
     std::uint64_t next_look_ns_ = 0;
     std::uint64_t flush_begin_ns_; // when the newest flush noted what was published
+    std::uint64_t last_step_ns_;   // when the last step began,
+    std::uint64_t this_step_ns_;   // and this one
     std::uint64_t sync_begin_ns_ = 0;
     std::size_t next_journaled_ = 0; // the producer whose rows come first
 
@@ -86,8 +88,8 @@ class Committer {
     std::atomic<std::uint64_t> durable_ns_ = 0;
     std::atomic<std::uint64_t> sync_ns_ = 0;
     std::atomic<std::uint64_t> journal_bytes_ = 0;
-    std::atomic<std::uint64_t> units_not_durable_ = 0;
-    std::atomic<std::uint64_t> units_oldest_ns_ = 0;
+    std::atomic<std::uint64_t> units_durable_ = 0;
+    std::atomic<std::uint64_t> units_after_ns_; // those that are not durable were committed later
 
     std::atomic<bool> stop_ = false;
     std::exception_ptr error_;

@@ -57,7 +57,7 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
             ProducerIntake producer(ledger, head, slot, journal);
             producer.settle(journal, state == SlotState::active);
             if (producer.is_of_units() && ledger.units_if_any() != nullptr)
-                units.take(producer, *ledger.units_if_any(), base::monotonic_ns());
+                units.take(producer, *ledger.units_if_any());
             ledger.slot(slot).state = SlotState::settled;
         } catch (base::DataError const& error) {
             notes.push_back(lost_memory(path, slot, error));

@@ -21,7 +21,8 @@ ProducerIntake::ProducerIntake(Ledger& ledger, model::RunHead const& head, std::
                                                         ledger.slot(slot).producer.pid, staging_.head().of_units});
 }
 
-PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
+PageCounts ProducerIntake::take_pages(JournalWriter& journal, std::uint64_t last_ns) {
+    last_ns_ = std::max(last_ns_, last_ns);
     batch_.clear();
     staging_.read_announcements(batch_);
     PageCounts counts;
@@ -32,7 +33,9 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal) {
         if (page.producer != number_ || (page.column >= progress_.size() && page.column < kUnitEnd))
             base::fail_data({"a producer announced a page of no column of its own"});
         bool const unit = page.column == kUnitEnd, held = is_of_units() && page.column == kClusterEnd;
-        if (unit) units.push_back({static_cast<UnitEntryId>(page.cluster), page.count, page.first, page.stored_bytes});
+        if (unit)
+            units.push_back(
+                {static_cast<UnitEntryId>(page.cluster), page.count, page.first, page.stored_bytes, last_ns_});
         if (held) cluster_ends_.push_back(page);
         return unit || held;
     });
@@ -83,6 +86,11 @@ std::vector<ProducerIntake::UnitRows> ProducerIntake::take_units() {
     return taken;
 }
 
+std::optional<std::uint64_t> ProducerIntake::units_after_ns() const {
+    if (units_.empty()) return std::nullopt;
+    return units_.front().units.front().after_ns;
+}
+
 // It had taken the key, and may not have come to saying so.
 void ProducerIntake::commit_for_the_dead(JournalWriter& journal) {
     auto& head = staging_.head();
@@ -95,7 +103,7 @@ void ProducerIntake::commit_for_the_dead(JournalWriter& journal) {
     }
     auto const rows = head.rows_published.load();
     head.rows_committed.store(rows);
-    UnitRows const unit{entry, head.unit_part, head.unit_first_row, rows - head.unit_first_row};
+    UnitRows const unit{entry, head.unit_part, head.unit_first_row, rows - head.unit_first_row, last_ns_};
     if (last_unit_ != entry) journal_units({&unit, 1}, journal);
     head.unit_entry.store(0);
 }

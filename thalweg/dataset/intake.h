@@ -28,8 +28,8 @@ class ProducerIntake {
     // Throws where the producer's memory cannot be opened.
     ProducerIntake(Ledger& ledger, model::RunHead const& head, std::size_t slot, JournalWriter& journal);
 
-    // Journals the pages announced since the last call.
-    PageCounts take_pages(JournalWriter& journal);
+    // Journals the pages announced since the last call, which was made at `last_ns` or later.
+    PageCounts take_pages(JournalWriter& journal, std::uint64_t last_ns = 0);
 
     // What the last call journaled.
     std::span<PageRecord const> taken() const { return batch_; }
@@ -41,8 +41,11 @@ class ProducerIntake {
         std::uint32_t part; // the first one carries the summary
         std::uint64_t first_row;
         std::uint64_t rows;
+        std::uint64_t after_ns = 0; // their unit was committed later than that
     };
     std::vector<UnitRows> take_units();
+    // The least `after_ns` of those that were not handed out; nothing where there are none.
+    std::optional<std::uint64_t> units_after_ns() const;
     // Ends of clusters with work units, which are journaled behind these.
     std::vector<PageRecord> take_cluster_ends() { return std::exchange(cluster_ends_, {}); }
     bool is_of_units() const { return staging_.head().of_units != 0; }
@@ -95,6 +98,7 @@ class ProducerIntake {
     std::deque<UnitBatch> units_; // in the order of their rows
     std::vector<PageRecord> cluster_ends_;
     UnitEntryId last_unit_ = 0;
+    std::uint64_t last_ns_ = 0; // of take_pages
     bool settled_ = false;
 };
 

@@ -1,18 +1,26 @@
 #include "thalweg/dataset/unit_collector.h"
 
+#include <algorithm>
+
 namespace thalweg::dataset {
 
-void UnitCollector::take(ProducerIntake& producer, UnitTable const& table, std::uint64_t now_ns) {
+void UnitCollector::take(ProducerIntake& producer, UnitTable const& table) {
     for (auto const& rows : producer.take_units()) {
         auto const [found, is_new] = order_.try_emplace(rows.entry, seen_);
-        if (is_new) pending_[seen_++] = {rows.entry, now_ns, {}};
+        if (is_new) pending_[seen_++] = {rows.entry, rows.after_ns, {}};
         auto& unit = pending_.at(found->second);
+        unit.after_ns = std::min(unit.after_ns, rows.after_ns);
         unit.parts.emplace_back(producer.number(), rows);
         if (unit.parts.size() < table.parts(rows.entry)) continue;
         unit.complete = ++complete_;
         count_rows(unit);
     }
     for (auto const& end : producer.take_cluster_ends()) cluster_ends_.emplace_back(producer.table(), end);
+}
+
+std::uint64_t UnitCollector::after_ns(std::uint64_t limit_ns) const {
+    for (auto const& [order, unit] : pending_) limit_ns = std::min(limit_ns, unit.after_ns);
+    return limit_ns;
 }
 
 void UnitCollector::count_rows(Pending const& unit) {

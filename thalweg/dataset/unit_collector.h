@@ -19,7 +19,7 @@ class UnitCollector {
     void start_behind(UnitTable const& table) { known_ = table.keys(); }
 
     // Units of this producer whose rows are journaled, and ends of clusters that hold units.
-    void take(ProducerIntake& producer, UnitTable const& table, std::uint64_t now_ns);
+    void take(ProducerIntake& producer, UnitTable const& table);
 
     // Journals the ends of clusters all of whose units are complete, each behind these: so a cluster is published, and
     // has its place among the clusters, when its rows count. Of a unit that was never committed they stay here. Returns
@@ -31,15 +31,15 @@ class UnitCollector {
     void flush_begins() { flushing_ = complete_; }
     void flush_ended();
 
-    // Of the keys in the table, whose units are not durable.
-    std::uint64_t not_durable(UnitTable const& table) const { return table.keys() - known_ - durable_; }
-    // Of these, when the oldest was seen. 0: none was.
-    std::uint64_t oldest_ns() const { return pending_.empty() ? 0 : pending_.begin()->second.seen_ns; }
+    // Of the keys in the table: so many have durable units.
+    std::uint64_t durable() const { return known_ + durable_; }
+    // All units here that are not durable were committed later than that, at or after `limit_ns`.
+    std::uint64_t after_ns(std::uint64_t limit_ns) const;
 
   private:
     struct Pending {
         UnitEntryId entry = 0;
-        std::uint64_t seen_ns = 0;
+        std::uint64_t after_ns = 0;                                            // it was committed later
         std::vector<std::pair<std::uint32_t, ProducerIntake::UnitRows>> parts; // with their producers
         std::uint64_t complete = 0; // the how-manyth it was; 0: it is not yet
     };

@@ -149,6 +149,23 @@ TEST_P(WorkUnits_, CountTogetherOrNotAtAll) {
     for (auto const& unit : units) EXPECT_EQ(unit.summary, "summary of " + unit.key.str());
 }
 
+// Also of those that no flush has met.
+TEST_P(WorkUnits_, WhatIsNotDurableYetIsReported) {
+    auto options = small_options();
+    options.commit.flush_interval_ns = 3'600'000'000'000;
+    auto const slow = Writer::create(directory.file(std::string("slow") + GetParam()), unit_schema(), options);
+    EXPECT_EQ(slow->status().units_not_durable, 0u);
+    for (std::uint64_t key = 0; key < 3; ++key) {
+        auto unit = slow->work_unit(static_cast<std::int64_t>(key));
+        fill(unit, key);
+        EXPECT_TRUE(unit.commit());
+    }
+    base::sleep_ns(5'000'000);
+    auto const status = slow->status();
+    EXPECT_EQ(status.units_not_durable, 3u);
+    EXPECT_GE(status.units_oldest_age_ns, 5'000'000u);
+}
+
 TEST_P(WorkUnits_, AKeyIsTakenOnce) {
     std::atomic<int> committed = 0;
     {
