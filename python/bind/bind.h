@@ -7,6 +7,7 @@ namespace thalweg::bind {
 
 void bind_base(nanobind::module_& module);
 void bind_model(nanobind::module_& module);
+void bind_tuning(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);
 void bind_arrow(nanobind::module_& module);
 void bind_source(nanobind::module_& module);

@@ -15,6 +15,7 @@
 #include "thalweg/dataset/reader.h"
 #include "thalweg/dataset/verify.h"
 #include "thalweg/dataset/writer.h"
+#include "thalweg/tuning/knobs.h"
 
 namespace thalweg::bind {
 namespace {
@@ -56,10 +57,6 @@ std::unique_ptr<Writer> resume(std::string const& path, std::optional<std::strin
     return Writer::resume(path, schema ? std::optional(model::schema_from_json(*schema)) : std::nullopt, options);
 }
 
-std::shared_ptr<OpenRun> attach_with_threads(std::string const& handle, unsigned threads) {
-    return attach(handle, threads);
-}
-
 void read(Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count,
           nb::handle out, unsigned threads) {
     Buffer const buffer(out, PyBUF_WRITABLE);
@@ -83,31 +80,16 @@ std::string_view name_of(SlotState state) {
 }
 
 void bind_options(nb::module_& module) {
-    nb::class_<model::LayoutOptions>(module, "LayoutOptions")
-        .def_rw("wide_page_bytes", &model::LayoutOptions::wide_page_bytes)
-        .def_rw("narrow_page_bytes", &model::LayoutOptions::narrow_page_bytes)
-        .def_rw("block_bytes", &model::LayoutOptions::block_bytes)
-        .def_rw("cluster_bytes", &model::LayoutOptions::cluster_bytes)
-        .def_rw("wide_codec", &model::LayoutOptions::wide_codec)
-        .def_rw("narrow_codec", &model::LayoutOptions::narrow_codec);
-    nb::class_<StagingOptions>(module, "StagingOptions").def_rw("page_ring_bytes", &StagingOptions::page_ring_bytes);
-    nb::class_<WriteOptions>(module, "WriteOptions")
-        .def_rw("seal_threads", &WriteOptions::seal_threads)
-        .def_rw("staging", &WriteOptions::staging);
-    nb::class_<CommitOptions>(module, "CommitOptions").def_rw("flush_interval_ns", &CommitOptions::flush_interval_ns);
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
         .def_rw("force", &CreateOptions::force)
         .def_rw("memory_folder", &CreateOptions::memory_folder)
-        .def_rw("layout", &CreateOptions::layout)
-        .def_rw("write", &CreateOptions::write)
-        .def_rw("commit", &CreateOptions::commit)
         .def(
-            "set_engine",
-            [](CreateOptions& options, std::string const& engine) {
-                options.write.engine = storage::parse_engine(engine);
+            "set",
+            [](CreateOptions& options, std::string const& knob, std::string const& text) {
+                tuning::set(options, knob, text);
             },
-            nb::arg("engine"));
+            nb::arg("knob"), nb::arg("text"));
 }
 
 void bind_reports(nb::module_& module) {
@@ -240,6 +222,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("schema", [](Writer const& writer) { return model::to_json(writer.head().schema); })
         .def_prop_ro("metadata", [](Writer const& writer) { return writer.head().metadata; })
         .def_prop_ro("engine", &Writer::engine)
+        .def_prop_ro("knobs", [](Writer const& writer) { return writer.head().knobs; })
         .def("status", &Writer::status)
         .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
         .def("file_problem", &Writer::file_problem)
@@ -248,6 +231,7 @@ void bind_writing(nb::module_& module) {
         .def("abandon", &Writer::abandon, WithoutGil());
     nb::class_<OpenRun>(module, "OpenRun")
         .def_prop_ro("path", &OpenRun::path)
+        .def_prop_ro("threads", [](OpenRun const& run) { return run.options.seal_threads; })
         .def_prop_ro("schema", [](OpenRun const& run) { return model::to_json(run.head.schema); })
         .def(
             "producer",
@@ -259,7 +243,7 @@ void bind_writing(nb::module_& module) {
     module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
                WithoutGil());
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
-    module.def("attach", attach_with_threads, nb::arg("handle"), nb::arg("threads"), WithoutGil());
+    module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def("recover", recover, nb::arg("path"), WithoutGil());
 }
 
@@ -270,6 +254,8 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("is_open_run", &Reader::is_open_run)
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
         .def_prop_ro("metadata", &Reader::metadata)
+        .def_prop_ro("knobs", [](Reader const& reader) { return reader.head().knobs; })
+        .def_prop_ro("engine", [](Reader const& reader) { return reader.head().engine; })
         .def_prop_ro("notes", &Reader::notes)
         .def_prop_ro("report", &Reader::report)
         .def("rows", &Reader::rows, nb::arg("table"))

@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
         "version", [] { return THALWEG_VERSION; }, "The version that the C++ core was built as.");
     bind_base(module);
     bind_model(module);
+    bind_tuning(module);
     bind_dataset(module);
     bind_arrow(module);
     bind_source(module);

@@ -20,8 +20,8 @@ using namespace record;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 std::unique_ptr<Worker> make_worker(std::string const& handle, source::Source& source,
-                                    std::vector<std::size_t> const& streams, unsigned threads) {
-    return std::make_unique<Worker>(handle, source, streams, threads);
+                                    std::vector<std::size_t> const& streams) {
+    return std::make_unique<Worker>(handle, source, streams);
 }
 
 template <typename Status> std::uint64_t count_of(Status const& status, dataset::Count which) {
@@ -46,8 +46,7 @@ void bind_worker(nb::module_& module) {
         .def("pause", &Worker::pause)
         .def("resume", &Worker::resume)
         .def("results", &Worker::results);
-    module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"), nb::arg("threads"),
-               WithoutGil());
+    module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"), WithoutGil());
     module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"), WithoutGil());
 }
 

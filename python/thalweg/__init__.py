@@ -8,6 +8,7 @@ from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
 from thalweg._reports import EndedProducers, ProducerStatus, Report, Status, TableReport, Verification
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
+from thalweg._tuning import Tuning
 from thalweg._types import (
     Type,
     array,
@@ -49,6 +50,7 @@ __all__ = [
     "Table",
     "TableReport",
     "TableSchema",
+    "Tuning",
     "Type",
     "Unit",
     "UnitRows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path as FilePath
@@ -13,6 +13,7 @@ from thalweg import _core
 from thalweg._errors import Error, UsageError
 from thalweg._read import Run, open  # noqa: A004
 from thalweg._reports import Report
+from thalweg._tuning import Value, with_codec
 from thalweg._write import Path, Writer, create, recover
 
 _BATCH_BYTES = 16 << 20
@@ -25,6 +26,7 @@ def convert(
     codec: str | None = None,
     force: bool = False,
     threads: int = 0,
+    tuning: Mapping[str, Value] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
     """Writes what is in `source` to a new file; the ending of `target` says in which container.
@@ -35,6 +37,7 @@ def convert(
     codec: as `create` takes it; None: the default of the container.
     force: replace a file that is there already.
     threads: that copy and compress; 0: as many as there are usable cores.
+    tuning: as `create` takes it.
     progress: is told now and then, from any thread, which share is done.
 
     Raises UsageError where there is no source, something is at the target already, or its container cannot hold a
@@ -48,10 +51,9 @@ def convert(
     out = create(
         target,
         run.schema,
-        codec=codec,
         force=force,
         metadata=run.metadata,
-        threads=usable // copiers if usable > copiers else 0,
+        tuning={"threads": usable // copiers if usable > copiers else 0, **with_codec(tuning, codec)},
     )
     try:
         _Copy(run, out, progress).all_tables(copiers, max(1, usable // copiers))

@@ -16,6 +16,7 @@ from thalweg._ragged import Ragged, Text
 from thalweg._reports import Verification, verification_of
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
+from thalweg._tuning import Value, in_effect
 from thalweg._types import Type, uint8
 from thalweg._write import Path
 
@@ -152,6 +153,11 @@ class Run(Mapping[str, Table]):
     @property
     def metadata(self) -> dict[str, str]:
         return self._core.metadata
+
+    @property
+    def knobs(self) -> dict[str, Value]:
+        """The knobs it is written with, by name: sizes in bytes, times in seconds. Of somebody else's file: none."""
+        return in_effect(self._core.knobs)
 
     @property
     def path(self) -> str:

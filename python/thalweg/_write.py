@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from thalweg import _core
 from thalweg._append import Array, columns_of, stored_columns
@@ -16,6 +16,7 @@ from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import Report, Status, report_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
+from thalweg._tuning import Value, in_effect, with_codec
 from thalweg._work_unit import Key, WorkUnit, begin, stored_key
 
 Path: TypeAlias = "str | os.PathLike[str]"
@@ -143,6 +144,8 @@ class Writer:
         self.path = core.path
         self.engine = core.engine
         """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
+        self.knobs = in_effect(core.knobs)
+        """The knobs in effect, by name: sizes in bytes, times in seconds."""
         self.handle = core.handle
         """What `tw.attach` takes in another process of this machine: a plain string."""
 
@@ -249,6 +252,8 @@ class Attached:
         self._core = core
         self.schema = Schema.from_json(core.schema)
         self.path = core.path
+        self.threads = core.threads
+        """That encode the pages of each producer of this process; 0: the thread that appends does."""
         self._producers = _Producers(self.schema)
         self._units = _core.WorkUnits(core)
 
@@ -287,14 +292,7 @@ def create(
     resume: bool = False,
     codec: str | None = None,
     metadata: Mapping[str, str] | None = None,
-    engine: Literal["auto", "uring", "threads", "posix"] = "auto",
-    threads: int = 0,
-    flush_interval: float = 1.0,
-    wide_page_bytes: int | None = None,
-    narrow_page_bytes: int | None = None,
-    block_bytes: int | None = None,
-    cluster_bytes: int | None = None,
-    staging_bytes: int | None = None,
+    tuning: Mapping[str, Value] | None = None,
 ) -> Writer:
     """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
 
@@ -308,13 +306,7 @@ def create(
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
         values as they are; the default is zstd-1.
     metadata: kept with the run.
-    engine: how bytes reach the file; "auto" chooses by what the file system and the kernel offer.
-    threads: that compress for each producer of this process; 0: the thread that appends.
-    flush_interval: seconds after which a power cut costs nothing any more.
-    wide_page_bytes, narrow_page_bytes: of pages of columns with items of 1 KiB and more, and of all others.
-    block_bytes: a damaged page costs such a block of rows.
-    cluster_bytes: in RNTuple, of the rows that a producer seals together, before they are compressed.
-    staging_bytes: memory of a wide column of each producer.
+    tuning: `tw.Tuning(...)`, or a dictionary of the same: memory, page sizes, intervals, threads, the way to the disk.
 
     Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
     is a copy, still being written, or has another schema; SystemError where the place cannot be
@@ -325,21 +317,7 @@ def create(
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
     options = _core.CreateOptions()
     options.force = force
-    options.set_engine(engine)
-    options.write.seal_threads = threads
-    options.commit.flush_interval_ns = int(flush_interval * 1e9)
-    if codec is not None:
-        options.layout.wide_codec = options.layout.narrow_codec = codec
-    if wide_page_bytes is not None:
-        options.layout.wide_page_bytes = wide_page_bytes
-    if narrow_page_bytes is not None:
-        options.layout.narrow_page_bytes = narrow_page_bytes
-    if block_bytes is not None:
-        options.layout.block_bytes = block_bytes
-    if cluster_bytes is not None:
-        options.layout.cluster_bytes = cluster_bytes
-    if staging_bytes is not None:
-        options.write.staging.page_ring_bytes = staging_bytes
+    with_codec(tuning, codec).apply(options)
     texts = dict(metadata or {})
     for key, value in texts.items():
         if not isinstance(value, str):
@@ -351,10 +329,11 @@ def create(
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
 
 
-def attach(handle: str, *, threads: int = 0) -> Attached:
+def attach(handle: str, *, threads: int | None = None) -> Attached:
     """Opens, for writing by this process, a run that another process created: `handle` is its `Writer.handle`.
 
-    `threads` compress for each producer of this process; 0: the thread that appends.
+    `threads` encode the pages of each producer of this process; 0: the thread that appends does; None: as its creator
+    has set the knob.
     Raises UsageError where the run is gone, closed, or on another machine; SystemError where its creator is dead.
     """
     return Attached(_core.attach(handle, threads))

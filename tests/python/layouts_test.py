@@ -158,7 +158,7 @@ def test_any_events_in_files(tmp_path_factory, run, suffix: str) -> None:
     for layout in ALL:
         path = tmp_path_factory.mktemp("run") / f"run{suffix}"
         made = plan(model, layout)
-        with tw.create(path, made.schema, metadata=made.metadata(), engine="posix") as out:
+        with tw.create(path, made.schema, metadata=made.metadata(), tuning={"engine": "posix"}) as out:
             writers = [made.writer(out) for _ in range(len(cuts) + 1)]
             for writer, (batch, first) in zip(reversed(writers), batches_of(model, events, cuts), strict=True):
                 assert writer.append(batch, first) == batch.events
@@ -207,7 +207,7 @@ def test_processes_write_events_together(name: str, suffix: str, tmp_path: Path)
     layout, context = Layout.parse(name), multiprocessing.get_context("fork")
     made = plan(NUMBERS, layout)
     pages = {"wide_page_bytes": 4096, "narrow_page_bytes": 256, "block_bytes": 4096}
-    with tw.create(tmp_path / f"run{suffix}", made.schema, metadata=made.metadata(), **pages) as out:
+    with tw.create(tmp_path / f"run{suffix}", made.schema, metadata=made.metadata(), tuning=pages) as out:
         firsts = [NUMBERS_PER_WRITER * i for i in (1, 0, 2)]
         children = [context.Process(target=write_numbers, args=(out.handle, layout, first)) for first in firsts]
         for child in children:

@@ -50,7 +50,7 @@ def test_a_run_is_read_while_it_is_written(tmp_path: Path) -> None:
             written += 7
             time.sleep(0.002)
 
-    with tw.create(path, SCHEMA, flush_interval=0.05) as out:
+    with tw.create(path, SCHEMA, tuning={"flush_interval": 0.05}) as out:
         writer = threading.Thread(target=write, args=(out.producer("t"),))
         writer.start()
         counts = []

@@ -70,7 +70,7 @@ def test_a_process_started_on_its_own(tmp_path: Path) -> None:
 
 
 def test_threads_each_have_a_producer(tmp_path: Path) -> None:
-    with tw.create(tmp_path / "run.h5", SCHEMA, threads=1) as out:
+    with tw.create(tmp_path / "run.h5", SCHEMA, tuning={"threads": 1}) as out:
         threads = [threading.Thread(target=fill, args=(out.producer("t"), i, 2000)) for i in range(3)]
         for thread in threads:
             thread.start()
@@ -104,7 +104,7 @@ def in_fork(work: Callable[[], None]) -> int:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("threads", [0, 2])
 def test_what_is_inherited_through_fork_says_use_attach(threads: int, tmp_path: Path) -> None:
-    with tw.create(tmp_path / "run.h5", SCHEMA, threads=threads) as out:
+    with tw.create(tmp_path / "run.h5", SCHEMA, tuning={"threads": threads}) as out:
         table = out.producer("t")
         fill(table, 0, 10)
         uses = [lambda: fill(table, 0, 10), table.finish, lambda: out.producer("t"), out.close]

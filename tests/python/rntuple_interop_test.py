@@ -60,7 +60,7 @@ def append_in_process(handle: str, rows: range) -> None:
 def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     way = WAYS[request.param]
     path = tmp_path_factory.mktemp(request.param) / "run.root"
-    with tw.create(path, SCHEMA, codec=way.codec, **way.options) as out:
+    with tw.create(path, SCHEMA, codec=way.codec, tuning=way.options) as out:
         if way.processes == 1:
             append(out, range(ROWS))
         else:

@@ -12,7 +12,7 @@ import thalweg as tw
 
 SCALARS = [tw.bool_, tw.int8, tw.int16, tw.int32, tw.int64, tw.uint8, tw.uint16, tw.uint32, tw.uint64]
 SCALARS += [tw.float32, tw.float64, tw.complex64, tw.complex128]
-TINY_PAGES = {"wide_page_bytes": 4096, "narrow_page_bytes": 64, "block_bytes": 4096}
+TINY_PAGES = {"engine": "posix", "wide_page_bytes": 4096, "narrow_page_bytes": 64, "block_bytes": 4096}
 
 
 def shaped(types: st.SearchStrategy[tw.Type]) -> st.SearchStrategy[tw.Type]:
@@ -69,7 +69,7 @@ def runs(draw: st.DrawFn) -> tuple[dict[str, tw.Type], list[dict[str, Any]], lis
 def test_any_schema_and_any_rows(tmp_path_factory, run, codec: str) -> None:
     fields, rows, cuts = run
     path = tmp_path_factory.mktemp("run") / "run.h5"
-    with tw.create(path, tw.schema({"t": fields}), codec=codec, engine="posix", **TINY_PAGES) as out:
+    with tw.create(path, tw.schema({"t": fields}), codec=codec, tuning=TINY_PAGES) as out:
         producer = out.producer("t")
         for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True):
             append_rows(producer, fields, rows[start:stop])

@@ -44,6 +44,21 @@ TEST(Units, DurationsAreInSecondsUnlessTheySayOtherwise) {
     }
 }
 
+TEST(Units, ExactTextsAreParsedToTheSameValue) {
+    EXPECT_EQ(exact_size(0), "0 B");
+    EXPECT_EQ(exact_size(1000), "1000 B");
+    EXPECT_EQ(exact_size(64 * kMiB), "64 MiB");
+    EXPECT_EQ(exact_size(kGiB + kKiB), "1048577 KiB");
+    EXPECT_EQ(exact_duration(0), "0 ns");
+    EXPECT_EQ(exact_duration(1'000'000'000), "1 s");
+    EXPECT_EQ(exact_duration(500'000'000), "500 ms");
+    EXPECT_EQ(exact_duration(90'000'000'000), "90 s");
+    for (std::uint64_t value : {0ull, 1ull, 1000ull, 1024ull, 123'456'789ull, 3'600'000'000'000ull, 1ull << 50}) {
+        EXPECT_EQ(parse_size_bytes(exact_size(value)), value);
+        EXPECT_EQ(parse_duration_ns(exact_duration(value)), value);
+    }
+}
+
 TEST(Units, BytesAreShownWithThreeDigitsOrSo) {
     EXPECT_EQ(format_bytes(0), "0 B");
     EXPECT_EQ(format_bytes(999), "999 B");

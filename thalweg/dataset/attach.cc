@@ -11,21 +11,7 @@
 
 namespace thalweg::dataset {
 
-namespace {
-
-WriteOptions options_of(LedgerOptions const& shared, unsigned seal_threads) {
-    WriteOptions options;
-    options.engine = static_cast<storage::Engine>(shared.engine);
-    options.extent_bytes = shared.extent_bytes;
-    options.queue_depth = shared.queue_depth;
-    options.seal_threads = seal_threads;
-    options.staging = {shared.page_ring_bytes, shared.min_buffers, shared.ring_size};
-    return options;
-}
-
-} // namespace
-
-std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads) {
+std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigned> seal_threads) {
     auto run = std::make_shared<OpenRun>();
     run->ledger = Ledger::attach(handle);
     auto const& head = run->ledger->head();
@@ -36,13 +22,14 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, unsigned seal_threads
     }
     run->ledger->check_alive();
     run->memory_lock = hold_memory(handle);
-    run->options = options_of(head.options, seal_threads);
     try {
         run->journal_lock = lock_shared(journal_path(path));
     } catch (base::SystemError const& error) {
         if (error.code != ENOENT) throw;
         base::fail_usage({"cannot attach to " + path, "it has just been closed, or its journal was taken away"});
     }
+    run->options = tuning::unpack(head.knobs).write;
+    run->options.seal_threads = seal_threads.value_or(run->options.seal_threads);
     auto const journal =
         storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
     run->head = read_head(*journal);

@@ -14,15 +14,11 @@
 #include "thalweg/dataset/producer_list.h"
 #include "thalweg/dataset/space.h"
 #include "thalweg/dataset/unit_collector.h"
+#include "thalweg/tuning/options.h"
 
 namespace thalweg::dataset {
 
-struct CommitOptions {
-    std::uint64_t flush_interval_ns = 1'000'000'000; // payload synced, then a BARRIER in the journal
-    double interim_footer_share = 0.01;              // of the payload: what interim footers may take of the file
-    std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
-    std::uint64_t rows_budget_bytes = 32 << 20;      // of rows that are in no page, journaled each interval
-};
+using tuning::CommitOptions;
 
 class Committer {
   public:

@@ -26,6 +26,7 @@
 #include "thalweg/base/process.h"
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/unit_table.h"
+#include "thalweg/tuning/words.h"
 
 namespace thalweg::dataset {
 
@@ -51,16 +52,6 @@ struct Slot {
     base::ProcessId producer;
 };
 
-// How every process writes the run, as its creator wants it; from storage::Engine, WriteOptions and StagingOptions.
-struct LedgerOptions {
-    std::uint32_t engine;
-    std::uint32_t ring_size;
-    std::uint64_t extent_bytes;
-    std::uint64_t queue_depth;
-    std::uint64_t page_ring_bytes;
-    std::uint64_t min_buffers;
-};
-
 struct LedgerHead {
     char magic[8];
     std::uint32_t version;
@@ -72,7 +63,7 @@ struct LedgerHead {
     char path[1024];
     std::uint64_t device;        // st_dev of the directory of `path`
     std::uint64_t pid_namespace; // in which the pids here mean something
-    LedgerOptions options;
+    tuning::Words knobs;         // how every process writes the run, as its creator wants it
     char memory_folder[1024]; // where producers' memory goes when /dev/shm has no room; empty: nowhere
     char next_ledger[1280];   // set before `has_next`: the ledger of the file that continues this one
     char failure[1024];       // set before `failed` or `claims_refused`

@@ -11,16 +11,11 @@
 #include "thalweg/format/format.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
+#include "thalweg/tuning/options.h"
 
 namespace thalweg::dataset {
 
-struct WriteOptions {
-    storage::Engine engine = storage::Engine::automatic;
-    std::uint64_t extent_bytes = 2 << 20; // a producer gathers about this much before it writes
-    std::size_t queue_depth = 4;          // such writes in flight, a producer
-    unsigned seal_threads = 0;            // per producer, for encoding; 0: the thread that appends
-    StagingOptions staging;
-};
+using tuning::WriteOptions;
 
 struct OpenRun {
     model::RunHead head;

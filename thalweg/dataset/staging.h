@@ -25,6 +25,7 @@
 #include "thalweg/dataset/journal_format.h"
 #include "thalweg/model/column.h"
 #include "thalweg/model/layout.h"
+#include "thalweg/tuning/options.h"
 
 namespace thalweg::dataset {
 
@@ -75,12 +76,7 @@ struct StagingHead {
     alignas(64) std::atomic<std::uint64_t> ring_tail; // next to be read, by the committer
 };
 
-struct StagingOptions {
-    // All page buffers together: half fills while half is written. Columns inside lists have more of them.
-    std::uint64_t page_ring_bytes = 16 << 20;
-    std::uint64_t min_buffers = 3; // of each column, even where that takes more
-    std::uint32_t ring_size = 1024;
-};
+using tuning::StagingOptions;
 
 std::size_t staging_size_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
                                StagingOptions const& options);

@@ -16,6 +16,7 @@
 #include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run_memory.h"
 #include "thalweg/dataset/run_place.h"
+#include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -79,10 +80,19 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
+// What the run is written with, which is not always what was asked for.
+tuning::Tuning in_effect(CreateOptions const& options, format::Format const& format, std::string const& path) {
+    tuning::Tuning tuning = options;
+    tuning.layout = format.with_own_values(options.layout);
+    if (!path.empty()) fit_to_disk_of(path, tuning.commit, tuning.write.staging);
+    return tuning;
+}
+
 } // namespace
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
+    tuning::check(options);
     auto const& format = format_for(path);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
@@ -131,30 +141,26 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->format = &format;
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
-    run_->options = options.write;
-    auto commit = options.commit;
-    if (on_files_) fit_to_disk_of(run_->path(), commit, run_->options.staging);
+    auto const tuning = in_effect(options, format, on_files_ ? run_->path() : std::string());
+    run_->options = tuning.write;
+    run_->head.knobs = tuning::texts(tuning);
+    run_->head.engine = run_->file->engine();
     auto const first_offset = format.begin(*run_->file, run_->head);
     run_->file->sync(); // before there is a journal that says whose file this is
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
     auto const data_file =
         on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
     auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
-                                        data_file, fit_to_budget(options.journal, commit.rows_budget_bytes));
-    make_ledger(fallback, shared, first_offset);
-    start_committer(std::move(journal), commit);
+                                        data_file, fit_to_budget(options.journal, tuning.commit.rows_budget_bytes));
+    make_ledger(tuning, fallback, shared, first_offset);
+    start_committer(std::move(journal), tuning.commit);
 }
 
-void Writer::make_ledger(base::MemoryFallback const& fallback, bool shared, std::uint64_t first_offset) {
+void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
+                         std::uint64_t first_offset) {
     run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
     if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
-    auto const& write = run_->options;
-    run_->ledger->head().options = {static_cast<std::uint32_t>(write.engine),
-                                    write.staging.ring_size,
-                                    write.extent_bytes,
-                                    write.queue_depth,
-                                    write.staging.page_ring_bytes,
-                                    write.staging.min_buffers};
+    run_->ledger->head().knobs = tuning::pack(tuning);
 }
 
 void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
@@ -196,7 +202,8 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     run_ = std::make_shared<OpenRun>();
     run_->format = unfinished.format;
     run_->head = unfinished.head;
-    run_->options = options.write;
+    auto const tuning = in_effect(options, *run_->format, path);
+    run_->options = tuning.write;
     run_->file = storage::open_file_storage(path, storage::OpenMode::read_write, options.write.engine);
     run_->journal_lock = std::move(unfinished.lock);
     static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
@@ -204,13 +211,11 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     on_files_ = true;
-    auto commit = options.commit;
-    fit_to_disk_of(path, commit, run_->options.staging);
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
-    make_ledger(fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
+    make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
     take_keys(gathered.units, *run_->ledger);
-    start_committer(std::move(journal), commit, clusters_so_far(gathered));
+    start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered));
 }
 
 Writer::~Writer() {

@@ -16,14 +16,10 @@
 
 namespace thalweg::dataset {
 
-struct CreateOptions {
+struct CreateOptions : tuning::Tuning {
     bool force = false; // replace a file, or an unfinished run, that is there already
     bool shared = true; // other processes may attach
-    bool whole_file_checksum = true;
     std::string memory_folder; // for what /dev/shm has no room for; empty: as the environment says, or beside the data
-    model::LayoutOptions layout;
-    WriteOptions write;
-    CommitOptions commit;
     JournalLimits journal;
 };
 
@@ -83,7 +79,8 @@ class Writer {
     void start(CreateOptions const& options, format::Format const& format, bool shared);
     void go_on(UnfinishedRun& unfinished, CreateOptions const& options);
     // The memory of the run, whose journal has begun.
-    void make_ledger(base::MemoryFallback const& fallback, bool shared, std::uint64_t first_offset);
+    void make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
+                     std::uint64_t first_offset);
     void start_committer(JournalWriter journal, CommitOptions const& commit,
                          std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
     void check_open() const;

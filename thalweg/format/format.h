@@ -60,6 +60,9 @@ class Format {
   public:
     virtual ~Format() = default;
 
+    // The options with the container's own values where none are given.
+    virtual model::LayoutOptions with_own_values(model::LayoutOptions options) const = 0;
+
     // The head of a new run: the schema in the types of this container, and how its columns are cut into pages and
     // encoded. Throws base::UsageError for what the container cannot hold.
     virtual model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,

@@ -13,9 +13,6 @@ constexpr std::uint64_t kWideItemBytes = 1024;
 constexpr std::uint64_t kMinBlockPages = 64; // of the widest column: narrow pages of a few rows would be slow to read
 constexpr std::uint64_t kMaxPageBytes = std::numeric_limits<std::uint32_t>::max();
 
-constexpr std::uint64_t kNarrowPageBytes = 32 << 10;
-constexpr char const* kCodec = "bitshuffle+lz4"; // what HDF5 files get
-
 bool is_wide(Column const& column) { return column.item_bytes() >= kWideItemBytes; }
 
 // Items of a page of about `target_bytes`: a multiple of 8 where it can be, since bitshuffle works on eights.

@@ -24,6 +24,10 @@ struct TableLayout {
     std::uint64_t cluster_bytes = 0; // raw size of a cluster, about; 0: the container has none
 };
 
+// What containers get that have no values of their own.
+inline constexpr std::uint64_t kNarrowPageBytes = 32 << 10;
+inline constexpr char const* kCodec = "bitshuffle+lz4";
+
 struct LayoutOptions {
     std::uint64_t wide_page_bytes = 1 << 20;        // of columns with items of 1 KiB and more
     std::optional<std::uint64_t> narrow_page_bytes; // of all others; none: the container's own

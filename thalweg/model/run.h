@@ -18,6 +18,10 @@ struct RunHead {
     std::vector<std::vector<Column>> columns; // flatten(schema.tables[i])
     std::vector<TableLayout> layouts;         // of the same tables
     std::map<std::string, std::string> metadata;
+    // What the run is written with: the knobs by name, as texts, and how bytes reach the file. Empty in runs of older
+    // versions.
+    std::map<std::string, std::string> knobs = {};
+    std::string engine = {};
 };
 
 RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std::string, std::string> metadata);

@@ -17,7 +17,7 @@ constexpr auto kIdlePause = std::chrono::milliseconds(1);
 } // namespace
 
 Worker::Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-               unsigned seal_threads) {
+               std::optional<unsigned> seal_threads) {
     auto const run = dataset::attach(handle, seal_threads);
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;

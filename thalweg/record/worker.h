@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ class Worker {
   public:
     // Attaches to the run `handle`: one producer a stream, in the table that bears the stream's name.
     Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-           unsigned seal_threads = 0);
+           std::optional<unsigned> seal_threads = {});
 
     // Returns when every stream has ended, or, after stop(), when what was on board is published. Throws what its
     // producers throw; what was published before is in the run all the same. Once.

@@ -29,6 +29,13 @@ Engine parse_engine(std::string const& text) {
     base::fail_usage({fmt::format("'{}' is not a storage engine", text), "", "take auto, uring, threads or posix"});
 }
 
+std::string_view engine_name(Engine engine) {
+    for (auto const& [name, each] : kEngines) {
+        if (each == engine) return name;
+    }
+    base::fail_usage({fmt::format("{} is not a storage engine", static_cast<unsigned>(engine))});
+}
+
 std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine) {
     if (stand_in != nullptr) return stand_in->open(path, mode);
     if (engine == Engine::uring) {

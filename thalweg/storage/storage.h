@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace thalweg::storage {
 
@@ -68,6 +69,7 @@ enum class Engine : std::uint8_t { automatic, uring, threads, posix };
 
 // Throws base::UsageError for anything but "auto", "uring", "threads", "posix".
 Engine parse_engine(std::string const& text);
+std::string_view engine_name(Engine engine);
 
 enum class OpenMode : std::uint8_t { create_new, read_write, read_only };
 

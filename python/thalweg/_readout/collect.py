@@ -14,10 +14,15 @@ from thalweg._readout import configuration
 from thalweg._readout.live import LiveLine, Recent, times
 from thalweg._readout.signals import Stop, listening
 from thalweg._recording.units import as_bytes, as_duration
+from thalweg._tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1
 _CLOSE_TIMEOUT_NS = 120_000_000_000
+
+
+# The least work for sender, collector and disk together; and events that leave the handlers soon.
+DEFAULTS = Tuning(wide_codec="lz4", narrow_codec="lz4", flush_interval=0.2)
 
 
 @dataclass
@@ -31,8 +36,7 @@ class CollectOptions:
     complete_only: bool = False
     credit_bytes: int = 32 << 20
     range_events: int = 256
-    codec: str = "lz4"  # the least work for sender, collector and disk together
-    flush_interval_s: float = 0.2
+    tuning: Tuning = DEFAULTS
     force: bool = False
 
 
@@ -168,9 +172,7 @@ class Collection:
     def _create_options(self) -> _core.CreateOptions:
         create = _core.CreateOptions()
         create.force = self._options.force
-        create.commit.flush_interval_ns = int(self._options.flush_interval_s * 1e9)
-        if self._options.codec:
-            create.layout.wide_codec = create.layout.narrow_codec = self._options.codec
+        self._options.tuning.apply(create)
         return create
 
     def _metadata(self) -> dict[str, str]:

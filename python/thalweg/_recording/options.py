@@ -75,15 +75,26 @@ class RecordOptions:
 
     on_start: Annotated[str, _option(RUN, "Run before; no run if it fails.", metavar="COMMAND")] = ""
     on_stop: Annotated[str, _option(RUN, "Run when the file is complete.", metavar="COMMAND")] = ""
-    flush_interval: Annotated[str, _option(RUN, "What a power cut may cost, at most.", metavar="TIME")] = "1s"
+    flush_interval: Annotated[
+        str, _option(RUN, "What a power cut may cost; nothing: the knob's default, 1s.", metavar="TIME")
+    ] = ""
 
     producers: Annotated[
         int, _option(MACHINE, "Processes; 0: one a channel, up to the cores there are.", min=0, metavar="N")
     ] = 0
     threads: Annotated[
-        int, _option(MACHINE, "Of each producer, to compress; 0: none but its own.", min=0, metavar="N")
-    ] = 0
-    engine: Annotated[Engine, _option(MACHINE, "How bytes reach the disk.")] = Engine.auto
+        int | None,
+        _option(MACHINE, "Of each producer, to compress; nothing or 0: none but its own.", min=0, metavar="N"),
+    ] = None
+    engine: Annotated[Engine | None, _option(MACHINE, "How bytes reach the disk; nothing: auto.")] = None
+    set: Annotated[
+        list[str] | None,
+        _option(
+            MACHINE,
+            "Set a knob of the writing, such as extent_bytes=4MiB. Can be repeated; `thalweg knobs` lists them.",
+            metavar="KNOB=VALUE",
+        ),
+    ] = None
 
     metrics: Annotated[str, _option(SEEN, "Prometheus metrics, on 127.0.0.1 only.", metavar="[HOST:]PORT")] = ""
     quiet: Annotated[bool, _option(SEEN, "No progress on stderr.", show_default=False)] = False

@@ -19,6 +19,7 @@ from thalweg._recording.progress import Progress
 from thalweg._recording.report import Report
 from thalweg._recording.snapshot import Rates, Snapshot
 from thalweg._recording.source import has_clock, open_source, settings
+from thalweg._recording.tuning import tuning_of
 from thalweg._recording.workers import Workers, usable_cores
 
 _TICK_S = 0.05
@@ -85,7 +86,7 @@ class Session:
         options = self._options
         processes = options.producers or usable_cores()
         handle = self._files.current.writer.handle
-        return Workers(handle, self._source, self._names, min(processes, len(self._names)), options.threads)
+        return Workers(handle, self._source, self._names, min(processes, len(self._names)))
 
     def _record(self) -> bool:
         """False where the run was abandoned."""
@@ -216,9 +217,11 @@ class Session:
 def _create_options(options: RecordOptions) -> _core.CreateOptions:
     create = _core.CreateOptions()
     create.force = options.force
-    create.set_engine(options.engine.value)
-    if options.codec:
-        create.layout.wide_codec = create.layout.narrow_codec = options.codec
-    create.write.seal_threads = options.threads
-    create.commit.flush_interval_ns = units.duration_ns(options.flush_interval)
+    of_options = {
+        "codec": options.codec,
+        "flush_interval": options.flush_interval,
+        "threads": "" if options.threads is None else str(options.threads),
+        "engine": options.engine.value if options.engine else "",
+    }
+    tuning_of(options.set, of_options).apply(create)
     return create

@@ -11,6 +11,16 @@ JsonOption = Annotated[bool, typer.Option("--json", show_default=False, help="Th
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
 
 
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KNOB=VALUE",
+        help="Set a knob of the writing, such as flush_interval=500ms. Can be repeated; `thalweg knobs` lists them.",
+    ),
+]
+
+
 def people() -> Console:
     """Where it is no terminal, lines are as long as they are."""
     width = None if sys.stderr.isatty() else 200

@@ -8,7 +8,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import thalweg
 from thalweg._recording.units import as_bytes
-from thalweg.cli._output import JsonOption, as_epilog, people, print_json, say
+from thalweg._tuning import Tuning
+from thalweg.cli._output import JsonOption, SetOption, as_epilog, people, print_json, say
 
 EXAMPLES = ["thalweg convert run.h5 run.root", "thalweg convert run.root small.h5 --codec bitshuffle+zstd-3 --json"]
 
@@ -21,6 +22,7 @@ def convert(
     ] = None,
     force: Annotated[bool, typer.Option(help="Replace a file that is there.", show_default=False)] = False,
     threads: Annotated[int, typer.Option(min=0, metavar="N", help="0: as many as there are cores.")] = 0,
+    set_: SetOption = None,
     json: JsonOption = False,
 ) -> int:
     """Write what is in one file to another: HDF5 to ROOT RNTuple, back, or with another codec.
@@ -36,6 +38,7 @@ def convert(
             codec=codec,
             force=force,
             threads=threads,
+            tuning=Tuning.parse(set_ or []),
             progress=lambda share: progress.update(task, completed=share),
         )
     if json:

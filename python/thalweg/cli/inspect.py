@@ -13,6 +13,7 @@ from rich.table import Table
 from thalweg import _core
 from thalweg._recording.units import as_bytes
 from thalweg._schema import Schema, TableSchema
+from thalweg._tuning import in_effect, in_order
 from thalweg._types import Type
 from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
 
@@ -53,6 +54,8 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
         "path": file,
         "is_open": reader.is_open_run,
         "file_bytes": os.path.getsize(file),
+        "engine": reader.engine,
+        "knobs": in_effect(reader.knobs),
         "metadata": reader.metadata,
         "tables": tables,
         "producers": [
@@ -84,11 +87,13 @@ def show(file: str, reader: _core.Reader, schema: Schema) -> None:
 def run_sentences(reader: _core.Reader) -> Iterator[str]:
     known = reader.metadata
     if "start_utc" in known:
-        engine = f", {known['engine']}" if "engine" in known else ""
-        yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}{engine}"
+        yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}"
+    if engine := reader.engine or known.get("engine", ""):  # older files have it in their metadata only
+        yield f"Written by {engine}"
     for key, value in known.items():
         if key not in _NOT_LISTED:
             yield f"  {key}: {_in_a_line(value)}"
+    yield from knob_sentences(reader)
     if reader.is_open_run:
         producers = _core.live_producers(reader)
         alive = [producer for producer in producers if producer.alive]
@@ -102,6 +107,18 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
     yield from reader.notes[:_MOST_NOTES]
     if len(reader.notes) > _MOST_NOTES:
         yield f"... and {len(reader.notes) - _MOST_NOTES:,} more fields that are left out"
+
+
+def knob_sentences(reader: _core.Reader) -> Iterator[str]:
+    """The values in effect: those that are not the default in front."""
+    defaults = {knob.name: knob.default for knob in _core.knobs()}
+    knobs = in_order(reader.knobs)
+    changed = [f"{name}={text}" for name, text in knobs if defaults.get(name) != text]
+    others = [f"{name}={text}" for name, text in knobs if defaults.get(name) == text]
+    if changed:
+        yield f"Knobs that differ from the defaults: {', '.join(changed)}"
+    if others:
+        yield f"Knobs as by default: {', '.join(others)}"
 
 
 def _in_a_line(value: str) -> str:

@@ -59,6 +59,13 @@ void try_empty(std::string const& path, model::RunHead const& head) {
 
 } // namespace
 
+model::LayoutOptions Hdf5Format::with_own_values(model::LayoutOptions options) const {
+    options.narrow_page_bytes = options.narrow_page_bytes.value_or(model::kNarrowPageBytes);
+    if (options.wide_codec.empty()) options.wide_codec = model::kCodec;
+    if (options.narrow_codec.empty()) options.narrow_codec = model::kCodec;
+    return options;
+}
+
 model::RunHead Hdf5Format::make_head(model::Schema schema, model::LayoutOptions const& options,
                                      std::map<std::string, std::string> metadata) const {
     return model::make_run_head(std::move(schema), options, std::move(metadata));

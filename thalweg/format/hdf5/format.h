@@ -8,6 +8,7 @@ namespace thalweg::format::hdf5 {
 
 class Hdf5Format final : public Format {
   public:
+    model::LayoutOptions with_own_values(model::LayoutOptions options) const override;
     model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
                              std::map<std::string, std::string> metadata) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;

@@ -21,13 +21,16 @@ constexpr char const* kCodec = "zstd-1";
 
 } // namespace
 
+model::LayoutOptions RNTupleFormat::with_own_values(model::LayoutOptions options) const {
+    options.narrow_page_bytes = options.narrow_page_bytes.value_or(kPageBytes);
+    if (options.wide_codec.empty()) options.wide_codec = kCodec;
+    if (options.narrow_codec.empty()) options.narrow_codec = kCodec;
+    return options;
+}
+
 model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptions const& options,
                                         std::map<std::string, std::string> metadata) const {
-    auto own = options;
-    own.narrow_page_bytes = options.narrow_page_bytes.value_or(kPageBytes);
-    if (own.wide_codec.empty()) own.wide_codec = kCodec;
-    if (own.narrow_codec.empty()) own.narrow_codec = kCodec;
-    auto head = model::make_run_head(storable(schema), own, std::move(metadata));
+    auto head = model::make_run_head(storable(schema), with_own_values(options), std::move(metadata));
     for (std::size_t t = 0; t < head.layouts.size(); ++t) {
         auto& layout = head.layouts[t];
         layout.cluster_bytes = std::max(options.cluster_bytes, layout.columns.size() * kClusterBytesPerColumn);

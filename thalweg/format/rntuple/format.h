@@ -8,6 +8,7 @@ namespace thalweg::format::rntuple {
 
 class RNTupleFormat final : public Format {
   public:
+    model::LayoutOptions with_own_values(model::LayoutOptions options) const override;
     model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
                              std::map<std::string, std::string> metadata) const override;
     ExtentRules extent_rules() const override;

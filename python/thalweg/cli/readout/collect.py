@@ -10,8 +10,9 @@ import typer
 from thalweg._errors import UsageError
 from thalweg._readout import collect as collecting
 from thalweg._readout import configuration
+from thalweg._recording.tuning import tuning_of
 from thalweg._recording.units import duration_ns, size_bytes
-from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import JsonOption, SetOption, as_epilog, print_json, say
 
 EXAMPLES = [
     "thalweg readout collect --config readout.toml --out run.root",
@@ -40,10 +41,16 @@ def collect(
         str, typer.Option(help="Asked for and not yet here: less than the switch can hold.", metavar="SIZE")
     ] = "32MiB",
     range_: Annotated[int, typer.Option("--range", help="Events asked for at once.", min=1, max=4096)] = 256,
-    codec: Annotated[str, typer.Option(help="none, lz4, zstd-1, ...", metavar="NAME")] = "lz4",
+    codec: Annotated[
+        str, typer.Option(help="The codec of all columns: none, lz4 (the default), zstd-1, ...", metavar="NAME")
+    ] = "",
     flush_interval: Annotated[
-        str, typer.Option(help="Handlers keep events for so long, until they are safe on disk.", metavar="TIME")
-    ] = "200ms",
+        str,
+        typer.Option(
+            help="Handlers keep events for so long, until they are safe on disk: 200ms by default.", metavar="TIME"
+        ),
+    ] = "",
+    set_: SetOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     json: JsonOption = False,
 ) -> int:
@@ -69,8 +76,7 @@ def collect(
         complete_only=complete_only,
         credit_bytes=size_bytes(credit),
         range_events=range_,
-        codec=codec,
-        flush_interval_s=duration_ns(flush_interval) / 1e9,
+        tuning=collecting.DEFAULTS | tuning_of(set_, {"codec": codec, "flush_interval": flush_interval}),
         force=force,
     )
     report = collecting.Collection(options).run()

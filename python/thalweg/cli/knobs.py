@@ -1,0 +1,79 @@
+"""thalweg knobs"""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from thalweg import _core
+from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+
+EXAMPLES = ["thalweg knobs", "thalweg knobs --json", "thalweg knobs --markdown > docs/knobs.md"]
+
+_PAGE = """# Knobs
+
+What can be tuned in writing a run. No knob changes a value that is written, or what a reader needs to know, and the
+defaults fit most uses. The table is made from `thalweg/tuning/knob_table.cc` by `thalweg knobs --markdown`.
+
+- In Python: `tw.create(path, schema, tuning=tw.Tuning(flush_interval=0.5, extent_bytes="4 MiB"))`. Numbers are
+  bytes and seconds; strings have a unit.
+- On the command line, wherever a run is created: `--set flush_interval=500ms --set extent_bytes=4MiB`.
+- In C++: the members of `tuning::Tuning`, or `tuning::set(options, "extent_bytes", "4 MiB")`.
+
+The values in effect are kept with the run, in the open one and in the complete file: `thalweg inspect` shows them,
+`tw.open(path).knobs` has them. `auto` there means that the choice was left open; where the container makes it, its
+choice is kept. A knob that may change in a run can be given another value by each process that attaches to it; the
+file has that of its creator.
+
+"""
+
+
+def knobs(
+    json: JsonOption = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", show_default=False, help="The page docs/knobs.md on stdout.")
+    ] = False,
+) -> int:
+    """List what can be tuned with --set NAME=VALUE, with ranges and defaults."""
+    if markdown:
+        print(page(), end="")
+    elif json:
+        print_json([as_json(knob) for knob in _core.knobs()])
+    else:
+        shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for name in ("knob", "default", "range", "what it does"):
+            shown.add_column(name, no_wrap=name != "what it does")
+        for knob in _core.knobs():
+            shown.add_row(knob.name, knob.default, knob.range, knob.about)
+        say(shown)
+    return 0
+
+
+def as_json(knob: _core.Knob) -> dict[str, object]:
+    return {
+        "name": knob.name,
+        "type": knob.type,
+        "unit": knob.unit,
+        "range": knob.range,
+        "default": knob.parse(knob.default),
+        "applies_to": knob.who,
+        "may_change_in_a_run": knob.may_change,
+        "about": knob.about,
+    }
+
+
+def page() -> str:
+    """The documentation page."""
+    lines = [
+        "| knob | type | range | default | what it does | applies to | may change in a run |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for knob in _core.knobs():
+        unit = f", in {knob.unit}" if knob.unit else ""
+        cells = (knob.type + unit, knob.range, knob.default, knob.about, knob.who, "yes" if knob.may_change else "no")
+        lines.append(f"| `{knob.name}` | {' | '.join(cells)} |")
+    return _PAGE + "\n".join(lines) + "\n"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("knobs", epilog=as_epilog(EXAMPLES))(knobs)

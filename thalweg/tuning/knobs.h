@@ -1,0 +1,70 @@
+// The one table of knobs: what can be tuned, under which name, in which unit and range, and what it does. Values come
+// and go as texts ("64 MiB", "500 ms", "auto"): from the command line, from Python, to the file and to the reader.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "thalweg/tuning/options.h"
+
+namespace thalweg::tuning {
+
+enum class Kind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec };
+
+// Who acts on a knob.
+enum class Reach : std::uint8_t {
+    file,      // the layout of the file, fixed when it is created
+    committer, // the process that creates the run
+    writers,   // every process that writes to it, as the creator says
+    process    // the same, but each process may choose otherwise when it attaches: so it may change in a run
+};
+
+// Where a knob lies in the options.
+using Place =
+    std::variant<bool& (*)(Tuning&), std::uint32_t& (*)(Tuning&), std::uint64_t& (*)(Tuning&), double& (*)(Tuning&),
+                 storage::Engine& (*)(Tuning&), std::string& (*)(Tuning&), std::optional<std::uint64_t>& (*)(Tuning&)>;
+
+struct Knob {
+    std::string_view name;
+    Kind kind;
+    Reach reach;
+    Place place;
+    double least; // in bytes, nanoseconds, or as it is; nothing for engines, codecs and flags
+    double most;
+    std::string_view about; // one sentence
+};
+
+// None: "auto", which leaves the choice to the container. Sizes are in bytes, durations in nanoseconds.
+using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string>;
+
+std::span<Knob const> knobs();
+
+// Throws base::UsageError, with the names that are near, where there is no such knob.
+Knob const& knob(std::string_view name);
+
+// Throws base::UsageError that names range and unit where the text is no value of the knob.
+Value parse(Knob const& knob, std::string_view text);
+std::string text(Knob const& knob, Value const& value);
+
+Value get(Tuning tuning, Knob const& knob);
+void set(Tuning& tuning, std::string_view name, std::string_view text);
+
+// Throws base::UsageError where a value is out of its range.
+void check(Tuning const& tuning);
+
+// What is kept in the file: all knobs, by name.
+std::map<std::string, std::string> texts(Tuning const& tuning);
+
+// For people: "size", "time", ...; "bytes", "seconds" or nothing; "1 B to 2 GiB", "auto, uring, threads or posix".
+std::string_view type(Knob const& knob);
+std::string_view who(Knob const& knob);
+std::string_view unit(Knob const& knob);
+std::string range(Knob const& knob);
+bool may_change(Knob const& knob);
+
+} // namespace thalweg::tuning

@@ -1,0 +1,42 @@
+// Everything about a run that can be tuned and changes no value in it. Each member is a knob: it has one line in
+// knob_table.cc, and from that come its range, its texts and what users can set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "thalweg/model/layout.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::tuning {
+
+struct StagingOptions {
+    // All page buffers together: half fills while half is written. Columns inside lists have more of them.
+    std::uint64_t page_ring_bytes = 16 << 20;
+    std::uint64_t min_buffers = 3; // of each column, even where that takes more
+    std::uint32_t ring_size = 1024;
+};
+
+struct WriteOptions {
+    storage::Engine engine = storage::Engine::automatic;
+    std::uint64_t extent_bytes = 2 << 20; // a producer gathers about this much before it writes
+    std::size_t queue_depth = 4;          // such writes in flight, a producer
+    unsigned seal_threads = 0;            // per producer, for encoding; 0: the thread that appends
+    StagingOptions staging;
+};
+
+struct CommitOptions {
+    std::uint64_t flush_interval_ns = 1'000'000'000; // payload synced, then a BARRIER in the journal
+    double interim_footer_share = 0.01;              // of the payload: what interim footers may take of the file
+    std::uint64_t allocate_ahead_bytes = 256 << 20;  // claims beyond what is allocated wait
+    std::uint64_t rows_budget_bytes = 32 << 20;      // of rows that are in no page, journaled each interval
+};
+
+struct Tuning {
+    model::LayoutOptions layout;
+    WriteOptions write;
+    CommitOptions commit;
+    bool whole_file_checksum = true;
+};
+
+} // namespace thalweg::tuning
