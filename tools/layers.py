@@ -1,44 +1,95 @@
-"""layers.py: names every include under thalweg/ that thalweg/LAYERS does not allow."""
+"""layers.py: names every use between folders of thalweg/, and between modules of python/thalweg, that LAYERS does not
+allow, and every use that LAYERS lists and nobody has."""
 
+import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 Layers = dict[str, set[str]]
+Uses = Callable[[Path], Iterator[tuple[str, str, str]]]  # file, who uses, what is used
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]thalweg/([^">]+)[">]', re.MULTILINE)
 
 
 def read_layers(text: str) -> Layers:
-    """Folder → the folders it may include from. A folder may use only those on lines above its own: no cycles."""
+    """Who → what it may use itself. It may use only what stands on lines above its own, so there are no cycles, except
+    between those that share a line."""
     layers: Layers = {}
     for line in text.splitlines():
         if line.startswith("#") or not line.strip():
             continue
-        folder, _, uses = line.partition(":")
+        users, _, uses = line.partition(":")
         for used in uses.split():
             if used not in layers:
-                raise ValueError(f"LAYERS: {folder} uses {used}, which does not stand above it")
-        layers[folder] = set(uses.split())
+                raise ValueError(f"LAYERS: {users} uses {used}, which does not stand above it")
+        for user in users.split():
+            if user in layers:
+                raise ValueError(f"LAYERS: {user} has two lines")
+            layers[user] = set(uses.split()) | set(users.split()) - {user}
     return layers
 
 
-def violations(root: Path) -> Iterator[str]:
-    layers = read_layers((root / "LAYERS").read_text())
+def includes(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Of the C++ folders, tests included."""
     for path in sorted([*root.rglob("*.h"), *root.rglob("*.cc")]):
         name = str(path.relative_to(root))
         folder = name.rpartition("/")[0]
-        if folder not in layers:
-            yield f"{name}: its folder has no line in LAYERS"
-            continue
+        yield name, folder, folder
         for included in INCLUDE.findall(path.read_text()):
-            target = included.rpartition("/")[0]
-            if target != folder and target not in layers[folder]:
-                yield f"{name}: includes thalweg/{included}, and LAYERS does not let {folder} use {target}"
+            yield name, folder, included.rpartition("/")[0]
+
+
+def imports(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Of the Python package: by module, where it lies in the package itself, else by the folder under it."""
+    for path in sorted(root.rglob("*.py")):
+        name = str(path.relative_to(root))
+        module = _module(root, path.relative_to(root).with_suffix("").parts)
+        yield name, module, module
+        for node in ast.walk(ast.parse(path.read_text())):
+            for imported in _imported(node):
+                words = imported.split(".")
+                if words[0] == root.name:
+                    yield name, module, _module(root, tuple(words[1:]))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def _module(root: Path, words: tuple[str, ...]) -> str:
+    """The first word where it is a module; else it is a name that `__init__` gives."""
+    first = words[0] if words else "__init__"
+    is_module = first == "_core" or (root / first).is_dir() or (root / f"{first}.py").exists()
+    return first if is_module else "__init__"
+
+
+def violations(root: Path, uses: Uses = includes) -> Iterator[str]:
+    layers = read_layers((root / "LAYERS").read_text())
+    left = {(user, used) for user, each in layers.items() for used in each}
+    for name, user, used in uses(root):
+        if user not in layers:
+            if user == used:
+                yield f"{name}: {user or 'its folder'} has no line in LAYERS"
+        elif used != user and used not in layers[user]:
+            yield f"{name}: uses {used}, and LAYERS does not let {user} use it"
+        else:
+            left -= {(sharer, used) for sharer in [user, *_sharing_a_line(layers, user)]}
+    for user, used in sorted(left):
+        if user not in layers[used]:
+            yield f"LAYERS: {user} does not use {used} itself; take it out of its line"
+
+
+def _sharing_a_line(layers: Layers, user: str) -> Iterator[str]:
+    return (other for other in layers[user] if user in layers[other])
 
 
 def main() -> int:
-    found = list(violations(Path("thalweg")))
+    found = [*violations(Path("thalweg")), *violations(Path("python/thalweg"), imports)]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
