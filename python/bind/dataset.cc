@@ -83,7 +83,6 @@ void bind_options(nb::module_& module) {
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
         .def_rw("force", &CreateOptions::force)
-        .def_rw("memory_folder", &CreateOptions::memory_folder)
         .def(
             "set",
             [](CreateOptions& options, std::string const& knob, std::string const& text) {

@@ -57,7 +57,7 @@ std::string exact(std::uint64_t value, std::array<std::pair<std::string_view, st
 } // namespace
 
 std::string exact_size(std::uint64_t size_bytes) {
-    return exact<4>(size_bytes, {{{"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}, {"B", 1}}});
+    return exact<5>(size_bytes, {{{"TiB", 1024 * kGiB}, {"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}, {"B", 1}}});
 }
 
 std::string exact_duration(std::uint64_t duration_ns) {

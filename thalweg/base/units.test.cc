@@ -49,6 +49,7 @@ TEST(Units, ExactTextsAreParsedToTheSameValue) {
     EXPECT_EQ(exact_size(1000), "1000 B");
     EXPECT_EQ(exact_size(64 * kMiB), "64 MiB");
     EXPECT_EQ(exact_size(kGiB + kKiB), "1048577 KiB");
+    EXPECT_EQ(exact_size(1ull << 50), "1024 TiB");
     EXPECT_EQ(exact_duration(0), "0 ns");
     EXPECT_EQ(exact_duration(1'000'000'000), "1 s");
     EXPECT_EQ(exact_duration(500'000'000), "500 ms");

@@ -19,7 +19,6 @@ namespace thalweg::dataset {
 struct CreateOptions : tuning::Tuning {
     bool force = false; // replace a file, or an unfinished run, that is there already
     bool shared = true; // other processes may attach
-    std::string memory_folder; // for what /dev/shm has no room for; empty: as the environment says, or beside the data
     JournalLimits journal;
 };
 

@@ -42,7 +42,7 @@ constexpr std::array kKnobs{
     Knob{"threads", Kind::count, Reach::process, &at<&Tuning::write, &WriteOptions::seal_threads>, 0, 1024,
          "Threads that encode the pages of each producer: with 0 the thread that appends does it."},
     Knob{"staging_bytes", Kind::size, Reach::writers,
-         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024 * kGiB,
+         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024 * 1024 * kGiB,
          "Memory of each producer for pages that fill and pages that are being written."},
     Knob{"min_buffers", Kind::count, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 1024,
@@ -62,6 +62,9 @@ constexpr std::array kKnobs{
          64 * kGiB, "At most this much of rows that are in no page yet goes to the journal in each flush interval."},
     Knob{"whole_file_checksum", Kind::flag, Reach::committer, &at<&Tuning::whole_file_checksum>, 0, 0,
          "Whether close computes the Adler-32 checksum of the whole file."},
+    Knob{
+        "memory_folder", Kind::folder, Reach::committer, &at<&Tuning::memory_folder>, 0, 0,
+        "Folder of what /dev/shm has no room for: auto takes what THALWEG_MEMORY_FOLDER names, else that of the file."},
 };
 
 } // namespace

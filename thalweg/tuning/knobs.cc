@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 
 bool may_be_auto(Knob const& knob) {
-    return knob.kind == Kind::codec || std::holds_alternative<std::optional<std::uint64_t>& (*)(Tuning&)>(knob.place);
+    return knob.kind == Kind::codec || knob.kind == Kind::folder ||
+           std::holds_alternative<std::optional<std::uint64_t>& (*)(Tuning&)>(knob.place);
 }
 
 // "a time from 1 ms to 1 h"
@@ -85,6 +86,7 @@ Value parse_any(Knob const& knob, std::string_view text) {
     case Kind::engine:
         return std::string(storage::engine_name(storage::parse_engine(std::string(text))));
     case Kind::codec:
+    case Kind::folder:
         return std::string(text);
     }
     refuse(knob, text);
@@ -218,6 +220,8 @@ std::string range(Knob const& knob) {
         return "auto, uring, threads or posix";
     case Kind::codec:
         return "a codec of the container, or auto";
+    case Kind::folder:
+        return "a folder, or auto";
     case Kind::share:
         return ends(knob.least, knob.most);
     case Kind::power_of_two:

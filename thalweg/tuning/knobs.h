@@ -14,7 +14,7 @@
 
 namespace thalweg::tuning {
 
-enum class Kind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec };
+enum class Kind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec, folder };
 
 // Who acts on a knob.
 enum class Reach : std::uint8_t {

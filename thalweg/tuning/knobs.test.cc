@@ -14,8 +14,8 @@ TEST(Knobs, TheTableHasEveryMemberOfTheOptionsOnce) {
     Tuning tuning;
     std::multiset<void const*> members;
     auto const note = [&](auto const&... each) { (members.insert(&each), ...); };
-    auto& [layout, write, commit, whole_file_checksum] = tuning;
-    note(whole_file_checksum);
+    auto& [layout, write, commit, whole_file_checksum, memory_folder] = tuning;
+    note(whole_file_checksum, memory_folder);
     auto& [wide, narrow, table, block, wide_codec, narrow_codec, cluster] = layout;
     note(wide, narrow, table, block, wide_codec, narrow_codec, cluster);
     auto& [engine, extent, depth, threads, staging] = write;

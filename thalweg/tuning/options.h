@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "thalweg/model/layout.h"
 #include "thalweg/storage/storage.h"
@@ -37,6 +38,8 @@ struct Tuning {
     WriteOptions write;
     CommitOptions commit;
     bool whole_file_checksum = true;
+    // For what /dev/shm has no room for; empty: as the environment says, or beside the data.
+    std::string memory_folder = {};
 };
 
 } // namespace thalweg::tuning
