@@ -3,6 +3,8 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "thalweg/base/error.h"
+
 namespace thalweg::format::hdf5 {
 namespace {
 
@@ -32,8 +34,10 @@ hid_t number_type(Scalar scalar) {
         return H5T_STD_U64LE;
     case Scalar::float32:
         return H5T_IEEE_F32LE;
-    default:
+    case Scalar::float64:
         return H5T_IEEE_F64LE;
+    default: // which nobody notices when a type is added, if another one stands in for it
+        base::fail_usage({fmt::format("HDF5 has no type for {}", name_of(scalar))});
     }
 }
 
