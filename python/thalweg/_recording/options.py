@@ -40,53 +40,94 @@ class RecordOptions:
     out: Annotated[
         Path, typer.Option(help="The file to write: HDF5 (.h5) or ROOT RNTuple (.root).", metavar="FILE")
     ] = Path("run.h5")
-    duration: Annotated[str, typer.Option(help="As in 10s, 5min, 2h; nothing: until stopped.", metavar="TIME")] = ""
+    duration: Annotated[
+        str,
+        typer.Option(
+            help="How long to record, such as 10s, 5min or 2h. Without it, until it is stopped.", metavar="TIME"
+        ),
+    ] = ""
 
-    channels: Annotated[int, _option(CARD, "How many, each a table.", min=1, metavar="N")] = 6
+    channels: Annotated[int, _option(CARD, "The number of channels. Each becomes a table.", min=1, metavar="N")] = 6
     rate: Annotated[
-        str, _option(CARD, "Of each channel: 200MB/s, 5000/s, 5kHz; max: as fast as storage is.", metavar="RATE")
+        str,
+        _option(
+            CARD,
+            "The rate of each channel, such as 200MB/s, 5000/s or 5kHz. With max, as fast as storage takes it.",
+            metavar="RATE",
+        ),
     ] = "max"
-    records: Annotated[int, _option(CARD, "Of each channel, then stop; 0: no limit.", min=0, metavar="N")] = 0
-    isotope: Annotated[Isotope, _option(CARD, "Whose gamma cascades are seen.")] = Isotope.hf181
-    samples: Annotated[int, _option(CARD, "In a record.", min=1, metavar="N")] = 10_496
-    sample_rate: Annotated[str, _option(CARD, "Such as 10GS/s or 500MS/s.", metavar="RATE")] = "10GS/s"
-    seed: Annotated[int, _option(CARD, "The same seed, the same records.", min=0, metavar="N")] = 1
+    records: Annotated[
+        int, _option(CARD, "Stop after so many records of each channel. 0 means no limit.", min=0, metavar="N")
+    ] = 0
+    isotope: Annotated[Isotope, _option(CARD, "The isotope whose gamma cascades are seen.")] = Isotope.hf181
+    samples: Annotated[int, _option(CARD, "The number of samples in a record.", min=1, metavar="N")] = 10_496
+    sample_rate: Annotated[str, _option(CARD, "The sampling rate, such as 10GS/s or 500MS/s.", metavar="RATE")] = (
+        "10GS/s"
+    )
+    seed: Annotated[
+        int, _option(CARD, "The seed of the random numbers. The same seed gives the same records.", min=0, metavar="N")
+    ] = 1
     onboard_memory: Annotated[
-        str, _option(CARD, "Of each channel; when it is full, triggers are lost.", metavar="SIZE")
+        str, _option(CARD, "The memory on board of each channel. When it is full, triggers are lost.", metavar="SIZE")
     ] = "4GB"
 
-    input: Annotated[str, _option(REPLAY, "A CoMPASS file (.BIN), or an HDF5 file.", metavar="FILE")] = ""
-    loops: Annotated[int, _option(REPLAY, "So many times over; 0: endless.", min=0, metavar="N")] = 1
+    input: Annotated[str, _option(REPLAY, "The file to replay: of CoMPASS (.BIN) or HDF5.", metavar="FILE")] = ""
+    loops: Annotated[
+        int, _option(REPLAY, "Replay the file so many times. 0 means without end.", min=0, metavar="N")
+    ] = 1
 
-    force: Annotated[bool, _option(OUTPUT, "Replace a file that is there.", show_default=False)] = False
+    force: Annotated[bool, _option(OUTPUT, "Replace a file that is already there.", show_default=False)] = False
     codec: Annotated[
         str,
         _option(
             OUTPUT,
-            "HDF5: none, lz4, bitshuffle+lz4 (the default), shuffle+deflate-1, bitshuffle+zstd-3 and the like. "
-            "RNTuple: none, lz4, zstd-1 (the default), deflate-1, plain+zstd-5.",
+            "How values are compressed. In HDF5: none, lz4, bitshuffle+lz4 (the default), shuffle+deflate-1, "
+            "bitshuffle+zstd-3 and the like. In RNTuple: none, lz4, zstd-1 (the default), deflate-1, plain+zstd-5.",
             metavar="CODEC",
         ),
     ] = ""
-    max_file_size: Annotated[str, _option(OUTPUT, "Then go on in the next of run-00001.h5, ...", metavar="SIZE")] = ""
-    max_file_time: Annotated[str, _option(OUTPUT, "The same by time.", metavar="TIME")] = ""
-    run_number: Annotated[int | None, _option(OUTPUT, "Kept in the file.", metavar="N")] = None
-    meta: Annotated[list[str] | None, _option(OUTPUT, "Kept in the file. Can be repeated.", metavar="KEY=VALUE")] = None
+    max_file_size: Annotated[
+        str,
+        _option(OUTPUT, "Begin the next of the files run-00001.h5, ... when one has this size.", metavar="SIZE"),
+    ] = ""
+    max_file_time: Annotated[str, _option(OUTPUT, "Begin the next file after this time.", metavar="TIME")] = ""
+    run_number: Annotated[int | None, _option(OUTPUT, "The number of the run, kept in the file.", metavar="N")] = None
+    meta: Annotated[
+        list[str] | None, _option(OUTPUT, "Metadata to keep in the file. Can be repeated.", metavar="KEY=VALUE")
+    ] = None
 
-    on_start: Annotated[str, _option(RUN, "Run before; no run if it fails.", metavar="COMMAND")] = ""
-    on_stop: Annotated[str, _option(RUN, "Run when the file is complete.", metavar="COMMAND")] = ""
+    on_start: Annotated[
+        str, _option(RUN, "A command to run before the recording, which does not begin if it fails.", metavar="COMMAND")
+    ] = ""
+    on_stop: Annotated[str, _option(RUN, "A command to run when the file is complete.", metavar="COMMAND")] = ""
     flush_interval: Annotated[
-        str, _option(RUN, "What a power cut may cost; nothing: the knob's default, 1s.", metavar="TIME")
+        str,
+        _option(
+            RUN, "How often data is synced, which is what a power cut may cost. The default is 1s.", metavar="TIME"
+        ),
     ] = ""
 
     producers: Annotated[
-        int, _option(MACHINE, "Processes; 0: one a channel, up to the cores there are.", min=0, metavar="N")
+        int,
+        _option(
+            MACHINE,
+            "The number of producer processes. 0 means one for each channel, up to the number of cores.",
+            min=0,
+            metavar="N",
+        ),
     ] = 0
     threads: Annotated[
         int | None,
-        _option(MACHINE, "Of each producer, to compress; nothing or 0: none but its own.", min=0, metavar="N"),
+        _option(
+            MACHINE,
+            "Threads of each producer that compress. By default the producer does it itself.",
+            min=0,
+            metavar="N",
+        ),
     ] = None
-    engine: Annotated[Engine | None, _option(MACHINE, "How bytes reach the disk; nothing: auto.")] = None
+    engine: Annotated[
+        Engine | None, _option(MACHINE, "How bytes reach the disk. By default, the fastest way there is.")
+    ] = None
     set: Annotated[
         list[str] | None,
         _option(
@@ -96,6 +137,9 @@ class RecordOptions:
         ),
     ] = None
 
-    metrics: Annotated[str, _option(SEEN, "Prometheus metrics, on 127.0.0.1 only.", metavar="[HOST:]PORT")] = ""
-    quiet: Annotated[bool, _option(SEEN, "No progress on stderr.", show_default=False)] = False
-    json: Annotated[bool, _option(SEEN, "The final report on stdout.", show_default=False)] = False
+    metrics: Annotated[
+        str,
+        _option(SEEN, "Where to serve Prometheus metrics. Without a host, on 127.0.0.1 only.", metavar="[HOST:]PORT"),
+    ] = ""
+    quiet: Annotated[bool, _option(SEEN, "Show no progress on stderr.", show_default=False)] = False
+    json: Annotated[bool, _option(SEEN, "Write the final report to stdout.", show_default=False)] = False

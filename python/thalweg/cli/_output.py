@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-JsonOption = Annotated[bool, typer.Option("--json", show_default=False, help="The answer on stdout, for programs.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", show_default=False, help="Write the answer to stdout as JSON, for programs.")
+]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
 
 

@@ -18,10 +18,16 @@ def convert(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A closed file, or a run that is still open.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A new file; its ending says in which container.")],
     codec: Annotated[
-        str | None, typer.Option(metavar="CODEC", help="As in record; nothing: the default of the container.")
+        str | None,
+        typer.Option(
+            metavar="CODEC",
+            help="How values are compressed, as in `thalweg record`. The default is that of the container.",
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that is there.", show_default=False)] = False,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="0: as many as there are cores.")] = 0,
+    force: Annotated[bool, typer.Option(help="Replace a file that is already there.", show_default=False)] = False,
+    threads: Annotated[
+        int, typer.Option(min=0, metavar="N", help="The number of threads. 0 means one for each core.")
+    ] = 0,
     set_: SetOption = None,
     json: JsonOption = False,
 ) -> int:

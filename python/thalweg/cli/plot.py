@@ -25,14 +25,22 @@ class What(StrEnum):
 def plot(
     file: FileArgument,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Nothing: the name of the recorded file, as PNG.")
+        Path | None,
+        typer.Option(metavar="FILE.png", help="The picture. By default it has the name of the recorded file."),
     ] = None,
     what: Annotated[
-        list[What], typer.Option(metavar="|".join(What), help="Can be repeated; nothing: all that the tables have.")
+        list[What],
+        typer.Option(
+            metavar="|".join(What), help="What to draw. Can be repeated. By default, all that the tables have."
+        ),
     ] = [],  # noqa: B006
-    table: Annotated[list[str], typer.Option(metavar="NAME", help="Can be repeated; nothing: all.")] = [],  # noqa: B006
-    pulses: Annotated[int, typer.Option(min=1, metavar="N", help="So many of each table are drawn.")] = 5,
-    rows: Annotated[int, typer.Option(min=1, metavar="N", help="So many of each table go into the spectrum.")] = 10_000,
+    table: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Which table to draw. Can be repeated. By default, all.")
+    ] = [],  # noqa: B006
+    pulses: Annotated[int, typer.Option(min=1, metavar="N", help="The number of pulses to draw of each table.")] = 5,
+    rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The number of rows of each table that go into the spectrum.")
+    ] = 10_000,
     json: JsonOption = False,
 ) -> int:
     """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.

@@ -37,7 +37,7 @@ _OF_COMMAND = {
     "config": Annotated[
         Path | None,
         typer.Option(
-            callback=_load, is_eager=True, metavar="FILE.toml", help="Options from a file: those given here win."
+            callback=_load, is_eager=True, metavar="FILE.toml", help="A file of options. Those on the command line win."
         ),
     ],
     "dump_config": Annotated[

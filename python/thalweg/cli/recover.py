@@ -12,7 +12,7 @@ EXAMPLES = ["thalweg recover run.h5"]
 
 
 def recover(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Of a run whose processes are gone.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run whose processes are gone.")],
     json: JsonOption = False,
 ) -> int:
     """Complete the file of a run that ended in a crash, with everything that was published.

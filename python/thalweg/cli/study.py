@@ -45,42 +45,64 @@ class Mode(StrEnum):
 
 
 def layouts(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="For measurements, report and pictures.")] = Path(
-        "layouts-study"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder for measurements, report and pictures.")
+    ] = Path("layouts-study"),
     files: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the files are written that are measured; nothing: --out."),
+        typer.Option(metavar="FOLDER", help="The folder for the files that are measured. By default, that of --out."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all anew; otherwise what is there is kept.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small and few: does everything work? (400 events, 2 rounds)")
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything anew. Otherwise what is there is kept.")
     ] = False,
-    format: Annotated[Format, typer.Option(help="Of the files.")] = Format.root,  # noqa: A002
-    codec: Annotated[str, typer.Option(metavar="NAME", help="Nothing: the format's own.")] = "",
-    data: Annotated[list[Data], typer.Option(help="Can be repeated; nothing: both.")] = [],  # noqa: B006
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Make 400 events and 2 rounds, to see whether everything works.")
+    ] = False,
+    format: Annotated[Format, typer.Option(help="The format of the files.")] = Format.root,  # noqa: A002
+    codec: Annotated[
+        str, typer.Option(metavar="NAME", help="How values are compressed. The default is that of the format.")
+    ] = "",
+    data: Annotated[list[Data], typer.Option(help="Which data to write. Can be repeated. By default, both.")] = [],  # noqa: B006
     layout: Annotated[
-        list[str], typer.Option(metavar="WORD", help="Layouts whose names hold it; can be repeated; nothing: all 20.")
+        list[str],
+        typer.Option(
+            metavar="WORD", help="Measure layouts whose names contain this word. Can be repeated. By default, all 20."
+        ),
     ] = [],  # noqa: B006
-    mode: Annotated[list[Mode], typer.Option(help="Of producers; can be repeated; nothing: both.")] = [],  # noqa: B006
+    mode: Annotated[
+        list[Mode], typer.Option(help="Whether producers are threads or processes. Can be repeated. By default, both.")
+    ] = [],  # noqa: B006
     producers: Annotated[
-        list[int], typer.Option(min=1, metavar="N", help="How many; can be repeated; nothing: 1 and 2.")
+        list[int],
+        typer.Option(min=1, metavar="N", help="The number of producers. Can be repeated. By default, 1 and 2."),
     ] = [],  # noqa: B006
-    rounds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Everything once in each; nothing: 5.")] = None,
-    events: Annotated[int | None, typer.Option(min=1, metavar="N", help="Nothing: 4000.")] = None,
-    hits: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
-    wires: Annotated[int, typer.Option(min=1, metavar="N", help="In an event.")] = 100,
-    rois: Annotated[int, typer.Option(min=1, metavar="N", help="Regions of interest of a wire.")] = 10,
-    samples: Annotated[int, typer.Option(min=1, metavar="N", help="Of a region of interest.")] = 10,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="The number of rounds. Each measures everything once. By default, 5."),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The number of events. By default, 4000.")
+    ] = None,
+    hits: Annotated[int, typer.Option(min=1, metavar="N", help="The number of hits in an event.")] = 100,
+    wires: Annotated[int, typer.Option(min=1, metavar="N", help="The number of wires in an event.")] = 100,
+    rois: Annotated[int, typer.Option(min=1, metavar="N", help="The number of regions of interest of a wire.")] = 10,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The number of samples of a region of interest.")
+    ] = 10,
     lengths: Annotated[
-        Lengths, typer.Option(help="These counts as they are, or as means of Poisson distributions.")
+        Lengths, typer.Option(help="Whether these counts are fixed, or means of Poisson distributions.")
     ] = Lengths.fixed,
-    spill_events: Annotated[int, typer.Option(min=1, metavar="N", help="Events of a spill.")] = 10,
+    spill_events: Annotated[int, typer.Option(min=1, metavar="N", help="The number of events of a spill.")] = 10,
     batch_events: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Events given to a producer at once, in every layout.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="The number of events that a producer is given at once, in every layout."
+        ),
     ] = 100,
-    threads: Annotated[int, typer.Option(min=0, metavar="N", help="That read; 0: as many as there are cores.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data, and of the order of measurements.")] = 1,
+    threads: Annotated[
+        int, typer.Option(min=0, metavar="N", help="The number of threads that read. 0 means one for each core.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the data, and of the order of measurements.")] = 1,
     json: JsonOption = False,
 ) -> int:
     """Which persistent layout is best for hits and wires? The 20 of DUNE's study, written and read side by side.
