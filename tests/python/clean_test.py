@@ -14,7 +14,7 @@ import thalweg as tw
 
 RECORDER = """
 import os, signal, sys, numpy as np, thalweg as tw
-out = tw.create(sys.argv[1], {"events": {"x": tw.int64()}}, flush_interval=3600)
+out = tw.create(sys.argv[1], {"events": {"x": tw.int64()}}, tuning={"flush_interval": 3600})
 producer = out.producer("events")
 producer.append_columns(1000, [np.arange(1000)])
 print(out.handle, flush=True)

@@ -27,10 +27,6 @@ std::uint64_t parse_size_bytes(std::string_view text);
 // Nanoseconds; suffixes ns, us, ms, s, min, h, d; without one: seconds. Throws UsageError.
 std::uint64_t parse_duration_ns(std::string_view text);
 
-// "64 MiB", "500 ms": the largest unit that leaves the value as it is, so that parsing gives it back exactly.
-std::string exact_size(std::uint64_t size_bytes);
-std::string exact_duration(std::uint64_t duration_ns);
-
 // "1.50 GB", in decimal units as storage vendors and the field use them.
 std::string format_bytes(double bytes);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/exact_text.h"
 
 namespace thalweg::base {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/exact_text.h"
 #include "thalweg/base/near_miss.h"
 #include "thalweg/base/units.h"
 
