@@ -19,14 +19,14 @@ dataset::CreateOptions random_options(Container container, Random& random) {
     options.layout.cluster_bytes = random.between(1 << 10, 16 << 10);
     options.layout.wide_codec = random_codec(container, random);
     options.layout.narrow_codec = random_codec(container, random);
-    options.write.extent_bytes = random.between(1 << 10, 16 << 10);
+    options.write.extent_bytes = random.between(4 << 10, 16 << 10);
     options.write.queue_depth = random.between(1, 4);
     options.write.seal_threads = random.chance(0.2) ? 2 : 0;
-    options.write.staging.page_ring_bytes = random.between(2 << 10, 32 << 10);
+    options.write.staging.page_ring_bytes = random.between(4 << 10, 32 << 10);
     options.write.staging.min_buffers = random.between(3, 4);
-    options.write.staging.ring_size = random.one_of({4u, 8u, 32u});
-    options.commit.flush_interval_ns = random.any_size(50'000'000) + 500'000;
-    options.commit.allocate_ahead_bytes = random.one_of({64u << 10, 1u << 20, 4u << 20});
+    options.write.staging.ring_size = random.one_of({8u, 16u, 32u});
+    options.commit.flush_interval_ns = random.any_size(50'000'000) + 1'000'000;
+    options.commit.allocate_ahead_bytes = random.one_of({1u << 20, 2u << 20, 4u << 20});
     options.commit.rows_budget_bytes = random.one_of({512u, 8u << 10, 64u << 10});
     return options;
 }
