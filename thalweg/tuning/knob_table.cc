@@ -45,7 +45,7 @@ constexpr std::array kKnobs{
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024 * 1024 * kGiB,
          "Memory of each producer for pages that fill and pages that are being written."},
     Knob{"min_buffers", Kind::count, Reach::writers,
-         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 1024,
+         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 4 * kGiB,
          "Each column has at least this many page buffers, even where they take more than staging_bytes."},
     Knob{"ring_size", Kind::power_of_two, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::ring_size>, 8, 1 << 20,
