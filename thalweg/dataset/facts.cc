@@ -136,7 +136,8 @@ read_facts(JournalFiles const& files) {
 
 Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages, bool is_copy) {
     auto [journal, rows, missing, damage] = read_facts(files);
-    for (int again = 0; !missing.empty() && again < kTries; ++again)
+    bool const is_live = !check_pages; // who looks on may have met a record that is just being written
+    for (int again = 0; again < kTries && (!missing.empty() || (is_live && !damage.reason.empty())); ++again)
         std::tie(journal, rows, missing, damage) = read_facts(files);
     Gathered gathered;
     gathered.head = *journal.head;

@@ -1,5 +1,6 @@
 // How much a journal takes, and that it has every row that is in no page whatever was removed meanwhile.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <fmt/format.h>
 #include <random>
@@ -156,6 +157,68 @@ TEST(JournalSize, WhatIsJournaledAgainIsNotJournaledAgainAtOnce) {
     }
     EXPECT_GT(segments->created(), 100u);
     EXPECT_LT(segments->created(), 3000u);
+}
+
+// A power cut at every write, sync and change of size: what sync() has returned for is there, whatever was removed, or
+// journaled again and not yet removed.
+TEST(JournalSize, APowerCutTakesNoRowThatWasSynced) {
+    constexpr std::uint32_t kStreams = 3, kPageRows = 40;
+    auto const head = model::make_run_head({{{"slow", {scalar("id", model::Scalar::uint64)}, ""}}}, {}, {});
+    auto const file = storage::make_memory_storage("run.h5");
+    file->resize(4096 + kPageRows * 8);
+    std::uint64_t removed = 0, with_promise = 0;
+    for (std::uint64_t cut = 0;; ++cut) {
+        SCOPED_TRACE(cut);
+        storage::FaultPlan plan;
+        plan.seed = cut;
+        plan.power_cut_at = cut / 3;
+        plan.sector_survival_chance = std::array{0.0, 0.5, 1.0}[cut % 3];
+        auto const faults = std::make_shared<storage::Faults>(plan);
+        auto const main =
+            std::make_shared<storage::FaultyStorage>(storage::make_memory_storage("run.h5.journal"), faults);
+        auto const segments = std::make_shared<FaultySegments>(faults);
+        std::vector<std::uint64_t> first(kStreams), next(kStreams), promised;
+        try {
+            auto journal = JournalWriter::begin({main, segments}, model::to_json(head), {}, {512, 9 << 10, 2 << 10});
+            for (std::uint32_t i = 0; i < kStreams; ++i)
+                journal.append(RecordType::producer, ProducerRecord{i, 0, 1, 0});
+            std::mt19937_64 random(cut);
+            for (std::uint32_t flush = 0; flush < 40; ++flush) {
+                for (std::uint32_t i = 0; i < kStreams; ++i) {
+                    std::vector<std::uint64_t> values(i == 0 ? 1 : 30);
+                    for (auto& value : values) value = random();
+                    journal.append(RecordType::rows, RowsRecord{i, 0, next[i], values.size()},
+                                   std::as_bytes(std::span(values)));
+                    next[i] += values.size();
+                    for (; next[i] - first[i] > 2 * kPageRows; first[i] += kPageRows) {
+                        PageRecord const page{i, 0, first[i], kPageRows, 0, 4096, kPageRows * 8, 0, 1, 1, 0, 0};
+                        journal.append(RecordType::pages, page);
+                    }
+                }
+                journal.append(RecordType::barrier, BarrierRecord{journal.size_bytes()});
+                journal.sync();
+                promised = next;
+            }
+        } catch (base::SystemError const&) {
+            EXPECT_TRUE(faults->power_is_off());
+        }
+        removed += segments->removed();
+        if (!promised.empty()) {
+            ++with_promise;
+            JournalFiles const left(main->after_power_cut(), segments->after_power_cut());
+            auto const gathered = gather(left, *file, false);
+            ASSERT_EQ(gathered.facts.tables[0].size(), kStreams);
+            for (std::uint32_t i = 0; i < kStreams; ++i) {
+                auto const& rows = gathered.facts.tables[0][i].rows;
+                ASSERT_EQ(rows.size(), 1u);
+                ASSERT_EQ(rows[0].first, 0u);
+                ASSERT_GE(rows[0].count, promised[i]);
+            }
+        }
+        if (!faults->power_is_off()) break;
+    }
+    EXPECT_GT(with_promise, 300u);
+    EXPECT_GT(removed, 1000u);
 }
 
 TEST(JournalSize, APageTakesLessThanAHundredBytes) {
