@@ -63,7 +63,8 @@ def run_terminals(text: str, folder: Path) -> None:
         for terminal in others:
             terminal.terminate()
             said = terminal.communicate(timeout=300)[1]
-            assert terminal.returncode == 0, said
+            # What no collector has fetched when the run ends is discarded, which is said, and is a failure of the run.
+            assert terminal.returncode == (1 if "are discarded" in said else 0), said
         assert "the books balance" in said
     finally:
         for terminal in terminals:

@@ -26,7 +26,8 @@ def test_type_checkers_see_the_extension() -> None:
 
 def test_every_decision_is_numbered_and_says_why(repository: Path) -> None:
     records = sorted((repository / "docs" / "decisions").glob("*.md"))
-    assert [record.name[:4] for record in records] == [f"{number:04}" for number in range(len(records))]
+    numbers = [int(record.name[:4]) for record in records]
+    assert len(set(numbers)) == len(numbers)  # none stands twice; gaps are records that were given up
     for record in records:
         headings = re.findall(r"^## (.*)$", record.read_text(), re.MULTILINE)
         assert headings == ["Status", "Context", "Decision", "Consequences"], record.name

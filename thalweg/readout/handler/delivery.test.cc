@@ -8,7 +8,7 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/readout/client/client.h"
-#include "thalweg/readout/handler/one_handler.h"
+#include "thalweg/readout/handler/test_one_handler.h"
 #include "thalweg/readout/server/test_client.h"
 
 namespace thalweg::readout {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "thalweg/readout/client/client.h"
-#include "thalweg/readout/handler/one_handler.h"
+#include "thalweg/readout/handler/test_one_handler.h"
 
 namespace thalweg::readout {
 namespace {
