@@ -191,12 +191,14 @@ void bind_units(nb::module_& module) {
         .def(nb::init<std::shared_ptr<OpenRun>>())
         .def("begin", begin_unit, nb::arg("key"), nb::arg("summary"))
         .def("is_committed", [](WorkUnits const& units, nb::handle key) { return units.is_committed(key_of(key)); })
-        .def("committed_keys",
-             [](WorkUnits const& units) {
-                 nb::list keys;
-                 for (auto const& key : units.committed_keys()) keys.append(key_of(key));
-                 return keys;
-             })
+        .def(
+            "committed_keys",
+            [](WorkUnits const& units) {
+                nb::list keys;
+                for (auto const& key : units.committed_keys()) keys.append(key_of(key));
+                return keys;
+            },
+            nb::sig("def committed_keys(self) -> list[int | bytes]"))
         .def("finish", &WorkUnits::finish, WithoutGil());
     nb::class_<UnitRange>(module, "UnitRange")
         .def_ro("table", &UnitRange::table)
@@ -204,7 +206,9 @@ void bind_units(nb::module_& module) {
         .def_ro("first_row", &UnitRange::first_row)
         .def_ro("rows", &UnitRange::rows);
     nb::class_<Unit>(module, "Unit")
-        .def_prop_ro("key", [](Unit const& unit) { return key_of(unit.key); })
+        .def_prop_ro(
+            "key", [](Unit const& unit) { return key_of(unit.key); },
+            nb::for_getter(nb::sig("def key(self, /) -> int | bytes")))
         .def_prop_ro("summary", [](Unit const& unit) { return nb::bytes(unit.summary.data(), unit.summary.size()); })
         .def_ro("ranges", &Unit::ranges);
 }

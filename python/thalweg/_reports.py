@@ -149,7 +149,7 @@ class Status:
 
     @property
     def rows(self) -> int:
-        return sum(each.rows for each in (*self.producers, *self.ended))
+        return sum(each.rows for each in self.producers) + sum(each.rows for each in self.ended)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

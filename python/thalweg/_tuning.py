@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from thalweg import _core
 from thalweg._errors import UsageError
@@ -100,8 +100,7 @@ def typed(name: str, text: str) -> Value:
         knob = _core.knob(name)
     except UsageError:
         return text
-    value: Value = knob.parse(text)
-    return value
+    return cast("Value", knob.parse(text))
 
 
 def in_effect(texts: Mapping[str, str]) -> dict[str, Value]:

@@ -323,7 +323,7 @@ def create(
         if not isinstance(value, str):
             raise UsageError(f"the metadata '{key}' is {value!r}; give a string")
     if resume:
-        core = _core.resume(os.fspath(path), given and given.to_json(), options)
+        core = _core.resume(os.fspath(path), given.to_json() if given else None, options)
         return Writer(core, core.metadata)
     assert given is not None
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from round_trip_test import TYPES, as_read, values_of
 
@@ -154,6 +154,7 @@ def test_any_projection_of_any_events(run, data: st.DataObject) -> None:
 @given(run=runs(), suffix=st.sampled_from([".h5", ".root"]))
 def test_any_events_in_files(tmp_path_factory, run, suffix: str) -> None:
     model, events, cuts = run
+    assume(suffix != ".root" or "c d" not in repr(model))  # ROOT's names have no spaces
     expected = repr(as_read(dict(model.products), events))
     for layout in ALL:
         path = tmp_path_factory.mktemp("run") / f"run{suffix}"
