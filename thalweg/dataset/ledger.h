@@ -64,9 +64,9 @@ struct LedgerHead {
     std::uint64_t device;        // st_dev of the directory of `path`
     std::uint64_t pid_namespace; // in which the pids here mean something
     tuning::Words knobs;         // how every process writes the run, as its creator wants it
-    char memory_folder[1024]; // where producers' memory goes when /dev/shm has no room; empty: nowhere
-    char next_ledger[1280];   // set before `has_next`: the ledger of the file that continues this one
-    char failure[1024];       // set before `failed` or `claims_refused`
+    char memory_folder[1024];    // where producers' memory goes when /dev/shm has no room; empty: nowhere
+    char next_ledger[1280];      // set before `has_next`: the ledger of the file that continues this one
+    char failure[1024];          // set before `failed` or `claims_refused`
     std::atomic<std::uint32_t> has_next;
     std::atomic<std::uint32_t> claims_refused;
     std::atomic<LedgerState> state;
@@ -124,7 +124,7 @@ class Ledger {
     UnitTable& units(std::function<void()> const& while_waiting);
     // None where nobody ever wanted one.
     UnitTable* units_if_any();
-    // The committer's: makes the table, under a name of its own or under that of the run which this one continues.
+    // The committer's: makes the table, under this name.
     void make_units(std::string const& name);
 
     // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
