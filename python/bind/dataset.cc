@@ -11,9 +11,9 @@
 #include "buffer.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/reader.h"
-#include "thalweg/dataset/verify.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/writer.h"
 #include "thalweg/tuning/knobs.h"
 

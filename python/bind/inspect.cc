@@ -6,10 +6,10 @@
 
 #include "bind.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/ledger.h"
-#include "thalweg/dataset/reader.h"
-#include "thalweg/dataset/run_memory.h"
-#include "thalweg/dataset/verify.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+#include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/run_memory.h"
 
 namespace thalweg::bind {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "bind.h"
 #include "thalweg/base/memory.h"
-#include "thalweg/dataset/left_over.h"
-#include "thalweg/dataset/run_memory.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/run_memory.h"
 
 namespace thalweg::bind {
 namespace {

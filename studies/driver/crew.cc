@@ -1,6 +1,6 @@
 #include "studies/driver/crew.h"
 
-#include "thalweg/dataset/staging.h"
+#include "thalweg/dataset/run/staging.h"
 
 namespace thalweg::study {
 

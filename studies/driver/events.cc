@@ -5,7 +5,8 @@
 #include <random>
 
 #include "studies/driver/material.h"
-#include "thalweg/dataset/complete.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/run/format_for.h"
 
 namespace thalweg::study {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "studies/driver/arguments.h"
-#include "thalweg/dataset/producer.h"
+#include "thalweg/dataset/append/producer.h"
 #include "thalweg/model/schema.h"
 
 namespace thalweg::study {

@@ -8,7 +8,7 @@
 #include "studies/driver/measurements.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/writer.h"
 
 namespace thalweg::study {

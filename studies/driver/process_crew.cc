@@ -9,7 +9,7 @@
 #include "studies/driver/crew.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
-#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::study {
 namespace {

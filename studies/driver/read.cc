@@ -5,7 +5,7 @@
 #include "studies/driver/clocks.h"
 #include "studies/driver/measurements.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 
 namespace thalweg::study {
 namespace {

@@ -5,6 +5,7 @@
 #include "studies/driver/measurements.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/run/format_for.h"
 
 namespace thalweg::study {
 namespace {

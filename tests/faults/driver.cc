@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/journal.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/test_bad_day.h"
-#include "thalweg/dataset/verify.h"
 
 namespace {
 

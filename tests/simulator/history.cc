@@ -4,9 +4,9 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/reader.h"
-#include "thalweg/dataset/work_unit.h"
+#include "thalweg/dataset/append/work_unit.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::simulator {
 namespace {

@@ -4,9 +4,10 @@
 #include <optional>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/journal.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/format_for.h"
 
 namespace thalweg::simulator {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/simulator/random.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/model/schema.h"
 
 namespace thalweg::simulator {

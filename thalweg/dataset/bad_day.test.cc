@@ -5,7 +5,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "thalweg/dataset/file_checksum.h"
+#include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_parts.h"
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <thread>
 
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/testing.h"
-#include "thalweg/dataset/verify.h"
 #include "thalweg/format/rntuple/format.h"
 
 namespace thalweg::dataset {

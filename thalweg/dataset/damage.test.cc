@@ -5,7 +5,7 @@
 #include <random>
 #include <tuple>
 
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_parts.h"
 

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/facts.h"
+#include "thalweg/dataset/complete/facts.h"
 
 #include <cerrno>
 #include <fmt/format.h>
@@ -8,8 +8,8 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/file_checksum.h"
-#include "thalweg/dataset/live_map.h"
+#include "thalweg/dataset/complete/file_checksum.h"
+#include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {

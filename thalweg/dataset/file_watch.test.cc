@@ -1,12 +1,12 @@
-#include "thalweg/dataset/file_watch.h"
+#include "thalweg/dataset/commit/file_watch.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
 
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/journal.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/test_bad_day.h"
 #include "thalweg/dataset/testing.h"
 

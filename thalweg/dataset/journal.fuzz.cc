@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/live_map.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/read/live_map.h"
 #include "thalweg/format/hdf5/format.h"
 
 namespace {

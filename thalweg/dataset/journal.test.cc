@@ -1,4 +1,4 @@
-#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/journal/journal.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/facts.h"
-#include "thalweg/dataset/live_map.h"
-#include "thalweg/dataset/test_segments.h"
+#include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/journal/test_segments.h"
+#include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {

@@ -6,9 +6,9 @@
 #include <random>
 #include <thread>
 
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/journal/test_segments.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/test_bad_day.h"
-#include "thalweg/dataset/test_segments.h"
 
 namespace thalweg::dataset {
 namespace {

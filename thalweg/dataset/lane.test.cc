@@ -1,4 +1,4 @@
-#include "thalweg/dataset/lane.h"
+#include "thalweg/dataset/append/lane.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/run/ledger.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,8 +9,8 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {

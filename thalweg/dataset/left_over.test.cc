@@ -1,4 +1,4 @@
-#include "thalweg/dataset/left_over.h"
+#include "thalweg/dataset/run/left_over.h"
 
 #include <csignal>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/test_small_shm.h"
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/journal.h"
-#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"
 #include "thalweg/dataset/testing.h"
 

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/producer.h"
+#include "thalweg/dataset/append/producer.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 
 #include <atomic>
 #include <chrono>
@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/testing.h"
-#include "thalweg/dataset/verify.h"
 
 namespace thalweg::dataset {
 namespace {

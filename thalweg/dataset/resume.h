@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "thalweg/dataset/facts.h"
-#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/run/ledger.h"
 #include "thalweg/format/format.h"
 
 namespace thalweg::dataset {

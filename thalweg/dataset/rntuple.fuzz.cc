@@ -11,7 +11,7 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/writer.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/format.h"

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/run_memory.h"
+#include "thalweg/dataset/run/run_memory.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "thalweg/base/test_small_shm.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/journal.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/attach.h"
+#include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/test_bad_day.h"
 #include "thalweg/dataset/testing.h"
 

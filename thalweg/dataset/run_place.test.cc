@@ -1,12 +1,12 @@
 // Runs that were copied, moved, never begun, or written by another version: nothing of them is taken for another's, for
 // complete, or for gone.
-#include "thalweg/dataset/run_place.h"
+#include "thalweg/dataset/run/run_place.h"
 
 #include <fmt/format.h>
 #include <thread>
 
-#include "thalweg/dataset/ledger.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {

@@ -1,4 +1,4 @@
-#include "thalweg/dataset/staging.h"
+#include "thalweg/dataset/run/staging.h"
 
 #include <atomic>
 #include <gtest/gtest.h>

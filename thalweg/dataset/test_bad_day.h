@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/test_segments.h"
+#include "thalweg/dataset/journal/test_segments.h"
+#include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/testing.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/header.h"

@@ -1,7 +1,7 @@
 // What a work unit of ten rows costs above appending them, and what the life of a producer costs.
 #include <benchmark/benchmark.h>
 
-#include "thalweg/dataset/work_unit.h"
+#include "thalweg/dataset/append/work_unit.h"
 #include "thalweg/dataset/writer.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/storage/storage.h"

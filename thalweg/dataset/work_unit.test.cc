@@ -1,4 +1,4 @@
-#include "thalweg/dataset/work_unit.h"
+#include "thalweg/dataset/append/work_unit.h"
 
 #include <csignal>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {

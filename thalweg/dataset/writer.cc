@@ -9,13 +9,14 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/backoff.h"
-#include "thalweg/dataset/disk_share.h"
-#include "thalweg/dataset/left_over.h"
-#include "thalweg/dataset/lock.h"
+#include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/resume.h"
-#include "thalweg/dataset/run_memory.h"
-#include "thalweg/dataset/run_place.h"
+#include "thalweg/dataset/run/backoff.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/lock.h"
+#include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {

@@ -8,11 +8,11 @@
 #include <string>
 
 #include "thalweg/base/thread.h"
-#include "thalweg/dataset/committer.h"
-#include "thalweg/dataset/complete.h"
-#include "thalweg/dataset/file_watch.h"
-#include "thalweg/dataset/producer.h"
-#include "thalweg/dataset/work_unit.h"
+#include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/append/work_unit.h"
+#include "thalweg/dataset/commit/committer.h"
+#include "thalweg/dataset/commit/file_watch.h"
+#include "thalweg/dataset/complete/complete.h"
 
 namespace thalweg::dataset {
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/attach.h"
-#include "thalweg/dataset/ledger.h"
+#include "thalweg/dataset/run/attach.h"
+#include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"
 
 namespace thalweg::dataset {

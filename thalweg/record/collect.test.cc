@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/model/column.h"
 #include "thalweg/readout/client/test_handler.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/source/compass.h"
 
 namespace thalweg::record {

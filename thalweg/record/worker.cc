@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "thalweg/dataset/attach.h"
+#include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::record {
 namespace {

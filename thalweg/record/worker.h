@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "thalweg/base/gauge.h"
-#include "thalweg/dataset/producer.h"
+#include "thalweg/dataset/append/producer.h"
 #include "thalweg/source/source.h"
 
 namespace thalweg::record {

@@ -1,0 +1,138 @@
+#include "thalweg/dataset/append/extent_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fmt/format.h>
+#include <system_error>
+#include <utility>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/units.h"
+
+namespace thalweg::dataset {
+namespace {
+
+void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
+    record.checksum = base::xxh3(stored);
+    record.adler32 = base::adler32(1, stored);
+}
+
+} // namespace
+
+ExtentWriter::ExtentWriter(OpenRun& run, std::size_t limit_bytes)
+    : run_(run), rules_(run.format->extent_rules()), limit_bytes_(limit_bytes),
+      queue_(run.file->write_queue(run.options.queue_depth)) {}
+
+ExtentWriter::~ExtentWriter() {
+    // Buffers must outlive the writes that refer to them, also on the way out of an error.
+    std::array<storage::Completion, 16> ignored;
+    try {
+        while (queue_->in_flight() > 0) queue_->reap(ignored, true);
+    } catch (base::Error const&) {
+        return; // the queue's own destructor is the last word
+    }
+}
+
+std::size_t ExtentWriter::with_checksum(std::size_t page_bytes) const {
+    return page_bytes + (rules_.page_checksums ? format::kPageChecksumBytes : 0);
+}
+
+bool ExtentWriter::has_room(std::size_t size_bytes) const {
+    return gathering_ == nullptr || gathering_->buffer.size() - gathering_->filled_bytes >= with_checksum(size_bytes);
+}
+
+std::span<std::byte> ExtentWriter::room_for(std::size_t size_bytes) {
+    if (gathering_ == nullptr) {
+        gathering_ = free_extent();
+        gathering_->filled_bytes = rules_.head_bytes;
+        auto const wanted =
+            std::max<std::size_t>(limit_bytes_ + base::kMiB, rules_.head_bytes + with_checksum(size_bytes));
+        if (gathering_->buffer.size() < wanted) gathering_->buffer = base::AlignedBuffer(wanted);
+    }
+    return gathering_->buffer.bytes().subspan(gathering_->filled_bytes);
+}
+
+void ExtentWriter::add(PageRecord record) {
+    auto& extent = *gathering_;
+    auto const stored = extent.buffer.bytes().subspan(extent.filled_bytes, record.stored_bytes);
+    set_checksums(record, stored);
+    record.offset = extent.filled_bytes; // within the extent, until it has a place
+    extent.filled_bytes += record.stored_bytes;
+    if (rules_.page_checksums) {
+        std::memcpy(stored.data() + stored.size(), &record.checksum, format::kPageChecksumBytes);
+        extent.filled_bytes += format::kPageChecksumBytes;
+    }
+    extent.pages.push_back(record);
+}
+
+void ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page,
+                                  WhileWaiting const& while_waiting) {
+    check_writes();
+    std::span const padded(page.data(), base::round_up(page.size(), base::kBlockBytes));
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting);
+    auto* const extent = free_extent();
+    set_checksums(record, page);
+    record.offset = 0;
+    extent->pages.assign(1, record);
+    submit(*extent, padded, offset);
+}
+
+ExtentWriter::Extent* ExtentWriter::free_extent() {
+    while (free_.empty() && extents_.size() > run_.options.queue_depth) reap(true, reaped_);
+    if (free_.empty()) {
+        extents_.push_back(std::make_unique<Extent>());
+        free_.push_back(extents_.back().get());
+    }
+    auto* const extent = free_.back();
+    free_.pop_back();
+    extent->filled_bytes = 0;
+    extent->pages.clear();
+    return extent;
+}
+
+void ExtentWriter::flush(WhileWaiting const& while_waiting) {
+    if (gathering_ == nullptr) return;
+    check_writes();
+    auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting);
+    submit(*std::exchange(gathering_, nullptr), padded, offset);
+}
+
+void ExtentWriter::submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset) {
+    for (auto& page : extent.pages) page.offset += offset;
+    if (rules_.head_bytes > 0) run_.format->write_extent_head(extent.buffer.bytes().first(padded.size()), offset);
+    queue_->submit(offset, padded, reinterpret_cast<std::uint64_t>(&extent));
+    ++in_flight_;
+}
+
+void ExtentWriter::check_writes() const {
+    if (failure_) throw *failure_;
+}
+
+void ExtentWriter::reap(bool wait, std::deque<PageRecord>& written) {
+    check_writes();
+    if (&written != &reaped_ && !reaped_.empty()) {
+        written.insert(written.end(), reaped_.begin(), reaped_.end());
+        reaped_.clear();
+        wait = false;
+    }
+    std::array<storage::Completion, 16> done;
+    auto const count = queue_->reap(done, wait);
+    for (auto const& completion : std::span(done).first(count)) {
+        --in_flight_;
+        auto* const extent = reinterpret_cast<Extent*>(completion.token);
+        if (completion.error != 0) {
+            base::Message const message{fmt::format("{}: a write of {} pages at offset {} failed", run_.path(),
+                                                    extent->pages.size(), extent->pages.front().offset),
+                                        std::generic_category().message(completion.error),
+                                        "its rows stay in memory until the run is closed or recovered"};
+            failure_.emplace(message.str(), completion.error);
+            throw *failure_;
+        }
+        written.insert(written.end(), extent->pages.begin(), extent->pages.end());
+        free_.push_back(extent);
+    }
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,72 @@
+// Gathers encoded pages into extents, claims room for these, and writes them.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/memory.h"
+#include "thalweg/dataset/run/open_run.h"
+
+namespace thalweg::dataset {
+
+// Not thread-safe.
+class ExtentWriter {
+  public:
+    using WhileWaiting = std::function<void()>;
+
+    // An extent is written when it holds `limit_bytes`, or earlier by `flush`.
+    ExtentWriter(OpenRun& run, std::size_t limit_bytes);
+    ~ExtentWriter();
+
+    // The extent that is being gathered, if any, has room for such a page. If not: `flush` first.
+    bool has_room(std::size_t size_bytes) const;
+    // That room; valid until the next call.
+    std::span<std::byte> room_for(std::size_t size_bytes);
+    // The page lies at the beginning of that room, in `record.stored_bytes`.
+    void add(PageRecord record);
+    // What was gathered has the size of an extent.
+    bool is_full() const { return gathering_ != nullptr && gathering_->filled_bytes >= limit_bytes_; }
+
+    // The page as it lies in memory that stays as it is until the page is written, and is ours up to the next block.
+    void write_in_place(PageRecord record, std::span<std::byte const> page, WhileWaiting const& while_waiting);
+
+    // Starts writing what is gathered. What waiting throws leaves everything as it is.
+    void flush(WhileWaiting const& while_waiting);
+    // Appends what has been written since the last call to `written`; with `wait`, waits until something has been
+    // (if anything is in flight). Throws base::SystemError where a write failed, and from then on.
+    void reap(bool wait, std::deque<PageRecord>& written);
+
+    bool is_gathering() const { return gathering_ != nullptr; }
+    std::size_t in_flight() const { return in_flight_; }
+    void check_writes() const;
+
+  private:
+    struct Extent {
+        base::AlignedBuffer buffer; // empty: its page is written in place
+        std::size_t filled_bytes = 0;
+        std::vector<PageRecord> pages;
+    };
+
+    std::size_t with_checksum(std::size_t page_bytes) const;
+    Extent* free_extent();
+    void submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset);
+
+    OpenRun& run_;
+    format::ExtentRules rules_;
+    std::size_t limit_bytes_;
+    std::vector<std::unique_ptr<Extent>> extents_; // outlive the queue, which may still be writing from them
+    std::unique_ptr<storage::WriteQueue> queue_;
+    std::vector<Extent*> free_;
+    Extent* gathering_ = nullptr;
+    std::size_t in_flight_ = 0;
+    std::deque<PageRecord> reaped_;            // while room was wanted, and not asked for yet
+    std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on
+};
+
+} // namespace thalweg::dataset

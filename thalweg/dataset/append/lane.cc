@@ -1,0 +1,107 @@
+#include "thalweg/dataset/append/lane.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/run/backoff.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
+constexpr std::size_t kDirectBytes = 256 * base::kKiB;
+
+} // namespace
+
+Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer)
+    : run_(run), staging_(staging), announcer_(announcer), producer_(producer),
+      encoder_(run.head.columns[table], run.head.layouts[table]),
+      writer_(run, std::max<std::size_t>(run.options.extent_bytes, run.head.layouts[table].cluster_bytes)),
+      extents_have_heads_(run.format->extent_rules().head_bytes > 0), gathered_pages_(staging.columns()),
+      gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {}
+
+PageRecord Lane::record_of(SealedPage const& page) const {
+    PageRecord record{};
+    record.producer = producer_;
+    record.column = static_cast<std::uint32_t>(page.column);
+    record.first = page.first;
+    record.count = static_cast<std::uint32_t>(page.count);
+    record.cluster = page.cluster;
+    record.sum_before = page.sum_before;
+    return record;
+}
+
+void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
+    writer_.check_writes();
+    auto const& column = staging_.column(page.column);
+    std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
+    auto record = record_of(page);
+    if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_) {
+        record.stored_bytes = raw.size();
+        // Page buffers are multiples of a block, so the padding behind the page is memory of ours.
+        writer_.write_in_place(record, raw, while_waiting);
+    } else {
+        auto const out = room_for(encoder_.bound_bytes(page.column, raw.size()), while_waiting);
+        auto const begin_ns = base::thread_cpu_ns();
+        auto const encoded = encoder_.encode(page.column, raw, page.sum_before, out);
+        staging_.add(Count::encode_ns, base::thread_cpu_ns() - begin_ns);
+        record.stored_bytes = encoded.stored_bytes;
+        record.encoded = encoded.by_codec ? 1 : 0;
+        add_to_extent(record, raw.size(), while_waiting);
+    }
+    reap(false);
+}
+
+void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored, bool encoded,
+                      std::function<void()> const& while_waiting) {
+    writer_.check_writes();
+    auto record = record_of(page);
+    record.stored_bytes = stored.size();
+    record.encoded = encoded ? 1 : 0;
+    std::memcpy(room_for(stored.size(), while_waiting).data(), stored.data(), stored.size());
+    add_to_extent(record, page.count * staging_.column(page.column).item_bytes, while_waiting);
+    reap(false);
+}
+
+std::span<std::byte> Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
+    if (!writer_.has_room(size_bytes)) flush(while_waiting);
+    return writer_.room_for(size_bytes);
+}
+
+void Lane::add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting) {
+    writer_.add(record);
+    gathered_bytes_ += raw_bytes;
+    // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write:
+    // half of staging - of all of it, and of each column's - is written while the other half fills.
+    bool const half_of_column = ++gathered_pages_[record.column] > staging_.column(record.column).buffers / 2;
+    if (writer_.is_full() || gathered_bytes_ >= gather_limit_bytes_ || half_of_column) flush(while_waiting);
+}
+
+void Lane::flush(std::function<void()> const& while_waiting) {
+    if (!writer_.is_gathering()) return;
+    writer_.flush(while_waiting);
+    gathered_pages_.assign(gathered_pages_.size(), 0);
+    gathered_bytes_ = 0;
+}
+
+void Lane::reap(bool wait) {
+    writer_.reap(wait, written_);
+    announcer_.announce(written_);
+    if (!written_.empty() || announcer_.has_ends())
+        run_.ledger->check_alive(); // the ring is full: the committer has to empty it
+}
+
+void Lane::drain(std::function<void()> const& while_waiting) {
+    writer_.check_writes();
+    flush(while_waiting);
+    Backoff backoff;
+    while (true) {
+        reap(true);
+        if (idle() && !announcer_.has_ends()) return;
+        if (writer_.in_flight() == 0) backoff.pause();
+    }
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,62 @@
+// One path from staging to the file: encode pages, gather them into extents, write, announce.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "thalweg/dataset/append/announcer.h"
+#include "thalweg/dataset/append/extent_writer.h"
+#include "thalweg/dataset/append/page_encoder.h"
+
+namespace thalweg::dataset {
+
+// A page that is full (or the last of its column), as it lies in staging.
+struct SealedPage {
+    std::size_t column = 0;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint64_t cluster = 0;    // its first row; 0 where the container has no clusters
+    std::uint64_t sum_before = 0; // of a lengths column: of the lengths in front of the page in its cluster
+};
+
+class Lane {
+  public:
+    Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer);
+
+    // Encodes the page. Its bytes in staging stay as they are until it is announced.
+    void add(SealedPage const& page, std::function<void()> const& while_waiting);
+    // A page that is encoded already. `encoded`: by the column's codec.
+    void add_stored(SealedPage const& page, std::span<std::byte const> stored, bool encoded,
+                    std::function<void()> const& while_waiting);
+    // Starts writing what is gathered.
+    void flush(std::function<void()> const& while_waiting);
+    // Announces what has been written, as far as the ring has room; with `wait`, waits until something has been written
+    // (if anything is in flight).
+    void reap(bool wait);
+    // Flushes and waits for everything.
+    void drain(std::function<void()> const& while_waiting);
+    // There is something to write, or to wait for.
+    bool has_work() const { return writer_.in_flight() > 0 || writer_.is_gathering(); }
+    // Nothing of what was added waits to be announced.
+    bool idle() const { return !has_work() && written_.empty(); }
+
+  private:
+    PageRecord record_of(SealedPage const& page) const;
+    std::span<std::byte> room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
+    void add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting);
+
+    OpenRun& run_;
+    Staging const& staging_;
+    Announcer& announcer_;
+    std::uint32_t producer_;
+    PageEncoder encoder_;
+    ExtentWriter writer_;
+    bool extents_have_heads_;
+    std::vector<std::uint64_t> gathered_pages_; // by column
+    std::size_t gathered_bytes_ = 0;            // raw, in staging until the extent is written
+    std::size_t gather_limit_bytes_;
+    std::deque<PageRecord> written_; // and not announced yet: the ring is full
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,110 @@
+// A producer: takes rows of one table, seals them into pages, writes the pages itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "thalweg/dataset/run/open_run.h"
+#include "thalweg/dataset/run/unit_table.h"
+
+namespace thalweg::dataset {
+
+class Sealer;
+
+// Used by one thread at a time. Rows are published when `append` returns: they lie in memory that outlives this
+// process, and the committer sees that they reach the file.
+class Producer {
+  public:
+    // `of_units`: its rows count in work units only (work_unit.h).
+    Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units = false);
+    // Abandons what is not published; what is published is taken over by the committer.
+    ~Producer();
+    Producer(Producer&&) noexcept;
+
+    // One span a column, in the order of model::flatten: the items of `rows` rows, contiguous. Lengths columns: uint64.
+    // Throws base::UsageError where the sizes do not fit together, base::SystemError where the run cannot go on.
+    void append(std::uint64_t rows, std::span<std::span<std::byte const> const> columns);
+
+    // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
+    void finish();
+
+    // Goes on in the next file where the run was continued in one; `append` does so, too. For streams that are silent.
+    void follow_rotation();
+
+    // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
+    void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
+
+    // Of work units, by their worker. A unit begins where the last one ended.
+    void begin_unit();
+    std::uint64_t unit_rows() const { return rows_ - unit_.first_row; }
+    // Between these two the worker takes the key. After the second the rows count, whatever happens.
+    // `part`: which one of the unit's producers this is.
+    void prepare_commit(UnitEntryId entry, std::uint32_t part) const;
+    void commit_unit(UnitEntryId entry);
+    // Back to the row with which the unit began, also after an error in the middle of a row. Where pages with rows of
+    // the unit are sealed already, those stay in the file for nothing, and this producer ends in front of them: another
+    // one, with a new number, takes its place.
+    void drop_unit();
+
+    std::uint64_t rows() const { return rows_before_ + rows_; }
+    std::uint32_t number() const { return number_; } // in its run; names it in CommitStatus
+    model::Table const& table() const { return run_->head.schema.tables[table_]; }
+    std::vector<model::Column> const& columns() const { return run_->head.columns[table_]; }
+    Staging const& staging() const { return *staging_; }
+
+  private:
+    struct Slices;
+
+    void start(std::shared_ptr<OpenRun> run);
+    void prepare(OpenRun& run, std::size_t slot);
+    void append_batch(Slices& slices, std::uint64_t rows);
+    void wait_for_room(std::size_t column, std::uint64_t items);
+    void copy_items(std::size_t column, std::span<std::byte const> bytes);
+    void seal_page(std::size_t column);
+    bool is_cluster_full() const;
+    void end_cluster();
+    void check_usable() const;
+    std::size_t take_slot(OpenRun& run) const;
+    bool can_rewind() const;
+    void rewind();
+
+    std::shared_ptr<OpenRun> run_;
+    std::size_t table_;
+    bool of_units_;
+    std::size_t slot_ = 0;
+    std::uint32_t number_ = 0;
+    std::unique_ptr<Staging> staging_;
+    std::unique_ptr<Sealer> sealer_;
+    // Of one column.
+    struct Progress {
+        std::uint64_t written = 0; // items
+        std::uint64_t sealed = 0;  // items
+        std::uint64_t sum = 0;     // of the lengths sealed since the cluster began
+    };
+    // The rows since the last end of a cluster.
+    struct OpenCluster {
+        std::uint64_t first_row = 0;
+        std::uint64_t bytes = 0; // raw
+    };
+    // What the open unit began with.
+    struct OpenUnit {
+        std::uint64_t first_row = 0;
+        std::uint64_t cluster_bytes = 0;
+    };
+    std::vector<Progress> progress_; // by column
+    OpenUnit unit_;
+    OpenCluster cluster_;
+    std::uint64_t cluster_bytes_ = 0; // full at about this; 0: there are no clusters
+    std::uint64_t rows_ = 0;
+    std::uint64_t rows_before_ = 0; // in files before this one
+    std::uint64_t rows_per_batch_ = 1;
+    std::uint64_t fork_generation_ = 0;
+    bool finished_ = false;
+    bool torn_ = false; // an error left columns of different length: nothing may be added behind them
+    std::function<void()> while_waiting_;
+};
+
+} // namespace thalweg::dataset

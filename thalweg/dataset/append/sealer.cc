@@ -1,0 +1,149 @@
+#include "thalweg/dataset/append/sealer.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/backoff.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 100'000;
+
+} // namespace
+
+Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
+    : run_(run), announcer_(staging, producer) {
+    auto const lanes = std::max(1u, run.options.seal_threads);
+    for (unsigned i = 0; i < lanes; ++i) {
+        lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
+    }
+    if (run.options.seal_threads == 0) return;
+    try {
+        for (auto& lane : lanes_) threads_.emplace_back([this, &lane] { work(*lane); });
+    } catch (std::system_error const& error) {
+        if (!threads_.empty()) return; // fewer will do
+        base::fail_system({"cannot start a thread that compresses"}, error.code().value());
+    }
+}
+
+Sealer::~Sealer() {
+    {
+        std::lock_guard const lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+}
+
+void Sealer::seal(SealedPage const& page, std::function<void()> const& while_waiting) {
+    announcer_.expect(page.cluster);
+    if (threads_.empty()) {
+        lanes_[0]->add(page, while_waiting);
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        jobs_.push_back(page);
+    }
+    wake_.notify_one();
+}
+
+void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting) {
+    announcer_.end_cluster(cluster, rows);
+    if (threads_.empty()) {
+        lanes_[0]->flush(while_waiting);
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        flush_wanted_ = true;
+    }
+    wake_.notify_all();
+}
+
+void Sealer::make_progress(std::function<void()> const& while_waiting) {
+    if (while_waiting) while_waiting();
+    if (threads_.empty()) {
+        bool const has_work = lanes_[0]->has_work();
+        lanes_[0]->flush(while_waiting);
+        lanes_[0]->reap(true);
+        if (!has_work) base::sleep_ns(kPauseNs); // for the committer, who has to empty the ring
+        return;
+    }
+    {
+        std::lock_guard const lock(mutex_);
+        rethrow();
+        flush_wanted_ = true;
+    }
+    wake_.notify_all();
+    base::sleep_ns(kPauseNs);
+}
+
+void Sealer::drain(std::function<void()> const& while_waiting) {
+    if (threads_.empty()) {
+        lanes_[0]->drain(while_waiting);
+        return;
+    }
+    Backoff backoff;
+    while (true) {
+        {
+            std::lock_guard const lock(mutex_);
+            rethrow();
+            flush_wanted_ = true;
+            if (jobs_.empty() && busy_ == 0 && !announcer_.has_ends()) return;
+        }
+        wake_.notify_all();
+        std::deque<PageRecord> none;
+        announcer_.announce(none);                             // ends of clusters that found no room on the ring
+        if (announcer_.has_ends()) run_.ledger->check_alive(); // the committer has to empty it
+        backoff.pause();
+    }
+}
+
+void Sealer::work(Lane& lane) {
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+        try {
+            step(lane, lock);
+        } catch (...) {
+            if (!lock.owns_lock()) lock.lock();
+            if (!error_) error_ = std::current_exception();
+            return;
+        }
+    }
+}
+
+// One page sealed, or what was gathered written when it was asked for, or a short wait.
+void Sealer::step(Lane& lane, std::unique_lock<base::Mutex>& lock) {
+    if (jobs_.empty() && !(flush_wanted_ && lane.has_work())) {
+        wake_.wait_for(lock, lane.idle() ? 50'000'000 : 1'000'000);
+    }
+    auto const was_idle = lane.idle();
+    if (!jobs_.empty()) {
+        auto const page = jobs_.front();
+        jobs_.pop_front();
+        if (was_idle) ++busy_;
+        lock.unlock();
+        lane.add(page, nullptr);
+    } else if (!was_idle) {
+        auto const flush = flush_wanted_;
+        lock.unlock();
+        if (flush) lane.flush(nullptr);
+        lane.reap(flush);
+    } else {
+        flush_wanted_ = flush_wanted_ && busy_ > 0;
+        return;
+    }
+    lock.lock();
+    if (lane.idle()) --busy_;
+}
+
+void Sealer::rethrow() {
+    if (error_) std::rethrow_exception(error_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,49 @@
+// Seals the pages of one producer: in the thread that appends, or in threads of its own.
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/append/lane.h"
+
+namespace thalweg::dataset {
+
+class Sealer {
+  public:
+    Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer);
+    ~Sealer();
+
+    void seal(SealedPage const& page, std::function<void()> const& while_waiting);
+    // No page of the cluster will follow.
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting);
+    // The end of a unit: by way of the sealer, because its threads announce on the same ring. False where it is full.
+    bool announce(PageRecord const& end) { return announcer_.announce(end); }
+    // For a caller that waits for staging to be released: writes what is gathered, and waits a moment.
+    void make_progress(std::function<void()> const& while_waiting);
+    // Everything sealed is written and announced afterwards. Throws what went wrong in any thread.
+    void drain(std::function<void()> const& while_waiting);
+
+  private:
+    void work(Lane& lane);
+    void step(Lane& lane, std::unique_lock<base::Mutex>& lock);
+    void rethrow();
+
+    OpenRun& run_;
+    Announcer announcer_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+
+    base::Mutex mutex_; // guards all below
+    base::Condition wake_;
+    std::deque<SealedPage> jobs_;
+    std::size_t busy_ = 0; // lanes that hold pages not yet announced
+    bool flush_wanted_ = false;
+    bool stop_ = false;
+    std::exception_ptr error_;
+    std::vector<base::Thread> threads_; // last: joined first
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,100 @@
+// Work units: rows, of any tables, that count together or not at all.
+//
+// A unit has a key. The rows that a worker appends to it are the tail of its producers until the unit is committed:
+// that takes the key, and whoever comes later with the same key finds it taken, and its rows are dropped. So work that
+// is done again, after its worker died or because two had it, counts once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/run/unit_key.h"
+
+namespace thalweg::dataset {
+
+// The producers of one worker: of one unit at a time.
+class UnitWorker {
+  public:
+    explicit UnitWorker(std::shared_ptr<OpenRun> run) : run_(std::move(run)) {}
+
+    void begin(UnitKey const& key, std::string summary);
+    Producer& producer(std::string const& table);
+    bool commit();
+    void drop();
+    void finish();
+    void set_while_waiting(std::function<void()> callback);
+
+  private:
+    Producer& producer(std::size_t table);
+    void follow_rotation();
+
+    std::shared_ptr<OpenRun> run_;
+    std::vector<std::unique_ptr<Producer>> producers_; // by table
+    std::vector<Producer*> begun_;                     // in the open unit
+    UnitKey key_;
+    std::string summary_;
+    std::function<void()> while_waiting_;
+};
+
+class WorkUnits;
+
+// One open unit: of one thread. Goes without being committed: it is dropped.
+class WorkUnit {
+  public:
+    WorkUnit(WorkUnit&&) noexcept = default;
+    ~WorkUnit();
+
+    // Throws base::UsageError where there is no such table. Valid until the unit ends.
+    Producer& operator[](std::string const& table);
+
+    // Takes the key: from here on all rows of the unit count, in every table. False: the key was taken before, by this
+    // or another worker, and the rows are dropped. Throws base::SystemError where the run cannot go on, and base::
+    // UsageError where the unit has ended.
+    bool commit();
+    // The rows are dropped. Does nothing where the unit has ended.
+    void drop();
+
+    UnitKey const& key() const { return key_; }
+    void set_while_waiting(std::function<void()> callback);
+
+  private:
+    friend class WorkUnits;
+    struct Idle;
+    WorkUnit(std::shared_ptr<Idle> idle, std::unique_ptr<UnitWorker> worker, UnitKey key)
+        : idle_(std::move(idle)), worker_(std::move(worker)), key_(std::move(key)) {}
+    void give_back(std::unique_ptr<UnitWorker> worker);
+    void check_open() const;
+
+    std::shared_ptr<Idle> idle_;
+    std::unique_ptr<UnitWorker> worker_; // none: the unit has ended
+    UnitKey key_;
+};
+
+// The units of this process in one run, and its workers: as many as units were ever open at once.
+class WorkUnits {
+  public:
+    explicit WorkUnits(std::shared_ptr<OpenRun> run);
+
+    // Throws base::UsageError where the key has no byte or more than 64, or the summary more than 64 KiB.
+    WorkUnit begin(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
+
+    // Whether the key is taken. It may not be durable yet.
+    bool is_committed(UnitKey const& key) const;
+
+    // All keys that are taken, in no order.
+    std::vector<UnitKey> committed_keys() const;
+
+    // Of the workers that have no open unit: their producers write what they have.
+    void finish();
+    // Leaves what these have to the committer.
+    void abandon();
+
+  private:
+    std::shared_ptr<OpenRun> run_;
+    std::shared_ptr<WorkUnit::Idle> idle_;
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,253 @@
+#include "thalweg/dataset/commit/committer.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 500'000;
+constexpr std::uint64_t kLookIntervalNs = 100'000'000;
+constexpr auto kEverything = std::numeric_limits<std::uint64_t>::max();
+
+// Before a flush journals rows it waits so long, as a part of the interval, for pages that hold them.
+constexpr std::uint64_t kGatheringPart = 8;
+
+} // namespace
+
+Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
+                     std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+                     std::vector<std::pair<std::size_t, format::ClusterPages>> so_far)
+    : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
+      space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
+      durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share),
+      flush_begin_ns_(base::monotonic_ns()), last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_),
+      units_after_ns_(flush_begin_ns_) {
+    durable_ns_ = durability_.durable_ns();
+    journal_.reserve_ahead(options_.rows_budget_bytes);
+    if (auto const* const units = run_.ledger->units_if_any()) units_.start_behind(*units);
+    if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
+    units_durable_ = units_.durable();
+    allocate();
+    try {
+        thread_ = base::Thread([this] { this->run(); });
+    } catch (std::system_error const& error) {
+        base::fail_system({"cannot start the thread of the committer"}, error.code().value());
+    }
+}
+
+Committer::~Committer() { stop(); }
+
+void Committer::stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    flush_.stop();
+}
+
+void Committer::run() {
+    try {
+        while (!stop_) {
+            step();
+            cpu_ns_ = base::thread_cpu_ns();
+            base::sleep_ns(kPauseNs);
+        }
+    } catch (std::exception const& error) {
+        error_ = std::current_exception();
+        run_.ledger->fail(fmt::format("{} takes no more rows (its committer failed: {}): run `thalweg recover`",
+                                      run_.path(), error.what()));
+    }
+}
+
+void Committer::step() {
+    run_.ledger->beat();
+    serve_units();
+    auto const now = base::monotonic_ns();
+    last_step_ns_ = std::exchange(this_step_ns_, now);
+    producers_.admit(journal_);
+    drain();
+    allocate();
+    if (now >= next_look_ns_) {
+        look_for_dead();
+        next_look_ns_ = now + kLookIntervalNs;
+    }
+    advance_flush(now);
+    journal_bytes_ = journal_.total_bytes();
+}
+
+// The table of work units is made when the first one is wanted, and grows ahead of need.
+void Committer::serve_units() {
+    auto& ledger = *run_.ledger;
+    if (ledger.head().units_wanted != 0 && ledger.head().units_ready == 0)
+        ledger.make_units(ledger_name(ledger.head().run_id) + "-");
+    if (auto* const units = ledger.units_if_any()) units->grow();
+}
+
+void Committer::take_pages(ProducerIntake& producer) {
+    auto const taken = producer.take_pages(journal_, last_step_ns_);
+    counts_.all += taken.all;
+    counts_.of_lengths += taken.of_lengths;
+    if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
+    take_units(producer);
+}
+
+void Committer::take_units(ProducerIntake& producer) {
+    if (auto const* const units = run_.ledger->units_if_any(); units != nullptr && producer.is_of_units())
+        units_.take(producer, *units);
+}
+
+void Committer::journal_cluster_ends() {
+    for (auto const& [table, end] : units_.journal_cluster_ends(journal_)) {
+        if (flush_.interim_footers() != nullptr) clusters_.take(table, {&end, 1});
+    }
+}
+
+void Committer::drain() {
+    for (auto const& producer : producers_.all()) {
+        bool const finished = producers_.is_finished(*producer); // before the last look at its ring
+        take_pages(*producer);
+        if (finished) settle(*producer, false);
+    }
+    journal_cluster_ends();
+    producers_.drop_settled();
+    pages_ = counts_.all;
+}
+
+void Committer::look_for_dead() {
+    for (auto const& producer : producers_.all()) {
+        if (producers_.is_dead(*producer)) settle(*producer, true);
+    }
+    producers_.drop_settled();
+}
+
+void Committer::settle(ProducerIntake& producer, bool died) {
+    if (producer.settled()) return;
+    producers_.settle(producer, journal_, died);
+    if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
+    take_units(producer);
+}
+
+void Committer::allocate() { space_.allocate(counts_, producers_.unwritten_bytes()); }
+
+// A flush notes what is published; waits a little for pages that are being written; journals the rows that are in no
+// page; and syncs. So it costs no more than the interval and the time of the sync to lose the power.
+void Committer::advance_flush(std::uint64_t now) {
+    auto const gathering_ns = options_.flush_interval_ns / kGatheringPart;
+    switch (phase_) {
+    case Phase::idle:
+        if (!flush_.is_idle()) static_cast<void>(flush_.advance()); // an interim footer
+        if (now < flush_begin_ns_ + options_.flush_interval_ns - gathering_ns || !flush_.is_idle()) return;
+        note_published(now);
+        phase_ = Phase::gathering;
+        [[fallthrough]];
+    case Phase::gathering:
+        if (!note_covered() && now < flush_begin_ns_ + gathering_ns) return;
+        journal_rows();
+        begin_flush(now);
+        phase_ = Phase::syncing;
+        return;
+    case Phase::syncing:
+        if (!flush_.advance()) return;
+        end_flush(now);
+        phase_ = Phase::idle;
+    }
+}
+
+void Committer::note_published(std::uint64_t now) {
+    flush_begin_ns_ = now;
+    durability_.note_published(now, producers_.published());
+}
+
+bool Committer::note_covered() { return durability_.note_covered(producers_.covered()); }
+
+// Of what was noted: a producer where the budget ends comes first in the next flush.
+void Committer::journal_rows() {
+    auto const& all = producers_.all();
+    auto budget_bytes = options_.rows_budget_bytes;
+    auto const first = all.empty() ? 0 : next_journaled_ % all.size();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        auto& producer = *all[(first + i) % all.size()];
+        auto const found = durability_.wanted().find(producer.number());
+        if (found == durability_.wanted().end()) continue;
+        next_journaled_ = (first + i) % all.size();
+        if (budget_bytes == 0) break;
+        budget_bytes -= std::min(budget_bytes, producer.take_rows(journal_, found->second, budget_bytes));
+    }
+}
+
+// Pages are taken once more: rows that were left to them, because they were announced, are in the journal only now.
+void Committer::begin_flush(std::uint64_t now) {
+    drain();
+    flushing_items_ = producers_.covered();
+    durability_.note_covered(flushing_items_);
+    durability_.flush_begins();
+    units_.flush_begins();
+    space_.reserve_journal(journal_, options_.rows_budget_bytes + producers_.unwritten_bytes());
+    if (auto* const footers = flush_.interim_footers()) clusters_.hand_over(*footers);
+    sync_begin_ns_ = now;
+    flush_.begin();
+}
+
+void Committer::end_flush(std::uint64_t now) {
+    durability_.flush_ended();
+    durable_ns_ = durability_.durable_ns();
+    producers_.set_durable(std::move(flushing_items_));
+    units_.flush_ended();
+    units_durable_ = units_.durable();
+    auto after_ns = units_.after_ns(last_step_ns_); // nobody has met those that were committed since
+    for (auto const& producer : producers_.all())
+        after_ns = std::min(after_ns, producer->units_after_ns().value_or(after_ns));
+    units_after_ns_ = after_ns;
+    sync_ns_ = now - sync_begin_ns_;
+}
+
+CommitStatus Committer::status() const {
+    CommitStatus status;
+    auto const& ledger = *run_.ledger;
+    producers_.add_to(status);
+    status.pages = pages_;
+    status.claimed_bytes = ledger.head().claimed;
+    status.journal_bytes = journal_bytes_;
+    auto const now = base::monotonic_ns();
+    status.durable_lag_ns = now - std::min(now, durable_ns_.load());
+    // In this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
+    auto const after_ns = units_after_ns_.load(), durable = units_durable_.load();
+    if (auto const* const units = run_.ledger->units_if_any()) status.units_committed = units->keys();
+    status.units_not_durable = status.units_committed - std::min(status.units_committed, durable);
+    if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
+    status.memory = ledger.memory_place();
+    status.sync_ns = sync_ns_;
+    status.cpu_ns = cpu_ns_;
+    if (ledger.head().state == LedgerState::failed || ledger.head().claims_refused != 0)
+        status.failure = ledger.head().failure;
+    return status;
+}
+
+JournalWriter Committer::finish() {
+    stop();
+    if (error_) std::rethrow_exception(error_);
+    journal_.keep_rows_in_main(); // one file to sync
+    producers_.admit(journal_);
+    drain();
+    for (auto const& producer : producers_.all()) {
+        if (!run_.ledger->is_shared() || producers_.is_dead(*producer)) settle(*producer, true);
+    }
+    // Of an abandoned run: the memory of these stays, for what they may still publish.
+    for (auto const& producer : producers_.all()) {
+        if (!producer->settled()) producer->take_rows(journal_, kEverything);
+    }
+    journal_cluster_ends();
+    producers_.drop_settled();
+    auto const covers = journal_.size_bytes();
+    run_.file->sync();
+    journal_.append(RecordType::barrier, BarrierRecord{covers});
+    journal_.sync();
+    return std::move(journal_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,95 @@
+// The committer: one thread that learns where pages lie and appends that to the journal. It touches facts, no payload.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <vector>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/commit/cluster_collector.h"
+#include "thalweg/dataset/commit/flush.h"
+#include "thalweg/dataset/commit/producer_list.h"
+#include "thalweg/dataset/commit/space.h"
+#include "thalweg/dataset/commit/unit_collector.h"
+#include "thalweg/dataset/run/commit_status.h"
+#include "thalweg/tuning/options.h"
+
+namespace thalweg::dataset {
+
+using tuning::CommitOptions;
+
+class Committer {
+  public:
+    // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
+    // and room for what is published and in no page yet.
+    // `so_far`: of a run that is resumed, its clusters, with their tables.
+    Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
+              std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
+              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
+    ~Committer();
+
+    // Producers that are neither finished nor dead.
+    std::vector<ProducerStatus> unfinished() const { return status().producers; }
+    CommitStatus status() const;
+
+    // Ends the thread, journals everything that is left, syncs payload and journal, and gives the journal back.
+    // Throws what went wrong in the thread.
+    JournalWriter finish();
+    void stop();
+
+  private:
+    void run();
+    void step();
+    void drain();
+    void take_pages(ProducerIntake& producer);
+    void take_units(ProducerIntake& producer);
+    void journal_cluster_ends();
+    void settle(ProducerIntake& producer, bool died);
+    void look_for_dead();
+    void serve_units();
+    void allocate();
+    void advance_flush(std::uint64_t now);
+    void note_published(std::uint64_t now);
+    bool note_covered();
+    void journal_rows();
+    void begin_flush(std::uint64_t now);
+    void end_flush(std::uint64_t now);
+
+    OpenRun& run_;
+    JournalWriter journal_;
+    CommitOptions options_;
+    ProducerList producers_;
+    Space space_;
+    ClusterCollector clusters_;
+    UnitCollector units_;
+    Durability durability_;
+    Flush flush_;
+
+    // Of the committer's thread.
+    enum class Phase : std::uint8_t { idle, gathering, syncing };
+    Phase phase_ = Phase::idle;
+    PageCounts counts_;
+    Durability::Items flushing_items_;
+    std::uint64_t next_look_ns_ = 0;
+    std::uint64_t flush_begin_ns_; // when the newest flush noted what was published
+    std::uint64_t last_step_ns_;   // when the last step began,
+    std::uint64_t this_step_ns_;   // and this one
+    std::uint64_t sync_begin_ns_ = 0;
+    std::size_t next_journaled_ = 0; // the producer whose rows come first
+
+    std::atomic<std::uint64_t> pages_ = 0;
+    std::atomic<std::uint64_t> cpu_ns_ = 0;
+    std::atomic<std::uint64_t> durable_ns_ = 0;
+    std::atomic<std::uint64_t> sync_ns_ = 0;
+    std::atomic<std::uint64_t> journal_bytes_ = 0;
+    std::atomic<std::uint64_t> units_durable_ = 0;
+    std::atomic<std::uint64_t> units_after_ns_; // those that are not durable were committed later
+
+    std::atomic<bool> stop_ = false;
+    std::exception_ptr error_;
+    base::Thread thread_; // last: joined first
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,32 @@
+#include "thalweg/dataset/commit/disk_share.h"
+
+#include <algorithm>
+
+#include "thalweg/base/units.h"
+#include "thalweg/storage/probe.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Below these there is nothing to gain.
+constexpr std::uint64_t kLeastAllocationBytes = 4 * base::kMiB;
+constexpr std::uint64_t kLeastBufferBytes = base::kMiB;
+
+void lower(std::uint64_t& bytes, std::uint64_t share_bytes, std::uint64_t least_bytes) {
+    bytes = std::min(bytes, std::max(share_bytes, least_bytes));
+}
+
+} // namespace
+
+void fit_to_disk(std::uint64_t free_bytes, CommitOptions& commit, StagingOptions& staging) {
+    lower(commit.allocate_ahead_bytes, free_bytes / 8, kLeastAllocationBytes);
+    lower(commit.rows_budget_bytes, free_bytes / 16, kLeastBufferBytes);
+    lower(staging.page_ring_bytes, free_bytes / 32, kLeastBufferBytes);
+}
+
+void fit_to_disk_of(std::string const& path, CommitOptions& commit, StagingOptions& staging) {
+    auto const space = storage::space_of(path);
+    if (space.total_bytes > 0) fit_to_disk(space.free_bytes, commit, staging);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,39 @@
+#include "thalweg/dataset/commit/disk_share.h"
+
+#include <gtest/gtest.h>
+
+#include "thalweg/base/units.h"
+
+namespace thalweg::dataset {
+namespace {
+
+TEST(DiskShare, ASmallDiskIsNotSpentOnReserves) {
+    CommitOptions commit;
+    StagingOptions staging;
+    fit_to_disk(80 * base::kMiB, commit, staging);
+    EXPECT_EQ(commit.allocate_ahead_bytes, 10 * base::kMiB);
+    EXPECT_EQ(commit.rows_budget_bytes, 5 * base::kMiB);
+    EXPECT_EQ(staging.page_ring_bytes, 5 * base::kMiB / 2);
+}
+
+TEST(DiskShare, OfADiskThatIsFullTheLeastIsKept) {
+    CommitOptions commit;
+    StagingOptions staging;
+    fit_to_disk(0, commit, staging);
+    EXPECT_EQ(commit.allocate_ahead_bytes, 4 * base::kMiB);
+    EXPECT_EQ(commit.rows_budget_bytes, base::kMiB);
+    EXPECT_EQ(staging.page_ring_bytes, base::kMiB);
+}
+
+TEST(DiskShare, ALargeDiskChangesNothingAndNothingIsRaised) {
+    CommitOptions commit{.allocate_ahead_bytes = base::kMiB};
+    StagingOptions staging;
+    auto const before = staging.page_ring_bytes;
+    fit_to_disk(1000 * base::kGiB, commit, staging);
+    EXPECT_EQ(commit.allocate_ahead_bytes, base::kMiB);
+    EXPECT_EQ(commit.rows_budget_bytes, CommitOptions{}.rows_budget_bytes);
+    EXPECT_EQ(staging.page_ring_bytes, before);
+}
+
+} // namespace
+} // namespace thalweg::dataset

@@ -1,0 +1,123 @@
+#include "thalweg/dataset/commit/flush.h"
+
+#include <system_error>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+
+namespace thalweg::dataset {
+
+Flush::Flush(OpenRun& run, JournalWriter& journal, double interim_footer_share)
+    : run_(run), journal_(journal), interim_footer_share_(interim_footer_share),
+      interim_footers_(run.format->interim_footers(run.head)) {
+    try {
+        thread_ = base::Thread([this] { loop(); });
+    } catch (std::system_error const& error) {
+        base::fail_system({"cannot start the thread that syncs"}, error.code().value());
+    }
+}
+
+Flush::~Flush() { stop(); }
+
+void Flush::stop() {
+    {
+        std::lock_guard const lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+bool Flush::is_idle() {
+    std::lock_guard const lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    return step_ == Step::idle;
+}
+
+void Flush::go_on_to(Step step) {
+    {
+        std::lock_guard const lock(mutex_);
+        step_ = step;
+    }
+    wake_.notify_all();
+}
+
+void Flush::begin() {
+    covers_bytes_ = journal_.size_bytes();
+    go_on_to(Step::payload);
+}
+
+bool Flush::advance() {
+    Step step;
+    {
+        std::lock_guard const lock(mutex_);
+        if (error_) std::rethrow_exception(error_);
+        step = step_;
+    }
+    switch (step) {
+    case Step::payload_done:
+        journal_.append(RecordType::barrier, BarrierRecord{covers_bytes_});
+        go_on_to(Step::journal);
+        return false;
+    case Step::journal_done:
+        go_on_to(begin_interim_footer() ? Step::footer : Step::idle);
+        return true;
+    case Step::footer_done:
+        go_on_to(Step::idle);
+        return false;
+    default:
+        return false; // under way, or nothing to do
+    }
+}
+
+// Only where it stays within its share of the file: a full list of pages every second would outgrow the pages.
+bool Flush::begin_interim_footer() {
+    auto* const footers = interim_footers();
+    auto const bytes = footers != nullptr ? base::round_up(footers->pending_bytes(), base::kBlockBytes) : 0;
+    auto const payload_bytes = run_.ledger->head().claimed.load() - footer_bytes_;
+    auto const allowed_bytes = interim_footer_share_ * static_cast<double>(payload_bytes);
+    if (bytes == 0 || static_cast<double>(footer_bytes_ + bytes) > allowed_bytes) return false;
+    auto const offset = run_.ledger->try_claim(bytes);
+    if (!offset) return false;
+    journal_.append(RecordType::footer, FooterRecord{*offset, bytes});
+    footer_offset_ = *offset;
+    footer_bytes_ += bytes;
+    return true;
+}
+
+// Only those who look at the open file need it: where it cannot be written the run goes on without.
+void Flush::write_interim_footer() {
+    try {
+        interim_footers_->write(*run_.file, footer_offset_);
+    } catch (base::SystemError const&) {
+        interim_footers_failed_ = true;
+        return;
+    }
+    run_.file->sync();
+    interim_footers_->publish(*run_.file); // durable with the next sync: until then the last one stands
+}
+
+bool Flush::is_work(Step step) { return step == Step::payload || step == Step::journal || step == Step::footer; }
+
+void Flush::loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        wake_.wait(lock, [&] { return stop_ || is_work(step_); });
+        if (stop_) return;
+        auto const work = step_;
+        lock.unlock();
+        std::exception_ptr error;
+        try {
+            if (work == Step::payload) run_.file->sync();
+            if (work == Step::journal) journal_.sync();
+            if (work == Step::footer) write_interim_footer();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        lock.lock();
+        error_ = error;
+        step_ = static_cast<Step>(static_cast<int>(work) + 1); // done
+    }
+}
+
+} // namespace thalweg::dataset

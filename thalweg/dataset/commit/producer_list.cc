@@ -1,0 +1,165 @@
+#include "thalweg/dataset/commit/producer_list.h"
+
+#include <algorithm>
+
+namespace thalweg::dataset {
+namespace {
+
+std::uint64_t bytes_in_no_page(Staging const& staging) {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < staging.columns(); ++i) {
+        auto const& column = staging.column(i);
+        auto const counted = staging.items_counted(i);
+        bytes += (counted - std::min(column.released.load(), counted)) * column.item_bytes;
+    }
+    return bytes;
+}
+
+std::vector<std::uint64_t> counts_of(Staging const& staging) {
+    std::vector<std::uint64_t> counts;
+    for (auto const& count : staging.head().counts) counts.push_back(count.load(std::memory_order_relaxed));
+    return counts;
+}
+
+void add_named(Staging const& staging, std::map<std::string, std::uint64_t>& to) {
+    for (auto const& counter : staging.head().named) {
+        if (counter.name[0] != 0) to[counter.name] += counter.value.load(std::memory_order_relaxed);
+    }
+}
+
+} // namespace
+
+ProducerList::ProducerList(OpenRun& run) : run_(run), met_(run.ledger->slots()), ended_(run.head.schema.tables.size()) {
+    for (auto& ended : ended_) ended.counts.resize(static_cast<std::size_t>(Count::count_));
+}
+
+void ProducerList::admit(JournalWriter& journal) {
+    auto& ledger = *run_.ledger;
+    auto const used = ledger.slots_used();
+    for (std::size_t index = 0; index < used; ++index) {
+        auto& slot = ledger.slot(index);
+        if (met_[index] || slot.taker == 0) continue;
+        if (slot.state < SlotState::active) {
+            if (!ledger.is_orphaned(index)) continue;
+            slot.state = SlotState::settled;
+        }
+        if (slot.state == SlotState::settled) { // it never had any rows
+            ledger.free_slot(index);
+            continue;
+        }
+        auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal);
+        met_[index] = true;
+        std::lock_guard const lock(mutex_);
+        producers_.push_back(std::move(intake));
+    }
+}
+
+bool ProducerList::is_finished(ProducerIntake const& producer) const {
+    return run_.ledger->slot(producer.slot()).state == SlotState::finished;
+}
+
+bool ProducerList::is_dead(ProducerIntake const& producer) const { return run_.ledger->is_orphaned(producer.slot()); }
+
+void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool died) {
+    std::lock_guard const lock(mutex_); // add_to() finds it in one of the lists
+    if (producer.settled()) return;
+    settled_bytes_ += bytes_in_no_page(producer.staging());
+    producer.settle(journal, died);
+    auto& ended = ended_[producer.table()];
+    ++ended.producers;
+    if (died) ++ended.died;
+    ended.rows += producer.staging().rows_counted();
+    auto const counts = counts_of(producer.staging());
+    for (std::size_t i = 0; i < counts.size(); ++i) ended.counts[i] += counts[i];
+    add_named(producer.staging(), ended.named);
+    settled_.push_back({status_of(producer), producer.covered_items()});
+    settled_.back().status.state = SlotState::settled;
+}
+
+void ProducerList::drop_settled() {
+    std::lock_guard const lock(mutex_);
+    std::erase_if(producers_, [&](auto const& producer) {
+        if (!producer->settled()) return false;
+        met_[producer->slot()] = false;
+        run_.ledger->slot(producer->slot()).state = SlotState::settled;
+        run_.ledger->free_slot(producer->slot());
+        return true;
+    });
+}
+
+Durability::Items ProducerList::published() const {
+    Durability::Items items;
+    for (auto const& producer : producers_) {
+        if (producer->is_of_units()) continue;
+        auto& columns = items[producer->number()];
+        for (std::size_t i = 0; i < producer->staging().columns(); ++i)
+            columns.push_back(producer->staging().items_counted(i));
+    }
+    return items;
+}
+
+Durability::Items ProducerList::covered() const {
+    Durability::Items items;
+    for (auto const& producer : producers_) items[producer->number()] = producer->covered_items();
+    for (auto const& settled : settled_) items[settled.status.number] = settled.items;
+    return items;
+}
+
+void ProducerList::set_durable(Durability::Items items) {
+    std::lock_guard const lock(mutex_);
+    durable_ = std::move(items);
+    std::erase_if(settled_, [&](Settled const& each) {
+        auto const found = durable_.find(each.status.number);
+        return found != durable_.end() && found->second == each.items; // not what it had when it was still at work
+    });
+}
+
+std::uint64_t ProducerList::unwritten_bytes() const {
+    auto bytes = settled_bytes_;
+    for (auto const& producer : producers_) bytes += producer->staging().head().size_bytes;
+    return bytes;
+}
+
+ProducerStatus ProducerList::status_of(ProducerIntake const& producer) const {
+    auto const& slot = run_.ledger->slot(producer.slot());
+    auto const& staging = producer.staging();
+    ProducerStatus status{.number = producer.number(), .table = producer.table(), .process = slot.producer};
+    status.state = slot.state;
+    status.rows = staging.rows_counted();
+    status.counts = counts_of(staging);
+    add_named(staging, status.named);
+    for (std::size_t i = 0; i < staging.columns(); ++i) {
+        auto const& column = staging.column(i);
+        auto const used =
+            static_cast<double>(column.published - std::min(column.released.load(), column.published.load()));
+        status.staging_fill =
+            std::max(status.staging_fill, used / static_cast<double>(column.page_items * column.buffers));
+    }
+    if (auto const found = durable_.find(producer.number()); found != durable_.end())
+        status.durable_items = found->second;
+    return status;
+}
+
+void ProducerList::add_to(CommitStatus& status) const {
+    auto const& ledger = *run_.ledger;
+    std::lock_guard const lock(mutex_);
+    status.ended = ended_;
+    std::vector<bool> known(ledger.slots_used());
+    for (auto const& producer : producers_) {
+        if (producer->settled()) continue;
+        status.producers.push_back(status_of(*producer));
+        if (producer->slot() < known.size()) known[producer->slot()] = true;
+    }
+    for (auto const& settled : settled_) {
+        status.settled.push_back(settled.status);
+        if (auto const found = durable_.find(settled.status.number); found != durable_.end())
+            status.settled.back().durable_items = found->second;
+    }
+    for (std::size_t i = 0; i < known.size(); ++i) { // not met by the committer yet
+        auto const& slot = ledger.slot(i);
+        if (known[i] || slot.taker == 0 || slot.state == SlotState::settled) continue;
+        status.producers.push_back({.table = slot.table, .process = {slot.taker, 0, 0}, .state = SlotState::attaching});
+    }
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,61 @@
+// The producers of a run as the committer sees them: met, living, settled. Its thread changes the list; anybody may ask
+// for the status.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/commit/durability.h"
+#include "thalweg/dataset/commit/intake.h"
+#include "thalweg/dataset/run/commit_status.h"
+#include "thalweg/dataset/run/open_run.h"
+
+namespace thalweg::dataset {
+
+class ProducerList {
+  public:
+    explicit ProducerList(OpenRun& run);
+
+    // Meets producers that have come since the last call.
+    void admit(JournalWriter& journal);
+    std::vector<std::unique_ptr<ProducerIntake>> const& all() const { return producers_; }
+    bool is_finished(ProducerIntake const& producer) const;
+    bool is_dead(ProducerIntake const& producer) const;
+    // Journals what it had and counts it among those that have ended.
+    void settle(ProducerIntake& producer, JournalWriter& journal, bool died);
+    // Their slots are free again.
+    void drop_settled();
+
+    // Of every producer that is not of work units, what it has published.
+    Durability::Items published() const;
+    // What is journaled of every producer, also of those that have settled since the last flush.
+    Durability::Items covered() const;
+    // A flush has made that durable: settled producers that it names are forgotten.
+    void set_durable(Durability::Items items);
+
+    // What may still be in no page when the run ends.
+    std::uint64_t unwritten_bytes() const;
+
+    void add_to(CommitStatus& status) const;
+
+  private:
+    ProducerStatus status_of(ProducerIntake const& producer) const;
+
+    OpenRun& run_;
+    std::vector<bool> met_;           // by slot
+    std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
+
+    mutable base::Mutex mutex_; // guards the next four against add_to()
+    std::vector<std::unique_ptr<ProducerIntake>> producers_;
+    std::vector<EndedProducers> ended_; // by table
+    struct Settled {
+        ProducerStatus status;
+        std::vector<std::uint64_t> items;
+    };
+    std::vector<Settled> settled_; // and not durable
+    Durability::Items durable_;
+};
+
+} // namespace thalweg::dataset

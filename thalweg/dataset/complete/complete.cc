@@ -1,0 +1,175 @@
+#include "thalweg/dataset/complete/complete.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/base/memory.h"
+#include "thalweg/base/process.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/commit/intake.h"
+#include "thalweg/dataset/commit/unit_collector.h"
+#include "thalweg/dataset/complete/file_checksum.h"
+#include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// The journal names the run, and so does the file: they must be the same.
+void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
+    auto const id = format.run_id_of(file);
+    if (id && *id == head.id) return;
+    base::fail_data(
+        {fmt::format("{} and its journal do not belong together", file.path()),
+         id ? "the file is of another run" : "the file was not written by Thalweg, or its beginning is damaged",
+         "move one of the two away"});
+}
+
+std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
+    return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
+}
+
+// What a killed process had given to io_uring may still be on its way when the process is gone, and where such a direct
+// write ends beside a page that we have changed meanwhile, the kernel makes the next sync fail (EIO). To allocate what
+// is allocated already does nothing but wait for it.
+void wait_for_the_dead(storage::Storage& file) { file.reserve(0, std::min(file.size(), base::kBlockBytes)); }
+
+// What producers had published when everything died is still in memory, unless the machine went down, too.
+void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger, JournalFiles const& journal_files,
+             std::vector<std::string>& notes) {
+    auto journal = JournalWriter::resume(journal_files.main);
+    UnitCollector units;
+    for (std::size_t slot = 0; slot < ledger.slots_used(); ++slot) {
+        auto const state = ledger.slot(slot).state.load();
+        if (state != SlotState::active && state != SlotState::finished) continue;
+        try {
+            ProducerIntake producer(ledger, head, slot, journal);
+            producer.settle(journal, state == SlotState::active);
+            if (producer.is_of_units() && ledger.units_if_any() != nullptr)
+                units.take(producer, *ledger.units_if_any());
+            ledger.slot(slot).state = SlotState::settled;
+        } catch (base::DataError const& error) {
+            notes.push_back(lost_memory(path, slot, error));
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOENT) throw; // a full disk, say: the memory stays for the next try
+            notes.push_back(lost_memory(path, slot, error));
+        }
+    }
+    units.journal_cluster_ends(journal);
+    journal.sync();
+}
+
+} // namespace
+
+CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+                            CompleteOptions const& options) {
+    CompleteResult result;
+    result.path = file.path();
+    auto const begin_ns = base::thread_cpu_ns();
+    wait_for_the_dead(file);
+    auto gathered = gather(journal, file, options.check_pages, options.is_copy);
+    gathered.facts.end_offset =
+        base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
+    auto const gathered_ns = base::thread_cpu_ns();
+    result.gather_cpu_ns = gathered_ns - begin_ns;
+    if (gathered.closed &&
+        !options.is_copy) { // all but the last step was done before: others may be reading the file by now
+        result.report = std::move(gathered.report);
+        result.file_bytes = file.size();
+        if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
+        return result;
+    }
+    gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
+    result.file_bytes = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
+    result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
+    if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
+    auto writer = JournalWriter::resume(journal.main);
+    writer.append(RecordType::closed, {});
+    writer.sync();
+    result.report = std::move(gathered.report);
+    return result;
+}
+
+void remove_journal(std::string const& data_path, std::string const& run_id) {
+    remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
+    RunPlace(data_path).remove_journal();
+}
+
+namespace {
+
+// Its lock was free: so the journal is a copy, and the data file is not.
+void check_not_written(std::string const& path, Ledger const& ledger) {
+    auto const& head = ledger.head();
+    auto const state = head.state.load();
+    bool const is_open = state == LedgerState::open || state == LedgerState::closing;
+    if (!is_open || !base::is_alive(head.committer)) return;
+    base::fail_usage({fmt::format("cannot take over the run of {}", path),
+                      fmt::format("process {} is still writing it, as {}", head.committer.pid, head.path),
+                      "recover a copy of the file and its journal, or wait"});
+}
+
+std::string note_of_lost_memory(std::string const& path, bool is_original) {
+    return fmt::format("{}: {}: rows published after the last ones in the journal are {}", path,
+                       is_original ? "the memory of its producers is gone, as after a restart of the machine"
+                                   : "it is a copy, and the memory of its producers belongs to the original",
+                       is_original ? "lost" : "not in it");
+}
+
+} // namespace
+
+UnfinishedRun take_over(std::string const& path, char const* verb) {
+    UnfinishedRun run{.place = RunPlace(path)};
+    auto const& place = run.place;
+    if (!place.has_journal()) {
+        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
+                          exists(path) ? "the file is complete, or was never Thalweg's" : ""});
+    }
+    run.lock = place.lock_exclusive();
+    if (place.is_stub()) {
+        place.clear_stub();
+        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
+                          "whoever created it died before anything was recorded; what was left is cleared away"});
+    }
+    run.journal = place.open_journal(storage::OpenMode::read_write);
+    auto const start = require_start(*run.journal.main);
+    run.head = model::run_head_from_json(start.head_json);
+    run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
+    run.format = &format_for(path);
+    check_pair(*run.file, *run.format, run.head);
+    run.is_original = place.is_original(start.preamble);
+    auto const ledger = run.is_original ? find_ledger(run.head.id, path) : nullptr;
+    if (!ledger) return run;
+    check_not_written(path, *ledger);
+    auto const memory_lock = hold_memory(ledger->name());
+    wait_for_the_dead(*run.file);
+    salvage(path, run.head, *ledger, run.journal, run.notes);
+    run.claimed = ledger->head().claimed;
+    run.has_memory = true;
+    return run;
+}
+
+CompleteResult recover(std::string const& path) {
+    auto run = take_over(path, "recover");
+    CompleteOptions options;
+    options.is_copy = !run.is_original;
+    options.least_end = run.claimed;
+    auto result = complete_run(*run.file, run.journal, *run.format, options);
+    if (!run.has_memory && result.report.producers_unsettled > 0)
+        run.notes.push_back(note_of_lost_memory(path, run.is_original));
+    result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
+    if (run.is_original)
+        remove_journal(path, run.head.id);
+    else
+        run.place.remove_journal();
+    return result;
+}
+
+} // namespace thalweg::dataset

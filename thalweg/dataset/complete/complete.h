@@ -1,0 +1,62 @@
+// The one function that makes a run's file complete: `close` ends with it, `recover` is it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/run/run_place.h"
+#include "thalweg/format/format.h"
+
+namespace thalweg::dataset {
+
+struct CompleteOptions {
+    bool check_pages = true; // read pages behind the last BARRIER: a power cut may have taken them
+    // File and journal may differ in age: all pages are read, and nothing that the journal says of the file is
+    // believed.
+    bool is_copy = false;
+    bool whole_file_checksum = true;
+    std::uint64_t least_end = 0; // extents may have been claimed up to here
+};
+
+struct CompleteResult {
+    Report report;
+    std::string path;
+    std::uint64_t file_bytes = 0;
+    std::uint32_t adler32 = 0; // of the whole file, where asked for
+    std::uint64_t gather_cpu_ns = 0;
+    std::uint64_t complete_cpu_ns = 0;
+};
+
+// Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption. The journal itself
+// stays: removing it is the caller's last step.
+CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+                            CompleteOptions const& options);
+
+// Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
+// journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
+// written, base::DataError where file and journal do not belong together.
+CompleteResult recover(std::string const& path);
+
+// What is left of an unfinished run, taken over by this process.
+struct UnfinishedRun {
+    RunPlace place;
+    base::FileDescriptor lock; // exclusive
+    JournalFiles journal;
+    model::RunHead head;
+    format::Format const* format = nullptr;
+    std::unique_ptr<storage::Storage> file;
+    bool is_original = true;   // not a copy
+    bool has_memory = false;   // what its producers had published is in the journal now
+    std::uint64_t claimed = 0; // extents may have been claimed up to here
+    std::vector<std::string> notes;
+};
+
+// Throws as `recover` does. Waits for what killed processes have left on its way to the disk.
+UnfinishedRun take_over(std::string const& path, char const* verb);
+
+// Removes a journal, durably, and the shared memory of its run.
+void remove_journal(std::string const& data_path, std::string const& run_id);
+
+} // namespace thalweg::dataset

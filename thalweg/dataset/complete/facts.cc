@@ -1,0 +1,177 @@
+#include "thalweg/dataset/complete/facts.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/journal_facts.h"
+#include "thalweg/dataset/complete/part_builder.h"
+#include "thalweg/dataset/complete/unit_count.h"
+#include "thalweg/dataset/complete/whole_rows.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Why a page cannot be trusted; no reason: it can.
+struct Doubt {
+    std::string reason;
+    bool unreadable = false;
+};
+
+// `bytes`: of the page, and of its checksum where that follows: readers of the finished file compare the two.
+Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file, std::uint64_t file_bytes,
+            bool check_bytes, std::vector<std::byte>& scratch) {
+    if (page.offset + bytes > file_bytes) return {"lies beyond the end of the file"};
+    if (!check_bytes) return {};
+    scratch.resize(bytes);
+    try {
+        file.read(page.offset, scratch);
+    } catch (base::SystemError const& error) {
+        if (!is_bad_medium(error)) throw;
+        return {fmt::format("cannot be read ({})", error.what()), true};
+    }
+    auto const stored = std::span(scratch).first(page.stored_bytes);
+    auto const tail = std::span(scratch).subspan(page.stored_bytes);
+    bool const same_tail = std::ranges::equal(tail, std::as_bytes(std::span(&page.checksum, 1)).first(tail.size()));
+    if (base::xxh3(stored) == page.checksum && same_tail) return {};
+    return {"is not what its checksum says"};
+}
+
+// Returns their offsets.
+std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages,
+                                               bool is_copy, Report& report) {
+    std::vector<std::uint64_t> bad_pages;
+    auto const file_bytes = file.size();
+    std::vector<std::byte> scratch;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::size_t>> bad;
+    for (std::size_t i = 0; i < journal.announced.size(); ++i) {
+        auto const& each = journal.announced[i];
+        auto const& producer = journal.producers.at(each.producer);
+        auto const& page = producer.pages[each.column][each.index];
+        bool const check_bytes = check_pages && (is_copy || !journal.is_durable(each));
+        auto [reason, unreadable] = doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
+        if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
+        if (reason.empty()) continue;
+        bad_pages.push_back(page.offset);
+        // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
+        if (!unreadable) journal.known[i] = {};
+        bad[{each.producer, each.column}].push_back(each.index);
+        ++report.damaged_pages;
+        report.notes.push_back(fmt::format(
+            "table '{}', column '{}': the page at offset {} {}; its {} of rows is left out",
+            journal.head->schema.tables[producer.table].name, journal.head->columns[producer.table][each.column].path,
+            page.offset, reason, journal.head->layouts[producer.table].cluster_bytes > 0 ? "cluster" : "block"));
+    }
+    for (auto const& [key, indices] : bad) {
+        auto& pages = journal.producers.at(key.first).pages[key.second];
+        for (auto index = indices.rbegin(); index != indices.rend(); ++index)
+            pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
+    }
+    return bad_pages;
+}
+
+void count_pages(ProducerFacts const& producer, model::RunFacts& facts, Report& report) {
+    auto& table = report.tables[producer.table];
+    for (auto const& column : producer.pages) {
+        for (auto const& page : column) {
+            facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
+            table.raw_bytes += page.raw_bytes;
+            table.stored_bytes += page.stored_bytes;
+            ++report.pages;
+        }
+    }
+}
+
+// Pages of which no row counts: of work units that were dropped.
+std::uint64_t dropped_bytes(PartBuilder const& part, std::vector<model::Column> const& columns) {
+    if (!part.facts().of_units) return 0;
+    auto const& rows = part.part().rows;
+    auto const end = rows.empty() ? 0 : rows.back().first + rows.back().count;
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].parent) continue; // nobody counts the elements of lists that do not count
+        for (auto const& page : part.part().columns[i]) {
+            if (page.place == Page::Place::file && page.first >= end) bytes += page.stored_bytes;
+        }
+    }
+    return bytes;
+}
+
+void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, Report& report) {
+    auto const& producer = part.facts();
+    auto& table = report.tables[producer.table];
+    auto const rows = total(part.part().rows);
+    table.rows += rows;
+    if (producer.finish)
+        table.lost_rows += producer.finish->rows - rows;
+    else if (is_over && !producer.of_units)
+        table.lost_rows += producer.rows_seen - rows;
+    report.dropped_bytes += dropped_bytes(part, head.columns[producer.table]);
+    report.notes.insert(report.notes.end(), part.notes().begin(), part.notes().end());
+    ++report.producers;
+    if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
+    if (!producer.finish) ++report.producers_unsettled;
+}
+
+// While the run is being written, a segment may begin between our look at the folder and at the main journal.
+constexpr int kTries = 3;
+
+std::tuple<JournalFacts, std::shared_ptr<JournalRows>, std::set<std::uint32_t>, JournalDamage>
+read_facts(JournalFiles const& files) {
+    JournalFacts journal(files.main->path());
+    auto const rows = std::make_shared<JournalRows>(files.main->path());
+    std::set<std::uint32_t> found;
+    auto const damage = read_journal(
+        files, [&](RecordView const& record) { return journal.read(record); }, rows.get(), &found);
+    auto missing = journal.closed ? std::set<std::uint32_t>{} : journal.segments;
+    for (auto const segment : found) missing.erase(segment);
+    return {std::move(journal), rows, std::move(missing), damage};
+}
+
+} // namespace
+
+Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages, bool is_copy) {
+    auto [journal, rows, missing, damage] = read_facts(files);
+    bool const is_live = !check_pages; // who looks on may have met a record that is just being written
+    for (int again = 0; again < kTries && (!missing.empty() || (is_live && !damage.reason.empty())); ++again)
+        std::tie(journal, rows, missing, damage) = read_facts(files);
+    Gathered gathered;
+    gathered.head = *journal.head;
+    gathered.rows = rows;
+    gathered.closed = journal.closed;
+    auto& report = gathered.report;
+    if (!damage.reason.empty()) report.notes.push_back(damage.reason);
+    report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
+    for (auto const segment : missing) { // moved without it, say
+        report.notes.push_back(
+            fmt::format("{}.{} is missing: the rows in it that no page holds are left out", journal.path(), segment));
+    }
+    for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
+    gathered.facts.tables.resize(report.tables.size());
+    gathered.facts.metadata = journal.metadata;
+    gathered.facts.end_offset = journal.footers_end;
+    gathered.bad_pages = leave_out_bad_pages(journal, file, check_pages, is_copy, report);
+    gathered.known = std::move(journal.known);
+    std::map<std::uint32_t, PartBuilder> parts;
+    for (auto& [number, producer] : journal.producers) {
+        count_pages(producer, gathered.facts, report);
+        auto& part = parts.try_emplace(number, *journal.head, number, producer, file, *rows).first->second;
+        if (!producer.of_units) part.keep_all();
+        gathered.next_producer = number + 1;
+    }
+    gathered.units = count_units(std::move(journal.units), parts, check_pages, gathered.left_out, report);
+    for (auto& [number, part] : parts) {
+        report_part(part, *journal.head, check_pages, report);
+        auto const& producer = part.facts();
+        auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
+        if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
+        gathered.facts.tables[part.facts().table].push_back(part.take_part());
+    }
+    return gathered;
+}
+
+} // namespace thalweg::dataset

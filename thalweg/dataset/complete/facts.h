@@ -1,0 +1,62 @@
+// From the journal to the facts of a run: what every producer wrote, and which of its rows are whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/complete/unit_facts.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct TableReport {
+    std::string table;
+    std::uint64_t rows = 0;
+    std::uint64_t lost_rows = 0; // known to have been published, but not whole in every column
+    std::uint64_t raw_bytes = 0; // of what is in pages
+    std::uint64_t stored_bytes = 0;
+};
+
+struct Report {
+    std::vector<TableReport> tables;
+    std::uint64_t pages = 0;
+    std::uint64_t damaged_pages = 0;
+    std::uint64_t producers = 0;
+    std::uint64_t producers_lost = 0;      // that died, or never finished
+    std::uint64_t producers_unsettled = 0; // among them: the journal does not hold all that they had published
+    std::uint64_t units = 0;               // work units that count
+    std::uint64_t units_lost = 0;          // committed, and not whole
+    std::uint64_t dropped_bytes = 0;       // stored in the file for rows of units that were dropped
+    std::vector<std::string> notes;        // plain sentences: what was damaged or left out, and where
+};
+
+// Bytes of the file whose Adler-32 their producer told.
+struct KnownBytes {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint32_t adler32 = 1;
+};
+
+struct Gathered {
+    model::RunHead head;
+    model::RunFacts facts;
+    std::shared_ptr<JournalRows> rows; // what pages of Place::journal refer to
+    Report report;
+    std::vector<UnitFacts> units;         // that count
+    std::vector<UnitKey> left_out;        // units that do not count
+    std::vector<KnownBytes> known;        // in no order
+    std::vector<std::uint64_t> bad_pages; // their offsets
+    std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
+    std::uint32_t next_producer = 0;      // no number from here on was ever used
+    bool closed = false;                  // the journal says that the file is complete
+};
+
+// `check_pages`: pages behind the last BARRIER, of a copy all, are read and compared with their checksums; those that
+// are not what they should be are left out, and cost their block. Throws base::DataError where the journal does not
+// begin with the head of a run; whatever else makes no sense is left out and noted.
+Gathered gather(JournalFiles const& journal, storage::Storage const& file, bool check_pages, bool is_copy = false);
+
+} // namespace thalweg::dataset

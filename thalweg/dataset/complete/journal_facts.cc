@@ -1,0 +1,238 @@
+#include "thalweg/dataset/complete/journal_facts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/file_checksum.h"
+#include "thalweg/dataset/journal/page_of.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
+
+} // namespace
+
+void JournalFacts::fail(RecordView const& record, std::string const& why) const {
+    base::fail_data({fmt::format("{}: the record at offset {} is left out", path_, record.payload_offset), why});
+}
+
+template <typename Record> Record JournalFacts::take(RecordView const& record, std::size_t at) const {
+    Record value;
+    if (record.payload.size() < at + sizeof value) fail(record, "it is too short");
+    std::memcpy(&value, record.payload.data() + at, sizeof value);
+    return value;
+}
+
+// What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
+bool JournalFacts::read(RecordView const& record) {
+    if (!head) {
+        read_head(record);
+        return true;
+    }
+    try {
+        read_behind_head(record);
+    } catch (base::DataError const& error) {
+        notes.push_back(error.what());
+    }
+    return true;
+}
+
+void JournalFacts::read_behind_head(RecordView const& record) {
+    switch (record.type) {
+    case RecordType::head:
+        break; // there is one already
+    case RecordType::producer:
+        read_producer(record);
+        break;
+    case RecordType::pages:
+        read_pages(record);
+        break;
+    case RecordType::rows:
+        read_rows(record);
+        break;
+    case RecordType::finish:
+        read_finish(record);
+        break;
+    case RecordType::barrier:
+        read_barrier(record);
+        break;
+    case RecordType::metadata:
+        read_metadata(record);
+        break;
+    case RecordType::closed:
+        closed = true;
+        break;
+    case RecordType::unit:
+        read_unit(record);
+        break;
+    case RecordType::footer:
+        read_footer(record);
+        break;
+    case RecordType::voided_page:
+        voided_pages.insert(take<VoidedPageRecord>(record).offset);
+        break;
+    case RecordType::voided_unit:
+        read_voided_unit(record);
+        break;
+    case RecordType::segment:
+        read_segment(record);
+        break;
+    default:
+        break; // of a later version: more than we know, not less
+    }
+}
+
+void JournalFacts::read_head(RecordView const& record) {
+    if (record.type != RecordType::head) {
+        base::fail_data({path_ + " cannot be read", "its first record is not the head of a run"});
+    }
+    auto const* text = reinterpret_cast<char const*>(record.payload.data());
+    head = model::run_head_from_json({text, record.payload.size()});
+    metadata = head->metadata;
+}
+
+void JournalFacts::read_producer(RecordView const& record) {
+    auto const value = take<ProducerRecord>(record);
+    if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
+    if (producers.contains(value.producer)) return; // admitted again by `recover`
+    auto const columns = head->columns[value.table].size();
+    auto& producer = producers[value.producer];
+    producer.table = value.table;
+    producer.of_units = value.of_units != 0;
+    producer.pages.resize(columns);
+    producer.waiting.resize(columns);
+}
+
+ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
+    auto const found = producers.find(index);
+    if (found == producers.end() || column >= found->second.pages.size()) {
+        fail(record, "it is of no known producer and column");
+    }
+    return found->second;
+}
+
+void JournalFacts::check(Page const& page, std::size_t table, std::uint32_t column, RecordView const& record) const {
+    auto const item_bytes = head->columns[table][column].item_bytes();
+    bool const sound =
+        page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+        page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
+        (page.encoded || page.stored_bytes == page.raw_bytes) &&
+        (page.place == Page::Place::journal || page.count <= head->layouts[table].columns[column].page_items);
+    if (!sound) fail(record, "its sizes are impossible");
+}
+
+void JournalFacts::see(ProducerFacts& producer, std::uint32_t column, Page const& page) const {
+    if (head->columns[producer.table][column].parent) return;
+    producer.rows_seen = std::max(producer.rows_seen, page.first + page.count);
+}
+
+void JournalFacts::read_pages(RecordView const& record) {
+    for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
+        auto const value = take<PageRecord>(record, at);
+        if (value.column == kClusterEnd) {
+            if (value.count == 0 || value.first >= kLimit) fail(record, "its cluster is impossible");
+            auto& ended = producer_of(value.producer, 0, record).ended;
+            ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++});
+            continue;
+        }
+        auto& producer = producer_of(value.producer, value.column, record);
+        auto const page = page_of(value, head->columns[producer.table][value.column], head->layouts[producer.table]);
+        check(page, producer.table, value.column, record);
+        see(producer, value.column, page);
+        auto& pages = producer.pages[value.column];
+        pages.push_back(page);
+        known.push_back(known_page(page, value.adler32, head->layouts[producer.table].cluster_bytes > 0));
+        announced.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
+    }
+}
+
+void JournalFacts::read_rows(RecordView const& record) {
+    auto const value = take<RowsRecord>(record);
+    auto& producer = producer_of(value.producer, value.column, record);
+    auto const bytes = record.items_bytes;
+    Page const page{value.first, value.count, 0, record.items_address, bytes, bytes, 0, false, Page::Place::journal};
+    check(page, producer.table, value.column, record);
+    see(producer, value.column, page);
+    producer.waiting[value.column].push_back(page);
+}
+
+void JournalFacts::read_finish(RecordView const& record) {
+    auto const value = take<FinishRecord>(record);
+    producer_of(value.producer, 0, record).finish = value;
+}
+
+void JournalFacts::read_barrier(RecordView const& record) {
+    covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
+}
+
+namespace {
+
+std::uint32_t text_bytes(UnitRecord const& record) { return record.key_bytes == kIntegerKey ? 0 : record.key_bytes; }
+
+// The bytes behind the record are there.
+UnitKey key_of(UnitRecord const& value, RecordView const& record) {
+    auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
+    return value.key_bytes == kIntegerKey ? UnitKey(value.key) : UnitKey(std::string(text, value.key_bytes));
+}
+
+} // namespace
+
+void JournalFacts::read_voided_unit(RecordView const& record) {
+    auto const value = take<UnitRecord>(record);
+    if (record.payload.size() < sizeof value + text_bytes(value)) fail(record, "it is too short");
+    auto const found = unit_indices_.find(key_of(value, record));
+    if (found == unit_indices_.end()) return;
+    units[found->second].parts_wanted = 0; // of no parts: left out below
+    units[found->second].parts.clear();
+    unit_indices_.erase(found);
+}
+
+void JournalFacts::read_unit(RecordView const& record) {
+    auto const value = take<UnitRecord>(record);
+    auto const key_bytes = text_bytes(value);
+    auto const size = sizeof value + key_bytes + std::uint64_t{value.summary_bytes};
+    bool const sound = key_bytes <= kLongestKeyBytes && value.summary_bytes <= kLongestSummaryBytes &&
+                       record.payload.size() >= size && value.parts > 0 && value.first_row < kLimit &&
+                       value.rows < kLimit;
+    if (!sound) fail(record, "its work unit is impossible");
+    static_cast<void>(producer_of(value.producer, 0, record));
+    auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
+    auto const key = key_of(value, record);
+    auto const [found, is_new] = unit_indices_.try_emplace(key, units.size());
+    if (is_new) units.push_back({key, {}, value.parts, {}});
+    auto& unit = units[found->second];
+    UnitPart const part{value.producer, value.first_row, value.rows};
+    if (std::find(unit.parts.begin(), unit.parts.end(), part) != unit.parts.end()) return; // again, by `recover`
+    unit.parts.push_back(part);
+    if (value.summary_bytes > 0) unit.summary.assign(text + key_bytes, value.summary_bytes);
+}
+
+void JournalFacts::read_footer(RecordView const& record) {
+    auto const value = take<FooterRecord>(record);
+    if (value.offset >= kLimit || value.size_bytes >= kLimit) fail(record, "its interim footer is impossible");
+    footers_end = std::max(footers_end, value.offset + value.size_bytes);
+}
+
+void JournalFacts::read_segment(RecordView const& record) {
+    auto const value = take<SegmentRecord>(record);
+    if (value.over != 0)
+        segments.erase(value.segment);
+    else
+        segments.insert(value.segment);
+}
+
+void JournalFacts::read_metadata(RecordView const& record) {
+    auto const* text = reinterpret_cast<char const*>(record.payload.data());
+    auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
+    if (!json.is_object()) fail(record, "it is no JSON object");
+    for (auto const& [key, value] : json.items()) {
+        if (value.is_string()) metadata[key] = value.get<std::string>();
+    }
+}
+
+} // namespace thalweg::dataset

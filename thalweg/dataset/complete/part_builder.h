@@ -1,0 +1,47 @@
+// What one producer left, as a part of its table: the pages that it wrote and the rows that wait in the journal, and
+// which of its rows the table may keep.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/complete/journal_facts.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+class PartBuilder {
+  public:
+    // Takes the pages from `facts`. All that is given must outlive this object.
+    PartBuilder(model::RunHead const& head, std::uint32_t number, ProducerFacts& facts, storage::Storage const& file,
+                storage::Storage const& journal);
+
+    // Keeps rows that are whole and, of work units, `counted`. May be called again with fewer of them.
+    void keep(Ranges const& counted);
+    // All rows that were published may be kept.
+    void keep_all();
+    bool has(std::uint64_t first_row, std::uint64_t rows) const { return contains(part_.rows, first_row, rows); }
+
+    ProducerFacts const& facts() const { return facts_; }
+    model::Part const& part() const { return part_; }
+    model::Part take_part() { return std::move(part_); }
+    // What was left out, and why.
+    std::vector<std::string> const& notes() const { return notes_; }
+
+  private:
+    Ranges whole_rows(model::Part const& some, std::vector<std::uint64_t> const& starts);
+    void number_clusters();
+
+    model::RunHead const& head_;
+    ProducerFacts& facts_;
+    storage::Storage const& file_;
+    storage::Storage const& journal_;
+    std::vector<model::Column> const& columns_;
+    model::TableLayout const& layout_;
+    std::string const& table_;
+    model::Part part_;
+    std::vector<std::string> notes_;
+};
+
+} // namespace thalweg::dataset

@@ -1,0 +1,60 @@
+#include "thalweg/dataset/complete/unit_count.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::size_t kMostNamed = 10; // lost units that are named one by one
+
+using Parts = std::map<std::uint32_t, PartBuilder>;
+
+bool is_whole(UnitFacts const& unit, Parts const& parts) {
+    if (unit.parts.size() < unit.parts_wanted) return false;
+    return std::all_of(unit.parts.begin(), unit.parts.end(), [&](UnitPart const& part) {
+        auto const found = parts.find(part.producer);
+        return found != parts.end() && found->second.has(part.first_row, part.rows);
+    });
+}
+
+void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
+    std::map<std::uint32_t, std::map<std::uint64_t, std::uint64_t>> rows; // by producer: rows by first row
+    for (auto const& unit : units) {
+        for (auto const& part : unit.parts) rows[part.producer][part.first_row] += part.rows;
+    }
+    for (auto& [number, part] : parts) {
+        if (!part.facts().of_units) continue;
+        Ranges counted;
+        for (auto const& [first, count] : rows[number]) append_range(counted, first, count);
+        part.keep(counted);
+    }
+}
+
+} // namespace
+
+std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
+                                   std::vector<UnitKey>& left_out, Report& report) {
+    std::erase_if(units, [](UnitFacts const& unit) { return unit.parts_wanted == 0; }); // voided when it was resumed
+    std::size_t lost = 0;
+    while (true) {
+        keep_rows(units, parts);
+        auto const not_whole = std::stable_partition(units.begin(), units.end(),
+                                                     [&](UnitFacts const& unit) { return is_whole(unit, parts); });
+        if (not_whole == units.end()) break;
+        for (auto unit = not_whole; unit != units.end() && is_over; ++unit) {
+            if (++lost > kMostNamed) break;
+            report.notes.push_back(fmt::format(
+                "work unit {} is left out of all tables (not all of its rows are there): it has to be done again",
+                unit->key.str()));
+        }
+        for (auto unit = not_whole; unit != units.end(); ++unit) left_out.push_back(unit->key);
+        if (is_over) report.units_lost += static_cast<std::uint64_t>(units.end() - not_whole);
+        units.erase(not_whole, units.end());
+    }
+    if (lost > kMostNamed) report.notes.push_back(fmt::format("{} work units are left out in all", report.units_lost));
+    report.units = units.size();
+    return units;
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,20 @@
+// Which work units of a run count: those with all their rows in every table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/complete/part_builder.h"
+
+namespace thalweg::dataset {
+
+// Keeps, of the parts whose rows count in units only, the rows of the units that count, and returns these. Where pages
+// are damaged a unit is lost in all tables, and so are those that share a block or a cluster with what it lost: until
+// every unit that is left is whole. `is_over`: what is not there now will not come, and is said. `left_out` gets the
+// keys of the others.
+std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, std::map<std::uint32_t, PartBuilder>& parts,
+                                   bool is_over, std::vector<UnitKey>& left_out, Report& report);
+
+} // namespace thalweg::dataset

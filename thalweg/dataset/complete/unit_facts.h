@@ -1,0 +1,29 @@
+// What the journal says of a work unit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/run/unit_key.h"
+
+namespace thalweg::dataset {
+
+// The rows of one producer in a work unit.
+struct UnitPart {
+    std::uint32_t producer;
+    std::uint64_t first_row;
+    std::uint64_t rows;
+
+    bool operator==(UnitPart const&) const = default;
+};
+
+// As its worker committed it.
+struct UnitFacts {
+    UnitKey key;
+    std::string summary;
+    std::uint32_t parts_wanted = 0;
+    std::vector<UnitPart> parts;
+};
+
+} // namespace thalweg::dataset

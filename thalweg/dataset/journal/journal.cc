@@ -1,0 +1,152 @@
+#include "thalweg/dataset/journal/journal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/journal/journal_pages.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Rows of later segments, and where their items are.
+struct MetRows {
+    RowsPiece piece;
+    std::uint64_t payload_offset;
+    std::uint64_t address;
+};
+
+class JournalReading {
+  public:
+    JournalReading(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit, JournalRows* rows,
+                   std::set<std::uint32_t>* found)
+        : files_(files), visit_(visit), rows_(rows), found_(found) {}
+
+    JournalDamage read() {
+        // First the later segments: a row that leaves one after that is in a page of the main journal before.
+        auto const segments = open_segments(files_);
+        auto const start = require_start(*files_.main);
+        if (!show({RecordType::head, std::as_bytes(std::span(start.head_json)), kHeadOffset, start.preamble.records}))
+            return {0, start.preamble.records, ""};
+        for (auto const& [number, segment] : segments) read_segment(start.preamble, number, segment);
+        std::stable_sort(later_.begin(), later_.end(),
+                         [](auto const& a, auto const& b) { return a.piece.position < b.piece.position; });
+        auto damage = walk_records(*files_.main, start.preamble.records, [&](WalkedRecord const& record) {
+            if (ended_) return true;
+            show_later(record.payload_offset - sizeof(RecordHead));
+            return ended_ || read_record(record);
+        });
+        show_later(std::numeric_limits<std::uint64_t>::max());
+        damage.damaged_records += damage_.damaged_records;
+        if (damage.reason.empty()) damage.reason = damage_.reason;
+        return damage;
+    }
+
+  private:
+    bool show(RecordView const& record) {
+        if (!ended_ && !visit_(record)) ended_ = true;
+        return !ended_;
+    }
+
+    void show(MetRows const& met) {
+        show({RecordType::rows, std::as_bytes(std::span(&met.piece.rows, 1)), met.payload_offset, met.piece.position,
+              met.address, met.piece.bytes});
+    }
+
+    // Those that were journaled while the main journal ended at `position`, or before that.
+    void show_later(std::uint64_t position) {
+        for (; next_ < later_.size() && later_[next_].piece.position <= position; ++next_) show(later_[next_]);
+    }
+
+    bool read_record(WalkedRecord const& record) {
+        if (record.type == RecordType::pages) {
+            auto const pages = unpack_pages(record.payload);
+            if (pages) show({record.type, std::as_bytes(std::span(*pages)), record.payload_offset, record.end_offset});
+            return pages.has_value();
+        }
+        if (record.type == RecordType::rows) {
+            std::vector<MetRows> met;
+            if (!take_rows(record, files_.main, met)) return false;
+            for (auto& each : met) {
+                each.piece.position = record.end_offset;
+                show(each);
+            }
+            return true;
+        }
+        show({record.type, record.payload, record.payload_offset, record.end_offset});
+        return true;
+    }
+
+    bool take_rows(WalkedRecord const& record, std::shared_ptr<storage::Storage const> const& segment,
+                   std::vector<MetRows>& met) {
+        auto const packed = unpack_rows(record.payload);
+        if (!packed) return false;
+        auto address = rows_ ? rows_->add(segment, *packed, record.payload_offset + packed->stored_offset) : 0;
+        for (auto const& piece : packed->pieces) {
+            met.push_back({piece, record.payload_offset, address});
+            address += piece.bytes;
+        }
+        return true;
+    }
+
+    void read_segment(JournalPreamble const& main, std::uint32_t number,
+                      std::shared_ptr<storage::Storage> const& segment) {
+        auto const start = read_start(*segment);
+        if (start.kind == JournalKind::other_version) require_start(*segment);
+        if (start.kind != JournalKind::journal || start.preamble.segment != number ||
+            std::strcmp(start.preamble.run_id, main.run_id) != 0) {
+            // One that was never synced, or another run's: nothing that this run promised is in it.
+            if (has_record(*segment, kHeadOffset))
+                note({1, 0, fmt::format("{} is no segment of this journal", segment->path())});
+            return;
+        }
+        if (found_ != nullptr) found_->insert(number);
+        note(walk_records(*segment, start.preamble.records, [&](WalkedRecord const& record) {
+            return record.type == RecordType::rows && take_rows(record, segment, later_);
+        }));
+    }
+
+    void note(JournalDamage const& damage) {
+        damage_.damaged_records += damage.damaged_records;
+        if (damage_.reason.empty()) damage_.reason = damage.reason;
+    }
+
+    JournalFiles const& files_;
+    std::function<bool(RecordView const&)> const& visit_;
+    JournalRows* rows_;
+    std::set<std::uint32_t>* found_;
+    std::vector<MetRows> later_;
+    std::size_t next_ = 0;
+    bool ended_ = false;
+    JournalDamage damage_; // of later segments
+};
+
+} // namespace
+
+bool exists(std::string const& path) { return base::identity_of(path).has_value(); }
+
+std::string journal_path(std::string const& data_path) { return data_path + ".journal"; }
+
+std::optional<std::string> journal_run_id(std::string const& path) {
+    try {
+        if (!exists(path)) return std::nullopt;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        return std::string(require_start(*file).preamble.run_id);
+    } catch (base::Error const&) {
+        return std::nullopt;
+    }
+}
+
+model::RunHead read_head(storage::Storage const& journal) {
+    return model::run_head_from_json(require_start(journal).head_json);
+}
+
+JournalDamage read_journal(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit,
+                           JournalRows* rows, std::set<std::uint32_t>* found) {
+    return JournalReading(files, visit, rows, found).read();
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,17 @@
+// How records of pages lie in the journal: as differences, in about a third of the memory that they take on the ring.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "thalweg/dataset/journal/journal_format.h"
+
+namespace thalweg::dataset {
+
+std::vector<std::byte> pack_pages(std::span<PageRecord const> pages);
+
+// None where the bytes are no such list.
+std::optional<std::vector<PageRecord>> unpack_pages(std::span<std::byte const> bytes);
+
+} // namespace thalweg::dataset

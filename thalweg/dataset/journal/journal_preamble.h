@@ -1,0 +1,40 @@
+// What every segment of a journal begins with, and what tells a journal from other files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/journal/journal_format.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+enum class JournalKind : std::uint8_t {
+    journal,
+    stub,          // its creator died before it was one: nothing was recorded
+    other_version, // of Thalweg
+    foreign,
+};
+
+struct JournalStart {
+    JournalKind kind = JournalKind::foreign;
+    std::string version; // of another version: the two digits of its magic
+    JournalPreamble preamble{};
+    std::string head_json; // of segment 0
+};
+
+JournalStart read_start(storage::Storage const& file);
+
+// The same, for those who need a journal of ours. Throws base::UsageError that names both versions for a journal of
+// another version, base::DataError for anything else.
+JournalStart require_start(storage::Storage const& file);
+
+// Writes the beginning of a journal, or of a later segment, whole. Returns where the records begin.
+std::uint64_t write_start(storage::Storage& file, JournalPreamble preamble, std::string_view head_json);
+
+// `data_file`: what the file is, whatever its name; 0, 0: no file.
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file);
+
+} // namespace thalweg::dataset

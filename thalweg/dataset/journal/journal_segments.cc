@@ -1,0 +1,79 @@
+#include "thalweg/dataset/journal/journal_segments.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+
+namespace thalweg::dataset {
+namespace {
+
+class FilesBeside final : public SegmentFolder {
+  public:
+    explicit FilesBeside(std::string journal_path) : journal_path_(std::move(journal_path)) {}
+
+    std::vector<std::uint32_t> list() const override {
+        std::filesystem::path const journal(journal_path_);
+        auto const prefix = journal.filename().string() + ".";
+        auto const folder = journal.has_parent_path() ? journal.parent_path() : std::filesystem::path(".");
+        std::vector<std::uint32_t> numbers;
+        for (auto const& name : base::list_directory(folder.string())) {
+            if (!name.starts_with(prefix)) continue;
+            std::uint32_t number = 0;
+            auto const* const last = name.data() + name.size();
+            auto const [stop, wrong] = std::from_chars(name.data() + prefix.size(), last, number);
+            if (wrong == std::errc{} && stop == last && number > 0) numbers.push_back(number);
+        }
+        std::sort(numbers.begin(), numbers.end());
+        return numbers;
+    }
+
+    std::shared_ptr<storage::Storage> create(std::uint32_t number) override {
+        return storage::open_file_storage(path(number), storage::OpenMode::create_new, storage::Engine::posix);
+    }
+
+    std::shared_ptr<storage::Storage> open(std::uint32_t number) const override {
+        try {
+            return storage::open_file_storage(path(number), storage::OpenMode::read_only, storage::Engine::posix);
+        } catch (base::SystemError const& error) {
+            if (error.code == ENOENT) return nullptr;
+            throw;
+        }
+    }
+
+    void remove(std::uint32_t number) override { base::remove_file(path(number)); }
+
+    void sync() override { base::sync_directory_of(journal_path_); }
+
+  private:
+    std::string path(std::uint32_t number) const { return journal_path_ + "." + std::to_string(number); }
+
+    std::string journal_path_;
+};
+
+} // namespace
+
+std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path) {
+    return std::make_shared<FilesBeside>(journal_path);
+}
+
+// A segment goes when its rows are in pages of the main journal, or in a later segment. So who finds the same ones
+// before and behind opening them has all rows that no page had by then.
+std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files) {
+    std::map<std::uint32_t, std::shared_ptr<storage::Storage>> opened;
+    if (!files.segments) return opened;
+    for (auto numbers = files.segments->list();;) {
+        opened.clear();
+        for (auto const number : numbers) {
+            if (auto segment = files.segments->open(number)) opened.emplace(number, std::move(segment));
+        }
+        auto again = files.segments->list();
+        if (again == numbers && opened.size() == numbers.size()) return opened;
+        numbers = std::move(again);
+    }
+}
+
+} // namespace thalweg::dataset

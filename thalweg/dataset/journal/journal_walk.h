@@ -1,0 +1,39 @@
+// From record to record through one segment of a journal, whatever a crash or a bad disk left of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/journal/journal_format.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct JournalDamage {
+    std::uint64_t damaged_records = 0; // in the middle: their content is lost, what follows is not
+    std::uint64_t end_offset = 0;      // behind the last good record
+    std::string reason;                // of the first damage, with its offset; empty when there was none
+};
+
+struct WalkedRecord {
+    RecordType type;
+    std::span<std::byte const> payload; // valid until the next one
+    std::uint64_t payload_offset;
+    std::uint64_t end_offset;
+};
+
+RecordHead make_record_head(RecordType type, std::span<std::byte const> payload);
+
+// False from `visit`: the payload makes no sense, and counts as damaged. What is behind the last good record is
+// reported, not thrown: a torn end is what a crash leaves.
+JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
+                           std::function<bool(WalkedRecord const&)> const& visit);
+
+// Whether there is any at or behind `begin`.
+bool has_record(storage::Storage const& segment, std::uint64_t begin);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,384 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/thread.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/journal/journal_pages.h"
+#include "thalweg/dataset/journal/rows_in_use.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
+constexpr std::uint64_t kGatheredBytes = base::kMiB;    // of rows, in one record
+constexpr std::uint64_t kAloneBytes = 256 * base::kKiB; // such rows have a record to themselves
+
+bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
+
+// One file of a journal, and where its records end.
+struct Segment {
+    std::shared_ptr<storage::Storage> file;
+    std::uint64_t end = 0;
+    std::uint64_t rows_bytes = 0; // in records of rows
+    bool is_dirty = false;
+    bool is_new = false;             // its name is not durable yet
+    std::uint64_t emptied_after = 0; // so many barriers: nothing in it is needed any more
+};
+
+// What a piece takes of a record; not more than it takes as it is: where a record is small, journaling its rows again,
+// among others, takes less.
+double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes) {
+    auto const raw = static_cast<double>(piece.bytes);
+    auto const all = static_cast<double>(std::max<std::uint64_t>(1, items_bytes));
+    return std::min(raw, raw / all * static_cast<double>(payload_bytes));
+}
+
+} // namespace
+
+class JournalWriter::State {
+  public:
+    State(JournalFiles files, JournalLimits const& limits, JournalStart start, std::uint64_t end)
+        : folder_(std::move(files.segments)), limits_(limits), start_(std::move(start)) {
+        main_.file = std::move(files.main);
+        main_.end = end;
+    }
+
+    void append(RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
+        std::lock_guard const lock(mutex_);
+        if (type == RecordType::rows && payload.size() == sizeof(RowsRecord)) {
+            RowsRecord rows;
+            std::memcpy(&rows, payload.data(), sizeof rows);
+            gather(rows, main_.end, more);
+            return;
+        }
+        write_gathered();
+        if (type == RecordType::barrier) free_segments();
+        if (type == RecordType::pages) {
+            std::vector<PageRecord> pages(payload.size() / sizeof(PageRecord));
+            std::memcpy(pages.data(), payload.data(), pages.size() * sizeof(PageRecord));
+            write(main_, type, pack_pages(pages), {});
+            if (has_segments()) in_use_.add_pages(pages, main_.end);
+            return;
+        }
+        write(main_, type, payload, more);
+        if (type == RecordType::finish) note_finish(payload);
+        if (type == RecordType::barrier) note_barrier(payload);
+    }
+
+    void keep_rows_in_main() {
+        std::lock_guard const lock(mutex_);
+        write_gathered();
+        folder_ = nullptr;
+    }
+
+    std::uint64_t size_bytes() {
+        std::lock_guard const lock(mutex_);
+        write_gathered();
+        return main_.end;
+    }
+
+    std::uint64_t total_bytes() const {
+        std::lock_guard const lock(mutex_);
+        auto bytes = main_.end;
+        for (auto const& [number, segment] : later_) bytes += segment.end;
+        return bytes;
+    }
+
+    // The later segments first: a BARRIER in the main journal says that they are durable.
+    void sync() {
+        std::unique_lock lock(mutex_);
+        write_gathered();
+        auto const barriers = barriers_;
+        auto const covered = covered_;
+        auto const folder = names_;
+        std::vector<std::shared_ptr<storage::Storage>> dirty;
+        bool is_new = false;
+        for (auto& [number, segment] : later_) {
+            if (segment.is_dirty) dirty.push_back(segment.file);
+            is_new = is_new || segment.is_new;
+            segment.is_dirty = segment.is_new = false;
+        }
+        auto const main = main_.file;
+        lock.unlock();
+        for (auto const& file : dirty) file->sync();
+        if (is_new) folder->sync();
+        main->sync();
+        lock.lock();
+        durable_barriers_ = std::max(durable_barriers_, barriers);
+        durable_covered_ = std::max(durable_covered_, covered);
+    }
+
+    void reserve_ahead(std::uint64_t size_bytes) {
+        std::lock_guard const lock(mutex_);
+        if (main_.end + size_bytes <= reserved_) return;
+        main_.file->reserve(main_.end, size_bytes + kReserveBytes);
+        reserved_ = main_.end + size_bytes + kReserveBytes;
+    }
+
+    // What an earlier writer left.
+    void take_over(JournalFiles const& files) {
+        names_ = files.segments;
+        if (!names_) return;
+        for (auto& [number, file] : open_segments(files)) {
+            next_number_ = number + 1;
+            auto const start = read_start(*file);
+            if (start.kind == JournalKind::journal && std::strcmp(start.preamble.run_id, start_.preamble.run_id) == 0)
+                take_over(number, file, start);
+        }
+        read_journal(JournalFiles(main_.file), [this](RecordView const& record) {
+            if (record.type == RecordType::pages) {
+                std::vector<PageRecord> pages(record.payload.size() / sizeof(PageRecord));
+                std::memcpy(pages.data(), record.payload.data(), record.payload.size());
+                in_use_.add_pages(pages, record.end_offset);
+            }
+            if (record.type == RecordType::finish) note_finish(record.payload);
+            if (record.type == RecordType::segment) note_segment(record.payload);
+            if (record.type == RecordType::rows) main_.rows_bytes += record.items_bytes;
+            return true;
+        });
+    }
+
+    void begin_segments(std::shared_ptr<SegmentFolder> names) { names_ = std::move(names); }
+
+  private:
+    bool has_segments() const { return names_ != nullptr; }
+
+    void write(Segment& segment, RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
+        auto const payload_bytes = payload.size() + more.size();
+        scratch_.assign(base::round_up(sizeof(RecordHead) + payload_bytes, 8), std::byte{0});
+        auto* const body = scratch_.data() + sizeof(RecordHead);
+        if (!payload.empty()) std::memcpy(body, payload.data(), payload.size());
+        if (!more.empty()) std::memcpy(body + payload.size(), more.data(), more.size());
+        auto const head = make_record_head(type, {body, payload_bytes});
+        std::memcpy(scratch_.data(), &head, sizeof head);
+        segment.file->write(segment.end, scratch_);
+        segment.end += scratch_.size();
+        segment.is_dirty = true;
+    }
+
+    void gather(RowsRecord const& rows, std::uint64_t position, std::span<std::byte const> items) {
+        if (items.size() >= kAloneBytes) write_gathered();
+        pieces_.push_back({rows, items.size(), position});
+        items_.insert(items_.end(), items.begin(), items.end());
+        if (items.size() >= kAloneBytes || items_.size() >= kGatheredBytes) write_gathered();
+    }
+
+    void write_gathered() {
+        if (pieces_.empty()) return;
+        auto const payload = pack_rows(pieces_, items_);
+        auto const [number, segment] = segment_for(payload.size());
+        write(*segment, RecordType::rows, payload, {});
+        segment->rows_bytes += payload.size();
+        for (auto const& piece : pieces_) {
+            if (number > 0) in_use_.add_rows(piece.rows, number, stored_share(piece, items_.size(), payload.size()));
+        }
+        pieces_.clear();
+        items_.clear();
+    }
+
+    // Number and segment that the next rows go into.
+    std::pair<std::uint32_t, Segment*> segment_for(std::uint64_t bytes) {
+        if (!folder_ || main_.rows_bytes + bytes <= limits_.main_rows_bytes) return {0, &main_};
+        if (current_ != 0 && later_.at(current_).end < limits_.segment_bytes) return {current_, &later_.at(current_)};
+        if (!add_segment(bytes)) return {0, &main_}; // where room is reserved
+        return {current_, &later_.at(current_)};
+    }
+
+    bool add_segment(std::uint64_t bytes) {
+        auto const number = next_number_++;
+        Segment segment;
+        try {
+            segment.file = folder_->create(number);
+            segment.file->reserve(0, limits_.segment_bytes + bytes);
+            auto preamble = start_.preamble;
+            preamble.segment = number;
+            segment.end = write_start(*segment.file, preamble, "");
+        } catch (base::SystemError const& error) {
+            if (!is_no_space(error.code)) throw;
+            if (segment.file) folder_->remove(number);
+            return false;
+        }
+        segment.is_dirty = segment.is_new = true;
+        note_segment(number, false);
+        if (current_ != 0) end_segment(later_.at(current_));
+        later_.emplace(number, std::move(segment));
+        current_ = number;
+        return true;
+    }
+
+    // Gives back what was reserved and not used.
+    static void end_segment(Segment& segment) { segment.file->resize(segment.end); }
+
+    void note_finish(std::span<std::byte const> payload) {
+        FinishRecord finish;
+        if (payload.size() < sizeof finish || !has_segments()) return;
+        std::memcpy(&finish, payload.data(), sizeof finish);
+        in_use_.finish(finish.producer);
+    }
+
+    // Numbers are not used twice, also of segments that are gone.
+    void note_segment(std::span<std::byte const> payload) {
+        SegmentRecord segment;
+        if (payload.size() < sizeof segment) return;
+        std::memcpy(&segment, payload.data(), sizeof segment);
+        next_number_ = std::max(next_number_, segment.segment + 1);
+    }
+
+    void note_barrier(std::span<std::byte const> payload) {
+        BarrierRecord barrier;
+        if (payload.size() < sizeof barrier) return;
+        std::memcpy(&barrier, payload.data(), sizeof barrier);
+        ++barriers_;
+        covered_ = barrier.covered_bytes;
+    }
+
+    void free_segments() {
+        if (!has_segments()) return;
+        in_use_.cover(durable_covered_);
+        for (auto each = later_.begin(); each != later_.end();) {
+            auto& [number, segment] = *each;
+            bool const is_over = segment.emptied_after != 0;
+            if (!is_over && number != current_ && in_use_.needed_of(number).items == 0) give_up(number, segment);
+            if (!is_over || segment.emptied_after > durable_barriers_ || !folder_) {
+                ++each;
+                continue;
+            }
+            folder_->remove(number);
+            each = later_.erase(each);
+        }
+        for (auto const end = next_number_; folder_ && journal_again(end);) {
+        }
+    }
+
+    // Where more is kept than is needed: the rows that are still needed of the segment that needs the least of it.
+    // `end`: of the segments that were there before this began, so that it ends.
+    bool journal_again(std::uint32_t end) {
+        double needed = 0, taken = 0, least = 1;
+        std::uint32_t victim = 0;
+        for (auto const& [number, segment] : later_) {
+            if (segment.emptied_after != 0) continue;
+            auto const here = in_use_.needed_of(number).stored_bytes,
+                       bytes = static_cast<double>(segment.end - kHeadOffset);
+            needed += here;
+            taken += bytes;
+            if (number == current_ || number >= end || here >= least * bytes) continue;
+            least = here / bytes;
+            victim = number;
+        }
+        if (victim == 0 || taken <= static_cast<double>(limits_.slack_bytes) + 2 * needed) return false;
+        copy_needed(later_.at(victim).file);
+        give_up(victim, later_.at(victim));
+        return true;
+    }
+
+    void note_segment(std::uint32_t number, bool over) {
+        SegmentRecord const record{number, over ? 1u : 0u};
+        write(main_, RecordType::segment, std::as_bytes(std::span(&record, 1)), {});
+    }
+
+    // It is removed once the BARRIER that is about to be written is durable: then all know that it is not missing.
+    void give_up(std::uint32_t number, Segment& segment) {
+        note_segment(number, true);
+        in_use_.forget_segment(number);
+        segment.emptied_after = barriers_ + 1;
+    }
+
+    void copy_needed(std::shared_ptr<storage::Storage> const& file) {
+        walk_records(*file, kHeadOffset, [&](WalkedRecord const& record) {
+            auto const packed = unpack_rows(record.payload);
+            if (packed) copy_needed(*packed, record.payload.subspan(packed->stored_offset));
+            return packed.has_value();
+        });
+        write_gathered();
+    }
+
+    void copy_needed(PackedRows const& packed, std::span<std::byte const> stored) {
+        std::vector<std::byte> items;
+        std::uint64_t at = 0;
+        for (auto const& piece : packed.pieces) {
+            auto const ranges = in_use_.needed(piece.rows);
+            if (!ranges.empty() && items.empty()) items = unpack_items(stored, packed.items_bytes, packed.is_frame);
+            auto const item_bytes = piece.bytes / std::max<std::uint64_t>(1, piece.rows.count);
+            for (auto const& range : ranges) {
+                RowsRecord const rows{piece.rows.producer, piece.rows.column, range.first, range.count};
+                gather(rows, piece.position,
+                       std::span(items).subspan(at + (range.first - piece.rows.first) * item_bytes,
+                                                range.count * item_bytes));
+            }
+            at += piece.bytes;
+        }
+    }
+
+    void take_over(std::uint32_t number, std::shared_ptr<storage::Storage> const& file, JournalStart const& start) {
+        Segment segment;
+        segment.file = file;
+        auto const damage = walk_records(*file, start.preamble.records, [&](WalkedRecord const& record) {
+            auto const packed = unpack_rows(record.payload);
+            if (!packed) return false;
+            for (auto const& piece : packed->pieces) {
+                in_use_.add_rows(piece.rows, number, stored_share(piece, packed->items_bytes, record.payload.size()));
+            }
+            return true;
+        });
+        segment.end = damage.end_offset;
+        later_.emplace(number, std::move(segment));
+    }
+
+    mutable base::Mutex mutex_;             // guards everything: sync() comes from another thread
+    std::shared_ptr<SegmentFolder> folder_; // where rows may go; none: all stay in the main journal
+    std::shared_ptr<SegmentFolder> names_;  // the same, always
+    JournalLimits limits_;
+    JournalStart start_;
+    Segment main_;
+    std::map<std::uint32_t, Segment> later_;
+    std::uint32_t current_ = 0;
+    std::uint32_t next_number_ = 1;
+    RowsInUse in_use_;
+    std::vector<RowsPiece> pieces_; // gathered, with their items
+    std::vector<std::byte> items_;
+    std::vector<std::byte> scratch_;
+    std::uint64_t reserved_ = 0;
+    std::uint64_t barriers_ = 0, durable_barriers_ = 0;
+    std::uint64_t covered_ = 0, durable_covered_ = 0;
+};
+
+JournalWriter::JournalWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JournalWriter::JournalWriter(JournalWriter&&) noexcept = default;
+JournalWriter& JournalWriter::operator=(JournalWriter&&) noexcept = default;
+JournalWriter::~JournalWriter() = default;
+
+JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_json,
+                                   base::FileIdentity const& data_file, JournalLimits const& limits) {
+    JournalStart start;
+    start.preamble = make_preamble(model::run_head_from_json(head_json).id, 0, data_file);
+    auto const end = write_start(*files.main, start.preamble, head_json);
+    JournalWriter journal(std::make_unique<State>(files, limits, std::move(start), end));
+    journal.state_->begin_segments(files.segments);
+    journal.sync();
+    return journal;
+}
+
+JournalWriter JournalWriter::resume(JournalFiles files, JournalLimits const& limits) {
+    auto start = require_start(*files.main);
+    auto const damage = walk_records(*files.main, start.preamble.records, [](WalkedRecord const&) { return true; });
+    files.main->resize(damage.end_offset); // nothing behind it may ever be taken for a record
+    JournalWriter journal(std::make_unique<State>(files, limits, std::move(start), damage.end_offset));
+    journal.state_->take_over(files);
+    return journal;
+}
+
+void JournalWriter::append(RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
+    state_->append(type, payload, more);
+}
+void JournalWriter::keep_rows_in_main() { state_->keep_rows_in_main(); }
+std::uint64_t JournalWriter::size_bytes() { return state_->size_bytes(); }
+std::uint64_t JournalWriter::total_bytes() const { return state_->total_bytes(); }
+void JournalWriter::sync() { state_->sync(); }
+void JournalWriter::reserve_ahead(std::uint64_t size_bytes) { state_->reserve_ahead(size_bytes); }
+
+} // namespace thalweg::dataset

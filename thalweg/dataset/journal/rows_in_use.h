@@ -1,0 +1,65 @@
+// Which journaled rows are still needed, and in which segments of the journal they are. Rows are needed until durable
+// pages hold them: until a BARRIER that covers these pages is on the disk.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "thalweg/dataset/journal/coverage.h"
+#include "thalweg/dataset/journal/journal_rows.h"
+
+namespace thalweg::dataset {
+
+class RowsInUse {
+  public:
+    // Journaled in this segment, where they take about so many bytes.
+    void add_rows(RowsRecord const& rows, std::uint32_t segment, double stored_bytes);
+    // Announced by a record that ends at this offset.
+    void add_pages(std::span<PageRecord const> pages, std::uint64_t record_end);
+    // No more pages will come of this producer.
+    void finish(std::uint32_t producer);
+    // Pages announced up to this offset are durable.
+    void cover(std::uint64_t covered_bytes);
+
+    // What is needed of rows that were added.
+    Ranges needed(RowsRecord const& rows) const;
+    bool has_finished(std::uint32_t producer) const { return finished_.contains(producer); }
+    struct Needed {
+        std::uint64_t items = 0;
+        double stored_bytes = 0;
+    };
+    Needed needed_of(std::uint32_t segment) const;
+    // Its rows are elsewhere, or nowhere.
+    void forget_segment(std::uint32_t segment);
+
+  private:
+    using Key = std::pair<std::uint32_t, std::uint32_t>; // producer, column
+    struct Piece {
+        model::RowRange items;
+        std::uint32_t segment;
+        double bytes_per_item;
+    };
+    struct Column {
+        Ranges covered; // by durable pages
+        std::vector<Piece> pieces;
+    };
+    struct Announced {
+        Key key;
+        model::RowRange rows;
+        std::uint64_t record_end;
+    };
+
+    void cover(Column& column, model::RowRange const& rows);
+
+    std::map<Key, Column> columns_; // of producers that have not finished, or have rows in later segments
+    std::deque<Announced> announced_;
+    std::set<std::uint32_t> finished_;       // among the producers of `columns_`
+    std::map<std::uint32_t, Needed> needed_; // by segment
+};
+
+} // namespace thalweg::dataset

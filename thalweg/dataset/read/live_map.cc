@@ -1,0 +1,132 @@
+#include "thalweg/dataset/read/live_map.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "thalweg/format/cluster_items.h"
+#include "thalweg/format/item_reader.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
+
+// Running sums of the lengths in one column of one part. Asked in ascending order.
+class ElementCounter {
+  public:
+    ElementCounter(format::ItemReader reader, std::vector<model::Page> const& pages, std::uint64_t values_per_item)
+        : reader_(std::move(reader)), pages_(pages), values_per_item_(values_per_item) {}
+
+    // Elements in front of list `item`.
+    std::uint64_t before(std::uint64_t item) {
+        while (item_ < item) {
+            auto const count = std::min(kLengthsAtOnce, item - item_);
+            lengths_.resize(count * values_per_item_);
+            reader_.read(pages_, item_, count, std::as_writable_bytes(std::span(lengths_)));
+            for (auto const length : lengths_) element_ += length;
+            item_ += count;
+        }
+        return element_;
+    }
+
+  private:
+    format::ItemReader reader_;
+    std::vector<model::Page> const& pages_;
+    std::uint64_t values_per_item_;
+    std::vector<std::uint64_t> lengths_;
+    std::uint64_t item_ = 0;
+    std::uint64_t element_ = 0;
+};
+
+class TableMapper {
+  public:
+    TableMapper(Gathered const& gathered, std::size_t table, storage::Storage const& file,
+                storage::Storage const& journal)
+        : columns_(gathered.head.columns[table]), layout_(gathered.head.layouts[table]),
+          parts_(gathered.facts.tables[table]), file_(file), journal_(journal), ends_(columns_.size()) {
+        map_.columns.resize(columns_.size());
+    }
+
+    model::TableMap map() {
+        layout_.cluster_bytes > 0 ? add_clusters() : add_segments();
+        return std::move(map_);
+    }
+
+  private:
+    format::ItemReader reader_of(std::size_t column) const {
+        return {file_, journal_, columns_[column], layout_.columns[column].codec,
+                fmt::format("column '{}'", columns_[column].path)};
+    }
+
+    void add_clusters() {
+        for (auto const& [part, cluster] : model::order_of_clusters(parts_)) {
+            std::vector<std::optional<format::ItemReader>> readers(columns_.size());
+            for (std::size_t i = 0; i < columns_.size() && !cluster.whole; ++i) {
+                if (columns_[i].role == model::Column::Role::lengths) readers[i].emplace(reader_of(i));
+            }
+            auto const items = format::items_of_cluster(columns_, parts_[part], cluster, readers);
+            for (std::size_t i = 0; i < columns_.size(); ++i) add_pages(part, i, items[i], cluster.whole);
+            map_.rows += cluster.rows;
+        }
+    }
+
+    void add_segments() {
+        std::vector<std::vector<std::optional<ElementCounter>>> counters(parts_.size()); // by part, then column
+        for (std::size_t part = 0; part < parts_.size(); ++part) {
+            counters[part].resize(columns_.size());
+            for (std::size_t i = 0; i < columns_.size(); ++i) {
+                if (columns_[i].role != model::Column::Role::lengths) continue;
+                counters[part][i].emplace(reader_of(i), parts_[part].columns[i], columns_[i].values_per_item);
+            }
+        }
+        for (auto const& segment : model::order_of_rows(layout_, columns_, parts_)) {
+            add(segment, counters[segment.part]);
+        }
+    }
+
+    void add(model::Segment const& segment, std::vector<std::optional<ElementCounter>>& counters) {
+        std::vector<model::RowRange> inside(columns_.size()); // elements in the segment's lists, by lengths column
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            auto const& parent = columns_[i].parent;
+            auto const items = parent ? inside[*parent] : model::RowRange{segment.first_row, segment.rows};
+            add_pages(segment.part, i, items, false);
+            if (auto& counter = counters[i]) {
+                auto const first = counter->before(items.first);
+                inside[i] = {first, counter->before(items.first + items.count) - first};
+            }
+        }
+        map_.rows += segment.rows;
+    }
+
+    // Only within a whole cluster do sums tell where elements lie; others may be of several of the producer's clusters.
+    void add_pages(std::size_t part, std::size_t column, model::RowRange const& items, bool whole_cluster) {
+        for (auto page : model::slice(parts_[part].columns[column], items.first, items.count)) {
+            page.first = ends_[column];
+            page.cluster = map_.rows;
+            if (whole_cluster) page.sum_before.reset();
+            ends_[column] += page.count;
+            map_.columns[column].pages.push_back(page);
+        }
+    }
+
+    std::vector<model::Column> const& columns_;
+    model::TableLayout const& layout_;
+    std::vector<model::Part> const& parts_;
+    storage::Storage const& file_;
+    storage::Storage const& journal_;
+    std::vector<std::uint64_t> ends_; // items so far, by column
+    model::TableMap map_;
+};
+
+} // namespace
+
+model::RunMap live_map(Gathered const& gathered, storage::Storage const& file, storage::Storage const& journal) {
+    model::RunMap map{gathered.head, {}, gathered.facts.metadata, false};
+    for (std::size_t i = 0; i < gathered.head.schema.tables.size(); ++i) {
+        map.tables.push_back(TableMapper(gathered, i, file, journal).map());
+    }
+    return map;
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,245 @@
+#include "thalweg/dataset/read/reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+#include <utility>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/parallel.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/read/live_map.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/format/page_decoder.h"
+#include "thalweg/model/readable_names.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Nothing where there is none.
+JournalFiles open_journal(std::string const& path) {
+    if (!exists(journal_path(path))) return {};
+    try {
+        return {std::shared_ptr(storage::open_file_storage(journal_path(path), storage::OpenMode::read_only,
+                                                           storage::Engine::posix)),
+                segments_beside(journal_path(path))};
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) return {}; // closed just now
+        throw;
+    }
+}
+
+} // namespace
+
+struct Reader::Task {
+    std::size_t table;
+    std::size_t column;
+    model::Page page;
+    std::span<std::byte> out; // exactly the page's `count` items
+};
+
+std::unique_ptr<Reader> Reader::open(std::string const& path) {
+    if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
+    std::unique_ptr<Reader> reader(new Reader);
+    reader->path_ = path;
+    auto const journal = open_journal(path);
+    reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    if (journal.main) {
+        auto gathered = gather(journal, *reader->file_, false);
+        if (!gathered.closed) {
+            reader->open_run_ = true;
+            reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
+            reader->journal_ = gathered.rows;
+            reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
+            reader->report_ = std::move(gathered.report);
+            return reader;
+        }
+    }
+    reader->map_ = format_for(path).load(*reader->file_);
+    model::make_names_readable(reader->map_);
+    reader->open_run_ = !reader->map_.closed;
+    return reader;
+}
+
+std::vector<Unit> Reader::units() const {
+    if (!open_units_.empty()) return open_units_;
+    if (!map_.units_fault.empty())
+        base::fail_data({path_ + ": the table of its work units cannot be read", map_.units_fault});
+    return decode_units(map_.units);
+}
+
+void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+                  std::vector<Task>& tasks) const {
+    auto const unit_bytes = unit_values(table, column) * model::size_bytes(map_.head.columns[table][column].scalar);
+    auto const pieces = slice(table, column, range);
+    for (auto const& page : pieces) {
+        auto const to = out.subspan((page.first - pieces.front().first) * unit_bytes, page.count * unit_bytes);
+        tasks.push_back({table, column, page, to});
+    }
+}
+
+// What the pages of a column count.
+std::uint64_t Reader::unit_values(std::size_t table, std::size_t column) const {
+    return map_.tables[table].columns[column].by_value ? 1 : map_.head.columns[table][column].values_per_item;
+}
+
+std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, ItemRange items) const {
+    auto const units = map_.head.columns[table][column].values_per_item / unit_values(table, column);
+    return model::slice(map_.tables[table].columns[column].pages, items.first * units, items.count * units);
+}
+
+void Reader::read_page(Task const& task, bool check_checksum) const {
+    auto const& column = map_.head.columns[task.table][task.column];
+    auto const unit_bytes = unit_values(task.table, task.column) * model::size_bytes(column.scalar);
+    if (task.page.place == model::Page::Place::nowhere) {
+        std::fill(task.out.begin(), task.out.end(), std::byte{0});
+        return;
+    }
+    auto const& storage = task.page.place == model::Page::Place::file ? *file_ : *journal_;
+    auto const& others = map_.tables[task.table].columns[task.column].other_codecs;
+    auto const& codec = task.page.codec == 0 ? map_.head.layouts[task.table].columns[task.column].codec
+                                             : others.at(task.page.codec - 1u);
+    thread_local format::PageDecoder decoder;
+    try {
+        decoder.decode(task.page, storage, {column.scalar, unit_bytes}, codec, check_checksum, task.out);
+    } catch (base::DataError const& error) {
+        base::fail_data({fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
+                                     map_.head.schema.tables[task.table].name, column.path, task.page.first,
+                                     task.page.first + task.page.count),
+                         error.what()});
+    }
+    bytes_read_ += task.page.stored_bytes;
+}
+
+// As the file has them: lengths, or running sums, which files of other programs keep in 4 bytes, too.
+std::vector<std::uint64_t> Reader::stored_lengths(std::size_t table, std::size_t column, ItemRange range,
+                                                  ReadOptions const& options) const {
+    auto const& facts = map_.head.columns[table][column];
+    std::vector<std::uint64_t> values(range.count * facts.values_per_item);
+    read_stored(table, column, range, values, options);
+    return values;
+}
+
+void Reader::read_stored(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values,
+                         ReadOptions const& options) const {
+    auto const size = model::size_bytes(map_.head.columns[table][column].scalar);
+    auto const bytes = std::as_writable_bytes(values).first(values.size() * size);
+    std::vector<Task> tasks;
+    plan(table, column, range, bytes, tasks);
+    run(tasks, options);
+    if (size < sizeof values[0]) { // from the last one on, so that none is overwritten before its turn
+        for (auto i = values.size(); i-- > 0;) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, bytes.data() + i * size, size);
+            values[i] = value;
+        }
+    }
+}
+
+// The sum at the end of the item in front of `item`, which is in a page of sums: 0 where its cluster begins there.
+std::uint64_t Reader::sum_before(std::size_t table, std::size_t column, std::uint64_t item) const {
+    if (item == 0) return 0;
+    auto const before = slice(table, column, {item - 1, 1}).back();
+    auto const here = slice(table, column, {item, 1}).front();
+    if (here.skip == 0 && here.sum_before) return *here.sum_before;
+    if (!before.sums || before.cluster != here.cluster) return 0;
+    return stored_lengths(table, column, {item - 1, 1}, {}).back();
+}
+
+ItemRange Reader::elements(std::size_t table, std::size_t column, ItemRange lists) const {
+    auto const first = elements_before(table, column, lists.first);
+    return {first, elements_before(table, column, lists.first + lists.count) - first};
+}
+
+std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std::uint64_t item) const {
+    if (item == 0) return 0;
+    auto const last = slice(table, column, {item - 1, 1}).back();
+    if (last.sums && !last.sum_before) {
+        return first_element(table, column, last.cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
+    }
+    // Lengths, as an open run has them: from the last sums on.
+    auto const& pages = map_.tables.at(table).columns.at(column).pages;
+    auto first = std::upper_bound(pages.begin(), pages.end(), last.first,
+                                  [](std::uint64_t at, auto const& page) { return at < page.first; });
+    while (first != pages.begin() && (!(first - 1)->sums || (first - 1)->sum_before)) --first;
+    std::vector<std::uint64_t> lengths((item - first->first) * map_.head.columns[table][column].values_per_item);
+    read(table, column, {first->first, item - first->first}, std::as_writable_bytes(std::span(lengths)));
+    return std::accumulate(lengths.begin(), lengths.end(), elements_before(table, column, first->first));
+}
+
+// Where the elements of a cluster begin: those of its lists, which lie in the first column inside them.
+std::uint64_t Reader::first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const {
+    auto const& columns = map_.head.columns[table];
+    auto const inside =
+        std::find_if(columns.begin(), columns.end(), [&](auto const& each) { return each.parent == column; });
+    auto const index = static_cast<std::size_t>(inside - columns.begin());
+    auto const& pages = map_.tables[table].columns[index].pages;
+    auto const page =
+        std::partition_point(pages.begin(), pages.end(), [&](auto const& each) { return each.cluster < cluster; });
+    if (pages.empty()) return 0;
+    auto const first = page == pages.end() ? pages.back().first + pages.back().count : page->first;
+    return map_.tables[table].columns[index].by_value ? first / inside->values_per_item : first;
+}
+
+// From running sums to lengths, in place; what a piece begins from is looked up while all still are sums.
+void Reader::to_lengths(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values) const {
+    auto const per_unit = unit_values(table, column);
+    auto const pieces = slice(table, column, range);
+    auto const first = pieces.front().first;
+    std::vector<std::uint64_t> before(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (!pieces[i].sums) continue;
+        bool const goes_on = i > 0 && pieces[i - 1].sums && pieces[i - 1].cluster == pieces[i].cluster;
+        if (i == 0) before[i] = sum_before(table, column, range.first);
+        if (i > 0 && pieces[i].sum_before)
+            before[i] = *pieces[i].sum_before;
+        else if (goes_on)
+            before[i] = values[(pieces[i].first - first) * per_unit - 1];
+    }
+    base::parallel_for(pieces.size(), base::usable_cores(), [&](std::size_t i) {
+        if (!pieces[i].sums) return;
+        auto sum = before[i];
+        for (auto& value : values.subspan((pieces[i].first - first) * per_unit, pieces[i].count * per_unit)) {
+            if (value < sum) {
+                base::fail_data(
+                    {fmt::format("{}: table '{}', column '{}' cannot be read", path_,
+                                 map_.head.schema.tables[table].name, map_.head.columns[table][column].path),
+                     fmt::format("its cumulative lengths fall between items {} and {}", pieces[i].first,
+                                 pieces[i].first + pieces[i].count)});
+            }
+            value -= std::exchange(sum, value);
+        }
+    });
+}
+
+void Reader::run(std::vector<Task> const& tasks, ReadOptions const& options) const {
+    auto const threads = options.threads > 0 ? options.threads : base::usable_cores();
+    base::parallel_for(tasks.size(), threads, [&](std::size_t i) { read_page(tasks[i], options.check_checksums); });
+}
+
+void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+                  ReadOptions const& options) const {
+    auto const& facts = map_.head.columns.at(table).at(column);
+    bool const is_lengths = facts.role == model::Column::Role::lengths;
+    auto const item_bytes = is_lengths ? facts.values_per_item * sizeof(std::uint64_t) : facts.item_bytes();
+    if (out.size() != range.count * item_bytes) {
+        base::fail_usage({fmt::format("column '{}': {} bytes of room for {} items of {} bytes", facts.path, out.size(),
+                                      range.count, item_bytes)});
+    }
+    if (range.count == 0) return;
+    auto const& pages = map_.tables[table].columns[column].pages;
+    if (std::any_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; })) {
+        std::span const lengths(reinterpret_cast<std::uint64_t*>(out.data()), out.size() / sizeof(std::uint64_t));
+        read_stored(table, column, range, lengths, options);
+        to_lengths(table, column, range, lengths);
+        return;
+    }
+    std::vector<Task> tasks;
+    plan(table, column, range, out, tasks);
+    run(tasks, options);
+}
+
+} // namespace thalweg::dataset

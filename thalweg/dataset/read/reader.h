@@ -1,0 +1,93 @@
+// Reads a closed file, or a run that is still open (through its journal, without disturbing the writer).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/complete/facts.h"
+#include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+struct ReadOptions {
+    unsigned threads = 0;        // 0: as many as there are usable cores
+    bool check_checksums = true; // of every page read, where the file keeps them
+};
+
+struct ItemRange {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+// A snapshot: rows that a live run gains later are seen by opening it again. Thread-safe.
+class Reader {
+  public:
+    // Throws base::UsageError where there is nothing at `path`, base::DataError where the file is damaged, foreign, or
+    // an unfinished run without its journal (with the advice to recover).
+    static std::unique_ptr<Reader> open(std::string const& path);
+
+    std::string const& path() const { return path_; }
+    // The run is not closed: still being written, or waiting for `recover`.
+    bool is_open_run() const { return open_run_; }
+    model::RunHead const& head() const { return map_.head; }
+    std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
+    std::vector<model::TableMap> const& tables() const { return map_.tables; }
+    std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
+    // What of somebody else's file is left out, and why.
+    std::vector<std::string> const& notes() const { return map_.notes; }
+    // The work units that count, and where their rows are. Of an open run: those that are whole by now. Throws
+    // base::DataError where the file's table of units is damaged; everything else can still be read.
+    std::vector<Unit> units() const;
+    // Of an open run: what is known of its producers and losses.
+    Report const& report() const { return report_; }
+
+    // The elements that the lists [lists.first, lists.first + lists.count) of a lengths column hold: the items of the
+    // columns whose parent it is.
+    ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
+
+    // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
+    // lengths as uint64 (`out` is aligned for them), whatever the file stores. Throws base::DataError naming table,
+    // column, page and offset.
+    void read(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+              ReadOptions const& options = {}) const;
+
+    // Bytes of the file read so far by this reader, for tests of what a projection costs.
+    std::uint64_t bytes_read() const { return bytes_read_.load(); }
+
+  private:
+    Reader() = default;
+
+    struct Task;
+    void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
+              std::vector<Task>& tasks) const;
+    void read_page(Task const& task, bool check_checksum) const;
+    std::uint64_t unit_values(std::size_t table, std::size_t column) const;
+    std::vector<model::Page> slice(std::size_t table, std::size_t column, ItemRange items) const;
+    void run(std::vector<Task> const& tasks, ReadOptions const& options) const;
+    std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range,
+                                              ReadOptions const& options) const;
+    void read_stored(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values,
+                     ReadOptions const& options) const;
+    std::uint64_t sum_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+    std::uint64_t elements_before(std::size_t table, std::size_t column, std::uint64_t item) const;
+    std::uint64_t first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const;
+    void to_lengths(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values) const;
+
+    std::string path_;
+    bool open_run_ = false;
+    model::RunMap map_;
+    std::vector<Unit> open_units_; // of an open run
+    Report report_;
+    std::unique_ptr<storage::Storage> file_;
+    std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
+    mutable std::atomic<std::uint64_t> bytes_read_ = 0;
+};
+
+} // namespace thalweg::dataset

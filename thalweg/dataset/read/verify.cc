@@ -1,0 +1,115 @@
+#include "thalweg/dataset/read/verify.h"
+
+#include <fmt/format.h>
+#include <mutex>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/parallel.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/file_checksum.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/format/page_decoder.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::size_t kMessages = 100;
+
+struct Item {
+    std::size_t table;
+    std::size_t column;
+    model::Page page;
+};
+
+class Verifier {
+  public:
+    Verifier(std::string const& path, std::function<void(double)> const& progress)
+        : reader_(Reader::open(path)),
+          file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
+          progress_(progress) {
+        result_.open_run = reader_->is_open_run();
+        for (std::size_t table = 0; table < reader_->tables().size(); ++table) {
+            for (std::size_t column = 0; column < reader_->tables()[table].columns.size(); ++column) {
+                for (auto const& page : reader_->tables()[table].columns[column].pages) add({table, column, page});
+            }
+        }
+    }
+
+    Verification run(unsigned threads) {
+        base::parallel_for(items_.size(), threads > 0 ? threads : base::usable_cores(),
+                           [&](std::size_t i) { check(items_[i]); });
+        if (!result_.open_run) check_container();
+        return std::move(result_);
+    }
+
+  private:
+    void add(Item const& item) {
+        if (item.page.place != model::Page::Place::file)
+            return; // the journal's own checksums were compared by reading it
+        if (!items_.empty() && items_.back().page.offset == item.page.offset) return; // a page cut in two
+        total_bytes_ += item.page.stored_bytes;
+        items_.push_back(item);
+    }
+
+    void check(Item const& item) {
+        thread_local format::PageDecoder decoder;
+        std::string fault;
+        KnownBytes known;
+        try {
+            auto page = item.page;
+            auto const stored = decoder.stored(page, *file_, true);
+            if (page.checksum_follows) page.checksum = base::xxh3(stored); // it has just been compared
+            known = known_page(page, base::adler32(1, stored), page.checksum_follows);
+        } catch (base::Error const& error) {
+            fault = error.what();
+        }
+        std::lock_guard const lock(mutex_);
+        ++result_.pages;
+        result_.bytes += item.page.stored_bytes;
+        if (item.page.checksum == 0 && !item.page.checksum_follows) ++result_.pages_without_checksum;
+        if (fault.empty()) {
+            known_.push_back(known);
+        } else {
+            report(fmt::format("table '{}', column '{}', items {} to {}: {}",
+                               reader_->head().schema.tables[item.table].name,
+                               reader_->head().columns[item.table][item.column].path, item.page.first,
+                               item.page.first + item.page.count, fault));
+        }
+        if (progress_)
+            progress_(total_bytes_ == 0 ? 1.0 : static_cast<double>(result_.bytes) / static_cast<double>(total_bytes_));
+    }
+
+    void check_container() {
+        try {
+            format_for(file_->path()).check(*file_);
+        } catch (base::DataError const& error) {
+            report(error.what());
+        }
+        result_.file_bytes = file_->size();
+        result_.adler32 = file_adler32(*file_, std::move(known_));
+    }
+
+    void report(std::string message) {
+        ++result_.faults;
+        if (result_.messages.size() < kMessages) result_.messages.push_back(std::move(message));
+    }
+
+    std::unique_ptr<Reader> reader_;
+    std::unique_ptr<storage::Storage> file_;
+    std::function<void(double)> const& progress_;
+    std::vector<Item> items_;
+    std::uint64_t total_bytes_ = 0;
+    std::mutex mutex_; // guards all below
+    std::vector<KnownBytes> known_;
+    Verification result_;
+};
+
+} // namespace
+
+Verification verify(std::string const& path, unsigned threads, std::function<void(double)> const& progress) {
+    return Verifier(path, progress).run(threads);
+}
+
+} // namespace thalweg::dataset

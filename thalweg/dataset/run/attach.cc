@@ -1,0 +1,44 @@
+#include "thalweg/dataset/run/attach.h"
+
+#include <cerrno>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/process.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/lock.h"
+
+namespace thalweg::dataset {
+
+std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigned> seal_threads) {
+    auto run = std::make_shared<OpenRun>();
+    run->ledger = Ledger::attach(handle);
+    auto const& head = run->ledger->head();
+    std::string const path = head.path;
+    if (head.boot_id != base::boot_id() || head.pid_namespace != base::pid_namespace()) {
+        base::fail_usage({"cannot attach to " + path, "its creator is on another machine or in another container",
+                          "write from processes that can see each other"});
+    }
+    run->ledger->check_alive();
+    run->memory_lock = hold_memory(handle);
+    try {
+        run->journal_lock = lock_shared(journal_path(path));
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+        base::fail_usage({"cannot attach to " + path, "it has just been closed, or its journal was taken away"});
+    }
+    run->options = tuning::unpack(head.knobs).write;
+    run->options.seal_threads = seal_threads.value_or(run->options.seal_threads);
+    auto const journal =
+        storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
+    run->head = read_head(*journal);
+    if (run->head.id != run->ledger->head().run_id) {
+        base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
+    }
+    run->format = &format_for(path);
+    run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
+    return run;
+}
+
+} // namespace thalweg::dataset

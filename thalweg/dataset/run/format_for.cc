@@ -1,0 +1,23 @@
+#include "thalweg/dataset/run/format_for.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/rntuple/format.h"
+
+namespace thalweg::dataset {
+
+format::Format const& format_for(std::string const& path) {
+    auto const extension = std::filesystem::path(path).extension().string();
+    constexpr std::array<char const*, 3> kHdf5{".h5", ".hdf5", ".lh5"};
+    if (std::find(kHdf5.begin(), kHdf5.end(), extension) != kHdf5.end()) return format::hdf5::hdf5_format();
+    if (extension == ".root") return format::rntuple::rntuple_format();
+    base::fail_usage(
+        {fmt::format("'{}' is of no known format", path), "", "let its name end in .h5, .hdf5, .lh5 or .root"});
+}
+
+} // namespace thalweg::dataset

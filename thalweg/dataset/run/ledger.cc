@@ -1,0 +1,284 @@
+#include "thalweg/dataset/run/ledger.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/backoff.h"
+#include "thalweg/dataset/run/run_memory.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
+constexpr std::uint32_t kVersion = 8;
+constexpr std::uint32_t kSlots = 4096;
+constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
+
+template <std::size_t N> void copy_text(char (&to)[N], std::string const& text) {
+    std::strncpy(to, text.c_str(), N - 1);
+    to[N - 1] = '\0';
+}
+
+std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
+
+bool is_ledger(base::SharedMemory const& memory) {
+    if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
+    auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
+    return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
+}
+
+bool is_in_folder(std::string const& name) { return name.find('/') != std::string::npos; }
+
+} // namespace
+
+std::string ledger_name(std::string const& run_id) { return kSegmentPrefix + run_id.substr(0, 16); }
+
+std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string const& path, bool shared,
+                                       std::uint64_t first_offset, base::MemoryFallback const& fallback) {
+    auto const size_bytes = slots_offset() + kSlots * sizeof(Slot);
+    std::unique_ptr<Ledger> ledger(new Ledger);
+    ledger->memory_ = shared ? base::SharedMemory::create_where_room(ledger_name(run_id), size_bytes, fallback)
+                             : base::SharedMemory::create_private(size_bytes);
+    ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
+    auto& head = *new (ledger->memory_.data()) LedgerHead{};
+    ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
+    head.version = kVersion;
+    head.slots = kSlots;
+    head.committer = base::this_process();
+    copy_text(head.run_id, run_id);
+    copy_text(head.boot_id, base::boot_id());
+    copy_text(head.host, base::host_name());
+    head.pid_namespace = base::pid_namespace();
+    copy_text(head.path, path);
+    head.device = device_of_directory(path);
+    copy_text(head.memory_folder, fallback.folder);
+    (is_in_folder(ledger->name()) ? head.folder_segments : head.shm_segments) = 1;
+    head.claimed = first_offset;
+    head.claimable = first_offset;
+    ledger->beat();
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
+    return ledger;
+}
+
+std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
+    std::unique_ptr<Ledger> ledger(new Ledger);
+    try {
+        ledger->memory_ = base::SharedMemory::attach(name);
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+        base::fail_usage({"cannot attach to run " + name, "it is closed, dead, or on another machine"});
+    }
+    if (!is_ledger(ledger->memory_)) {
+        auto const& head = *reinterpret_cast<LedgerHead const*>(ledger->memory_.data());
+        base::fail_usage({"cannot attach to run " + name,
+                          fmt::format("its ledger is of another version of Thalweg: {}, and this one's is {}",
+                                      head.version, kVersion),
+                          "use the version of Thalweg that recorded the run; nothing was changed"});
+    }
+    ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
+    return ledger;
+}
+
+std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
+    auto const self = base::this_process();
+    auto const take = [&](std::size_t index) {
+        auto& slot = slots_[index];
+        std::int32_t nobody = 0;
+        if (!slot.taker.compare_exchange_strong(nobody, self.pid)) return false;
+        for (auto used = head().slots_used.load();
+             used <= index && !head().slots_used.compare_exchange_weak(used, static_cast<std::uint32_t>(index + 1));) {
+        }
+        slot.table = static_cast<std::uint32_t>(table);
+        slot.producer = self;
+        slot.number = head().next_producer.fetch_add(1);
+        slot.state = SlotState::attaching;
+        return true;
+    };
+    auto const used = slots_used();
+    for (std::size_t i = 0; i < used; ++i) {
+        if (slots_[i].taker == 0 && slots_[i].staging_bytes > 0 && slots_[i].staging_table == table && take(i))
+            return i;
+    }
+    for (std::size_t i = used; i < slots(); ++i) {
+        if (take(i)) return i;
+    }
+    for (std::size_t i = 0; i < slots(); ++i) { // with the memory of another table, which is made anew
+        if (take(i)) return i;
+    }
+    return std::nullopt;
+}
+
+void Ledger::free_slot(std::size_t index) {
+    slots_[index].state = SlotState::free;
+    slots_[index].taker = 0; // last: from here on it is somebody else's
+}
+
+bool Ledger::is_orphaned(std::size_t index) const {
+    auto const& slot = slots_[index];
+    // Killed between taking the slot and saying more about itself.
+    if (slot.state == SlotState::free) return !base::is_in_use(slot.taker);
+    return !base::is_alive(slot.producer);
+}
+
+bool Ledger::has_producers() const {
+    for (std::size_t i = 0; i < slots_used(); ++i) {
+        if (slots_[i].taker != 0 && slots_[i].state < SlotState::finished && !is_orphaned(i)) return true;
+    }
+    return false;
+}
+
+std::string Ledger::memory_place() const {
+    if (!is_shared()) return "private memory";
+    auto const& shared = head();
+    if (shared.folder_segments == 0) return "/dev/shm";
+    if (shared.shm_segments == 0) return fmt::format("{} (/dev/shm has no room)", shared.memory_folder);
+    return fmt::format("/dev/shm and {} (/dev/shm has no room for all)", shared.memory_folder);
+}
+
+std::string Ledger::staging_name(std::size_t slot) const {
+    return fmt::format("{}-p{}", ledger_name(head().run_id), slot);
+}
+
+std::shared_ptr<base::SharedMemory> Ledger::mapped(std::size_t slot) {
+    std::lock_guard const lock(mapped_mutex_);
+    auto const found = mapped_.find(slot);
+    if (found == mapped_.end() || found->second.generation != slots_[slot].staging_generation) return nullptr;
+    return found->second.memory;
+}
+
+void Ledger::keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory) {
+    std::lock_guard const lock(mapped_mutex_);
+    mapped_[slot] = {slots_[slot].staging_generation, std::move(memory)};
+}
+
+std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, std::size_t size_bytes) {
+    auto& slot = slots_[index];
+    if (slot.staging_bytes == size_bytes && slot.staging_table == slot.table) {
+        if (auto memory = open_staging(index)) return memory;
+    }
+    remove_staging(index);
+    slot.staging_bytes = 0;
+    auto memory = std::make_shared<base::SharedMemory>(
+        is_shared() ? base::SharedMemory::create_where_room(staging_name(index), size_bytes, memory_fallback_of(head()))
+                    : base::SharedMemory::create_private(size_bytes));
+    memory->keep(); // it goes with the run: the next producer in this slot uses it again
+    if (is_shared()) ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
+    ++slot.staging_generation;
+    slot.staging_table = slot.table;
+    slot.staging_bytes = size_bytes;
+    keep_mapped(index, memory);
+    return memory;
+}
+
+std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
+    if (auto memory = mapped(slot)) return memory;
+    if (!is_shared()) base::fail_system({fmt::format("the slot {} of a producer has no memory", slot)});
+    auto memory = std::make_shared<base::SharedMemory>(
+        base::SharedMemory::attach_where_it_is(staging_name(slot), head().memory_folder));
+    keep_mapped(slot, memory);
+    return memory;
+}
+
+UnitTable* Ledger::units_if_any() {
+    if (head().units_ready.load(std::memory_order_acquire) == 0) return nullptr;
+    std::lock_guard const lock(units_mutex_);
+    if (!units_) units_ = UnitTable::attach(head().units_name, head().memory_folder);
+    return units_.get();
+}
+
+UnitTable& Ledger::units(std::function<void()> const& while_waiting) {
+    Backoff backoff;
+    while (true) {
+        if (auto* const table = units_if_any()) return *table;
+        head().units_wanted = 1;
+        check_alive();
+        if (while_waiting) while_waiting();
+        backoff.pause();
+    }
+}
+
+void Ledger::make_units(std::string const& name) {
+    std::lock_guard const lock(units_mutex_);
+    if (units_) return;
+    units_ = UnitTable::create(is_shared() ? name : "", memory_fallback_of(head()));
+    copy_text(head().units_name, name);
+    head().units_ready.store(1, std::memory_order_release);
+}
+
+void Ledger::remove_staging(std::size_t slot) const {
+    if (!is_shared()) return;
+    base::SharedMemory::unlink(staging_name(slot));
+    base::SharedMemory::unlink(base::name_in_folder(head().memory_folder, staging_name(slot)));
+}
+
+std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
+    auto& shared = head();
+    auto offset = shared.claimed.load();
+    while (offset + size_bytes <= shared.claimable.load()) {
+        if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
+    }
+    return std::nullopt;
+}
+
+std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
+    auto& shared = head();
+    Backoff backoff;
+    while (true) {
+        if (auto const offset = try_claim(size_bytes)) return *offset;
+        for (auto wanted = shared.wanted.load();
+             wanted < size_bytes && !shared.wanted.compare_exchange_weak(wanted, size_bytes);) {
+        }
+        check_alive();
+        if (shared.claims_refused.load() != 0) base::fail_system({shared.failure}, ENOSPC);
+        if (while_waiting) while_waiting();
+        backoff.pause();
+    }
+}
+
+void Ledger::check_alive() const {
+    auto const& shared = head();
+    switch (shared.state.load()) {
+    case LedgerState::open:
+    case LedgerState::closing:
+        break;
+    case LedgerState::failed:
+        base::fail_system({shared.failure});
+    case LedgerState::closed:
+    case LedgerState::abandoned:
+        base::fail_system({fmt::format("{} takes no more rows", shared.path), "the run was ended by its creator"});
+    }
+    auto const now = base::monotonic_ns();
+    auto const beat = shared.heartbeat_ns.load(std::memory_order_relaxed);
+    if (now > beat + kSilenceNs && !base::is_alive(shared.committer)) {
+        base::fail_system({fmt::format("{} takes no more rows", shared.path),
+                           fmt::format("its committer, process {}, is dead", shared.committer.pid),
+                           fmt::format("run `thalweg recover {}`", shared.path)});
+    }
+}
+
+void Ledger::fail(std::string const& message) {
+    copy_text(head().failure, message);
+    head().state = LedgerState::failed;
+}
+
+void Ledger::refuse_claims(std::string const& message) {
+    copy_text(head().failure, message);
+    head().claims_refused = 1;
+}
+
+void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memory_order_relaxed); }
+
+void remove_segments(std::string const& ledger) {
+    try {
+        auto const attached = Ledger::attach(ledger);
+        remove_memory(attached->head().run_id, {attached->head().memory_folder});
+    } catch (base::Error const&) { // gone, or not whole
+        base::SharedMemory::unlink(ledger);
+    }
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,172 @@
+// The ledger: the shared state of one open run. One segment of shared memory (private memory where the run is written
+// by one process only) with the claim counter and a slot for each producer.
+//
+// Invariants:
+// - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
+//   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
+// - A producer has a number, which no other producer of the run ever has. It lives in a slot, which another one may
+// have
+//   once the committer has settled it: only the committer frees a slot.
+// - Whoever takes a slot looks at the run's state afterwards, and whoever closes the run sets its state before he looks
+//   at the slots: so one of the two sees the other.
+// - Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
+//   it outlives the producer.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "thalweg/base/memory.h"
+#include "thalweg/base/process.h"
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/run/unit_table.h"
+#include "thalweg/tuning/words.h"
+
+namespace thalweg::dataset {
+
+enum class LedgerState : std::uint32_t { open, closing, closed, failed, abandoned };
+
+enum class SlotState : std::uint32_t {
+    free,
+    attaching, // owned by a producer that has no staging yet
+    active,
+    finished, // the producer is done: everything it had is announced or lies in its staging
+    settled,  // the committer has journaled the rest, or there never was any: it will free the slot
+};
+
+struct Slot {
+    std::atomic<std::int32_t> taker; // pid: who sets it, while it is 0, has the slot; the next two follow
+    std::atomic<SlotState> state;
+    std::uint32_t table;
+    std::uint32_t number; // of the producer
+    // Counts the stagings that were made for this slot: who has mapped one knows whether it is still the present one.
+    std::atomic<std::uint32_t> staging_generation;
+    std::uint32_t staging_table;
+    std::uint64_t staging_bytes; // 0: it has none
+    base::ProcessId producer;
+};
+
+struct LedgerHead {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t slots;
+    base::ProcessId committer;
+    char run_id[40];
+    char boot_id[40];
+    char host[64];
+    char path[1024];
+    std::uint64_t device;        // st_dev of the directory of `path`
+    std::uint64_t pid_namespace; // in which the pids here mean something
+    tuning::Words knobs;         // how every process writes the run, as its creator wants it
+    char memory_folder[1024];    // where producers' memory goes when /dev/shm has no room; empty: nowhere
+    char next_ledger[1280];      // set before `has_next`: the ledger of the file that continues this one
+    char failure[1024];          // set before `failed` or `claims_refused`
+    std::atomic<std::uint32_t> has_next;
+    std::atomic<std::uint32_t> claims_refused;
+    std::atomic<LedgerState> state;
+    std::atomic<std::uint64_t> heartbeat_ns;
+    std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
+    std::atomic<std::uint64_t> folder_segments; // and in the folder
+    char units_name[64];                        // of the table of work units; set before `units_ready`
+    std::atomic<std::uint32_t> units_wanted;
+    std::atomic<std::uint32_t> units_ready;
+    std::atomic<std::uint32_t> next_producer; // its number
+    std::atomic<std::uint32_t> slots_used;    // no slot behind these was ever taken
+    alignas(64) std::atomic<std::uint64_t> claimed;
+    alignas(64) std::atomic<std::uint64_t> claimable;
+    std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
+
+class Ledger {
+  public:
+    // `shared`: reachable from other processes by its name, in /dev/shm or in the folder that `fallback` names.
+    static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
+                                          std::uint64_t first_offset, base::MemoryFallback const& fallback = {});
+    // `name`: as name() gives it, with a folder where it is not in /dev/shm. Throws base::UsageError where there is no
+    // such ledger.
+    static std::unique_ptr<Ledger> attach(std::string const& name);
+
+    LedgerHead& head() const { return *reinterpret_cast<LedgerHead*>(memory_.data()); }
+    Slot& slot(std::size_t index) const { return slots_[index]; }
+    std::size_t slots() const { return head().slots; }
+    std::string const& name() const { return memory_.name(); }
+    bool is_shared() const { return !name().empty(); }
+    // Where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and why.
+    std::string memory_place() const;
+
+    // A free slot, now `attaching` and owned by this process, for a producer with a new number. Prefers slots with a
+    // staging of the same table. None where all slots have producers at present.
+    std::optional<std::size_t> take_slot(std::size_t table);
+    // The committer's: the slot may be taken again, with the staging that it has.
+    void free_slot(std::size_t slot);
+    std::size_t slots_used() const { return head().slots_used.load(); }
+    // The process that took the slot is dead.
+    bool is_orphaned(std::size_t slot) const;
+    // A living producer may still publish rows.
+    bool has_producers() const;
+
+    // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by whoever has the
+    // slot, with the bytes that it wants, unless the slot has such memory for this table already. It goes with the run.
+    // A mapping is kept for the next call in this process.
+    std::shared_ptr<base::SharedMemory> make_staging(std::size_t slot, std::size_t size_bytes);
+    std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
+    void remove_staging(std::size_t slot) const;
+
+    // The table of work units, which the committer makes when the first one is wanted. Waits for it; calls
+    // `while_waiting` (which may throw) then.
+    UnitTable& units(std::function<void()> const& while_waiting);
+    // None where nobody ever wanted one.
+    UnitTable* units_if_any();
+    // The committer's: makes the table, under this name.
+    void make_units(std::string const& name);
+
+    // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
+    // Throws base::SystemError when the disk is full, or the committer failed or died.
+    std::uint64_t claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting);
+
+    // The same for the committer, who cannot wait for himself: none where so much is not allocated yet.
+    std::optional<std::uint64_t> try_claim(std::uint64_t size_bytes);
+
+    // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
+    // table only when the heart has not beaten for a while.
+    void check_alive() const;
+
+    void fail(std::string const& message);
+    void refuse_claims(std::string const& message);
+    void beat();
+
+  private:
+    Ledger() = default;
+    std::string staging_name(std::size_t slot) const; // in /dev/shm
+
+    base::SharedMemory memory_;
+    Slot* slots_ = nullptr;
+    struct Mapped {
+        std::uint32_t generation = 0;
+        std::shared_ptr<base::SharedMemory> memory;
+    };
+    std::shared_ptr<base::SharedMemory> mapped(std::size_t slot);
+    void keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory);
+
+    base::Mutex units_mutex_;
+    std::unique_ptr<UnitTable> units_;
+    base::Mutex mapped_mutex_;
+    std::map<std::size_t, Mapped> mapped_; // by slot; of a ledger that is not shared, the only reference
+};
+
+// The common beginning of the names of all segments.
+inline constexpr char const* kSegmentPrefix = "thalweg-";
+
+std::string ledger_name(std::string const& run_id);
+
+// A ledger and the memory of its producers, in /dev/shm and in the folder that the ledger names.
+void remove_segments(std::string const& ledger);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,144 @@
+#include "thalweg/dataset/run/left_over.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <set>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/run_memory.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Empty: it is of this machine and this container, since this boot, and we would see its journal.
+std::string why_foreign(LedgerHead const& head) {
+    if (head.host != base::host_name()) return fmt::format("it is of another machine or container, '{}'", head.host);
+    if (head.boot_id != base::boot_id()) return "it is from before a restart of the machine, or of another one";
+    if (head.pid_namespace != base::pid_namespace()) return "it is of another container";
+    if (head.device != device_of_directory(head.path))
+        return fmt::format("the disk of {} is not mounted here", head.path);
+    return "";
+}
+
+bool is_held(std::string const& ledger) {
+    base::FileDescriptor const file(::open(base::SharedMemory::path_of(ledger).c_str(), O_RDONLY | O_CLOEXEC));
+    return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+void judge(Ledger const& ledger, bool held, MemoryOfRun& memory) {
+    auto const& head = ledger.head();
+    memory.why = why_foreign(head);
+    if (!memory.why.empty()) return;
+    memory.closed = head.state == LedgerState::closed;
+    auto const journal = journal_path(head.path);
+    if (held || base::is_alive(head.committer) || ledger.has_producers()) {
+        memory.state = MemoryState::held;
+        memory.why = fmt::format("living processes use it (the committer is or was process {})", head.committer.pid);
+    } else if (memory.closed) {
+        memory.state = MemoryState::left_over;
+        memory.why = "the run is closed";
+    } else if (auto const id = journal_run_id(journal); exists(journal) && (!id || *id == head.run_id)) {
+        memory.state = MemoryState::recoverable;
+        memory.why = fmt::format("the run is unfinished: `thalweg recover {}` takes what is in it", head.path);
+    } else {
+        memory.state = MemoryState::left_over;
+        memory.why = "the journal of its run is not there any more: if the run was moved, recover it first";
+    }
+}
+
+std::uint64_t size_of(std::vector<std::string> const& names) {
+    std::uint64_t size = 0;
+    for (auto const& name : names) {
+        struct stat status {};
+        if (::stat(base::SharedMemory::path_of(name).c_str(), &status) == 0) size += std::uint64_t(status.st_size);
+    }
+    return size;
+}
+
+std::vector<std::string> files_of(std::string const& ledger, std::string const& run_id, std::string const& folder) {
+    std::set<std::string> files{ledger};
+    for (auto const& name : {ledger_name(run_id), base::name_in_folder(folder, ledger_name(run_id))}) {
+        for (auto const& part : base::SharedMemory::list(name + "-")) files.insert(part);
+    }
+    return {files.begin(), files.end()};
+}
+
+MemoryOfRun look_at(std::string const& name, bool held) {
+    MemoryOfRun memory;
+    memory.ledger = name;
+    memory.files = {name};
+    try {
+        auto const ledger = Ledger::attach(name);
+        auto const& head = ledger->head();
+        memory.run_id = head.run_id;
+        memory.data_path = head.path;
+        memory.files = files_of(name, head.run_id, head.memory_folder);
+        auto const now = base::monotonic_ns(), beat = head.heartbeat_ns.load();
+        memory.age_ns = head.boot_id == base::boot_id() && now > beat ? now - beat : 0;
+        judge(*ledger, held, memory);
+    } catch (base::Error const& error) {
+        memory.why = error.what();
+    }
+    memory.size_bytes = size_of(memory.files);
+    return memory;
+}
+
+// "thalweg-" and 16 hexadecimal digits: the emulated card has buffers of its own beside them.
+bool is_ledger_name(std::string const& name) {
+    auto const file = std::filesystem::path(name).filename().string().substr(std::string(kSegmentPrefix).size());
+    return file.size() == 16 && file.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+} // namespace
+
+base::FileDescriptor hold_memory(std::string const& ledger) {
+    base::FileDescriptor file(::open(base::SharedMemory::path_of(ledger).c_str(), O_RDONLY | O_CLOEXEC));
+    while (file && ::flock(file.get(), LOCK_SH) != 0 && errno == EINTR) {
+    }
+    return file;
+}
+
+std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
+    std::set<std::string> names;
+    auto places = folders;
+    places.emplace_back(""); // /dev/shm
+    for (auto const& place : places) {
+        for (auto const& name : base::SharedMemory::list(base::name_in_folder(place, kSegmentPrefix))) {
+            if (is_ledger_name(name)) names.insert(name);
+        }
+    }
+    std::vector<MemoryOfRun> found;
+    for (auto const& name : names) found.push_back(look_at(name, is_held(name)));
+    return found;
+}
+
+void remove_left_over(MemoryOfRun const& memory) {
+    auto const path = base::SharedMemory::path_of(memory.ledger);
+    base::FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;                                             // somebody else was faster
+    bool const held = ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; // and kept until all is removed
+    auto const now = look_at(memory.ledger, held);
+    if (now.state != MemoryState::left_over)
+        base::fail_usage({fmt::format("the memory {} of {} is not cleared", path, now.data_path), now.why});
+    std::string const folder = Ledger::attach(memory.ledger)->head().memory_folder;
+    remove_memory(now.run_id, {folder});
+    if (exists(path)) base::fail_system({"cannot remove " + path});
+}
+
+void remove_stale_segments() {
+    for (auto const& memory : list_memory()) {
+        try {
+            if (memory.closed && memory.state == MemoryState::left_over) remove_left_over(memory);
+        } catch (base::Error const&) { // taken up by somebody, or gone
+        }
+    }
+}
+
+} // namespace thalweg::dataset

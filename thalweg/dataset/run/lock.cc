@@ -1,0 +1,39 @@
+#include "thalweg/dataset/run/lock.h"
+
+#include <fcntl.h>
+#include <optional>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Between opening and locking, the journal may have been removed and another run's put in its place.
+bool is_still_at(base::FileDescriptor const& fd, std::string const& path) {
+    return base::identity_of(fd) == base::identity_of(path);
+}
+
+// Nothing where somebody else holds it.
+std::optional<base::FileDescriptor> lock(std::string const& journal, bool exclusive) {
+    while (true) {
+        auto fd = base::open_file(journal, O_RDONLY);
+        if (!base::try_lock_file(fd, journal, exclusive)) return std::nullopt;
+        if (is_still_at(fd, journal)) return fd;
+    }
+}
+
+} // namespace
+
+base::FileDescriptor lock_shared(std::string const& journal) {
+    if (auto fd = lock(journal, false)) return std::move(*fd);
+    base::fail_usage({"cannot use " + journal, "it is being recovered"});
+}
+
+base::FileDescriptor lock_exclusive(std::string const& journal) {
+    if (auto fd = lock(journal, true)) return std::move(*fd);
+    base::fail_usage({"cannot take over the run of " + journal,
+                      "it is still being written, or recovered by somebody else",
+                      "stop its processes first (`lsof` names them)"});
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,32 @@
+// What one process holds of a run that is open for writing: shared by its producers (and its committer).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/staging.h"
+#include "thalweg/format/format.h"
+#include "thalweg/model/run.h"
+#include "thalweg/storage/storage.h"
+#include "thalweg/tuning/options.h"
+
+namespace thalweg::dataset {
+
+using tuning::WriteOptions;
+
+struct OpenRun {
+    model::RunHead head;
+    WriteOptions options;
+    std::unique_ptr<Ledger> ledger;
+    std::shared_ptr<storage::Storage> file;
+    format::Format const* format = nullptr;
+    base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
+    base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
+
+    std::string const& path() const { return file->path(); }
+};
+
+} // namespace thalweg::dataset

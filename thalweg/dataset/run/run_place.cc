@@ -1,0 +1,68 @@
+#include "thalweg/dataset/run/run_place.h"
+
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/lock.h"
+
+namespace thalweg::dataset {
+base::FileDescriptor RunPlace::lock_shared() const { return dataset::lock_shared(journal()); }
+
+base::FileDescriptor RunPlace::lock_exclusive() const { return dataset::lock_exclusive(journal()); }
+
+JournalFiles RunPlace::open_journal(storage::OpenMode mode) const {
+    return {storage::open_file_storage(journal(), mode, storage::Engine::posix), segments_beside(journal())};
+}
+
+bool RunPlace::is_original(JournalPreamble const& preamble) const {
+    return base::identity_of(data_) == base::FileIdentity{preamble.device, preamble.inode, 1};
+}
+
+bool RunPlace::is_stub() const {
+    auto const file = storage::open_file_storage(journal(), storage::OpenMode::read_only, storage::Engine::posix);
+    auto const start = read_start(*file);
+    if (start.kind == JournalKind::stub) return true;
+    // A power cut may have taken the name of the data file: nothing was promised by then.
+    return start.kind == JournalKind::journal && !exists(data_) && !has_record(*file, start.preamble.records);
+}
+
+// Empty, or what every run begins with.
+bool RunPlace::is_begun_and_no_more() const {
+    auto const& format = format_for(data_);
+    auto const file = storage::open_file_storage(data_, storage::OpenMode::read_only, storage::Engine::posix);
+    if (file->size() == 0) return true;
+    if (!format.run_id_of(*file)) return false;
+    try {
+        return !format.load(*file).closed;
+    } catch (base::DataError const&) {
+        return true;
+    }
+}
+
+void RunPlace::clear_stub() const {
+    if (exists(data_)) {
+        if (!is_begun_and_no_more()) {
+            base::fail_usage({fmt::format("{} is not the journal of {}", journal(), data_),
+                              "nothing was recorded with it, and the file is not one that was only begun",
+                              "remove the journal if you do not know where it comes from"});
+        }
+        base::remove_file(data_);
+    }
+    remove_journal();
+}
+
+void RunPlace::remove_journal() const {
+    base::remove_file(journal());
+    remove_later_segments();
+    base::sync_directory_of(data_);
+}
+
+// Behind the main one: nobody looks for these without it; had they gone first, what it says would be less than what is
+// known.
+void RunPlace::remove_later_segments() const {
+    auto const later = segments_beside(journal());
+    for (auto const number : later->list()) later->remove(number);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,209 @@
+#include "thalweg/dataset/run/unit_table.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/journal/journal_format.h"
+#include "thalweg/dataset/run/backoff.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
+constexpr std::uint64_t kUnit = 16;         // what entry ids count
+constexpr std::uint64_t kFirstPieceBytes = base::kMiB;
+
+// Pieces follow each other in one space of addresses: piece k begins at (2^k - 1) MiB.
+constexpr std::uint64_t piece_begin(std::size_t index) { return ((1ull << index) - 1) * kFirstPieceBytes; }
+constexpr std::uint64_t piece_bytes(std::size_t index) { return kFirstPieceBytes << index; }
+std::size_t piece_of(std::uint64_t address) {
+    return static_cast<std::size_t>(std::bit_width(address / kFirstPieceBytes + 1) - 1);
+}
+
+std::uint64_t buckets_offset() { return base::round_up(sizeof(UnitTableHead), 64); }
+
+} // namespace
+
+base::SharedMemory UnitTable::make(std::string const& suffix, std::size_t size_bytes) const {
+    auto memory = name_.empty() ? base::SharedMemory::create_private(size_bytes)
+                                : base::SharedMemory::create_where_room(name_ + suffix, size_bytes, fallback_);
+    memory.keep(); // it goes with the run
+    return memory;
+}
+
+std::unique_ptr<UnitTable> UnitTable::create(std::string const& name, base::MemoryFallback fallback) {
+    std::unique_ptr<UnitTable> table(new UnitTable(name, std::move(fallback)));
+    auto const size = buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>);
+    table->memory_ = table->make("u", size);
+    auto& head = *new (table->memory_.data()) UnitTableHead{};
+    head.version = kVersion;
+    head.buckets = kBuckets;
+    table->grow();
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: memory with it is whole
+    return table;
+}
+
+std::unique_ptr<UnitTable> UnitTable::attach(std::string const& name, std::string const& folder) {
+    std::unique_ptr<UnitTable> table(new UnitTable(name, {folder}));
+    table->memory_ = base::SharedMemory::attach_where_it_is(name + "u", folder);
+    bool const whole = table->memory_.size() >= buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>) &&
+                       std::memcmp(table->head().magic, kMagic, sizeof kMagic) == 0 &&
+                       table->head().version == kVersion && table->head().buckets == kBuckets;
+    if (!whole) base::fail_data({"the table of the work units of run " + name + " cannot be read", "it is not whole"});
+    return table;
+}
+
+void UnitTable::grow() {
+    auto& shared = head();
+    auto const ahead = std::max<std::uint64_t>(kFirstPieceBytes / 4, shared.wanted_bytes * 2);
+    while (shared.refused == 0 && shared.available_bytes - shared.reserved_bytes < ahead) {
+        auto const index = piece_of(shared.available_bytes);
+        if (index >= kPieces) {
+            shared.refused = 1;
+            return;
+        }
+        try {
+            auto memory = make(fmt::format("u{}", index), piece_bytes(index));
+            std::lock_guard const lock(mutex_);
+            pieces_[index] = std::move(memory);
+            mapped_[index] = pieces_[index].data();
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOSPC && error.code != ENOMEM) throw;
+            shared.refused = 1;
+            return;
+        }
+        shared.available_bytes = piece_begin(index + 1);
+    }
+}
+
+std::byte* UnitTable::piece(std::size_t index) const {
+    if (auto* const there = mapped_[index].load(std::memory_order_acquire)) return there;
+    std::lock_guard const lock(mutex_);
+    if (!pieces_[index])
+        pieces_[index] = base::SharedMemory::attach_where_it_is(fmt::format("{}u{}", name_, index), fallback_.folder);
+    mapped_[index].store(pieces_[index].data(), std::memory_order_release);
+    return pieces_[index].data();
+}
+
+UnitEntry& UnitTable::at(UnitEntryId entry) const {
+    auto const address = (entry - std::uint64_t{1}) * kUnit;
+    auto const index = piece_of(address);
+    if (entry == 0 || index >= kPieces || address + sizeof(UnitEntry) > head().available_bytes)
+        base::fail_data({"the table of work units cannot be read", "an entry is out of bounds"});
+    return *reinterpret_cast<UnitEntry*>(piece(index) + (address - piece_begin(index)));
+}
+
+std::atomic<UnitEntryId>& UnitTable::bucket(std::uint64_t hash) const {
+    auto* const buckets = reinterpret_cast<std::atomic<UnitEntryId>*>(memory_.data() + buckets_offset());
+    return buckets[hash & (kBuckets - 1)];
+}
+
+UnitEntryId UnitTable::reserve(UnitKey const& key, std::string_view summary,
+                               std::function<void()> const& while_waiting) {
+    auto& shared = head();
+    auto const size = base::round_up(sizeof(UnitEntry) + key.text.size() + summary.size(), kUnit);
+    std::uint64_t address = shared.reserved_bytes;
+    Backoff backoff;
+    while (true) {
+        auto const index = piece_of(address);
+        auto const begin = address + size <= piece_begin(index + 1) ? address : piece_begin(index + 1);
+        if (begin + size <= shared.available_bytes) {
+            if (!shared.reserved_bytes.compare_exchange_weak(address, begin + size)) continue;
+            address = begin;
+            break;
+        }
+        if (shared.refused != 0) {
+            base::fail_system({"no work unit can be committed", "there is no memory for more keys and summaries",
+                               "free some of /dev/shm, or give units shorter summaries"},
+                              ENOSPC);
+        }
+        for (auto wanted = shared.wanted_bytes.load();
+             wanted < size && !shared.wanted_bytes.compare_exchange_weak(wanted, size);) {
+        }
+        if (while_waiting) while_waiting();
+        backoff.pause();
+        address = shared.reserved_bytes;
+    }
+    auto const id = static_cast<UnitEntryId>(address / kUnit + 1);
+    auto& entry = *new (&at(id)) UnitEntry{};
+    entry.key_bytes = key.is_integer ? kIntegerKey : static_cast<std::uint32_t>(key.text.size());
+    entry.key = key.is_integer ? key.integer : static_cast<std::int64_t>(key.hash());
+    entry.summary_bytes = static_cast<std::uint32_t>(summary.size());
+    auto* const more = reinterpret_cast<char*>(&entry + 1);
+    key.text.copy(more, key.text.size());
+    summary.copy(more + key.text.size(), summary.size());
+    return id;
+}
+
+std::uint64_t UnitTable::hash(UnitEntryId id) const {
+    auto const& entry = at(id);
+    return entry.key_bytes == kIntegerKey ? UnitKey(entry.key).hash() : static_cast<std::uint64_t>(entry.key);
+}
+
+bool UnitTable::has_key(UnitEntry const& entry, UnitKey const& key, std::uint64_t hash) const {
+    if (key.is_integer) return entry.key_bytes == kIntegerKey && entry.key == key.integer;
+    if (entry.key_bytes != key.text.size() || entry.key != static_cast<std::int64_t>(hash)) return false;
+    return std::memcmp(&entry + 1, key.text.data(), key.text.size()) == 0;
+}
+
+UnitEntryId UnitTable::find_in_chain(UnitEntryId first, UnitKey const& key, std::uint64_t hash) const {
+    auto id = first;
+    while (id != 0 && !has_key(at(id), key, hash)) id = at(id).next.load(std::memory_order_relaxed);
+    return id;
+}
+
+bool UnitTable::link(UnitEntryId id, std::uint32_t parts) {
+    auto& entry = at(id);
+    entry.parts = parts;
+    auto const wanted = key(id);
+    auto const hashed = hash(id);
+    auto& chain = bucket(hashed);
+    auto first = chain.load(std::memory_order_acquire);
+    while (true) {
+        if (find_in_chain(first, wanted, hashed) != 0) return false;
+        entry.next.store(first, std::memory_order_relaxed);
+        // Whoever links another entry in front of ours first makes this fail, and we look through the chain again.
+        if (chain.compare_exchange_weak(first, id, std::memory_order_acq_rel, std::memory_order_acquire)) break;
+    }
+    ++head().keys;
+    return true;
+}
+
+std::optional<UnitEntryId> UnitTable::find(UnitKey const& key) const {
+    auto const hashed = key.hash();
+    auto const id = find_in_chain(bucket(hashed).load(std::memory_order_acquire), key, hashed);
+    return id == 0 ? std::nullopt : std::optional(id);
+}
+
+bool UnitTable::is_linked(UnitEntryId entry) const { return find(key(entry)) == entry; }
+
+std::vector<UnitKey> UnitTable::all_keys() const {
+    std::vector<UnitKey> keys;
+    for (std::uint64_t i = 0; i < kBuckets; ++i) {
+        for (auto id = bucket(i).load(std::memory_order_acquire); id != 0; id = at(id).next.load())
+            keys.push_back(key(id));
+    }
+    return keys;
+}
+
+UnitKey UnitTable::key(UnitEntryId id) const {
+    auto const& entry = at(id);
+    if (entry.key_bytes == kIntegerKey) return {entry.key};
+    return {std::string(reinterpret_cast<char const*>(&entry + 1), entry.key_bytes)};
+}
+
+std::string_view UnitTable::summary(UnitEntryId id) const {
+    auto const& entry = at(id);
+    auto const key_bytes = entry.key_bytes == kIntegerKey ? 0 : entry.key_bytes;
+    return {reinterpret_cast<char const*>(&entry + 1) + key_bytes, entry.summary_bytes};
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,103 @@
+// The keys of the work units that were committed in a run: a hash table in the run's memory which only grows. To link
+// an entry into the chain of its key is one compare-and-swap, and that is the commit of the unit.
+//
+//   <name>u   head | buckets: the first entry of each chain
+//   <name>u0, <name>u1, ...   entries; each piece of memory is twice as large as the one before it
+//
+// Invariants:
+// - An entry belongs to the worker that reserved it until it is linked, and is never changed afterwards.
+// - An entry is reserved only in memory that is there: the committer, who alone makes it, is ahead of need.
+// - No two linked entries have the same key.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalweg/base/memory.h"
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/run/unit_key.h"
+
+namespace thalweg::dataset {
+
+// Where an entry is, in units of 16 bytes, counted from 1; 0: nowhere.
+using UnitEntryId = std::uint32_t;
+
+struct UnitEntry {
+    std::atomic<UnitEntryId> next; // in the chain of its bucket
+    std::uint32_t key_bytes;       // of a key that is text, which follows; kIntegerKey: it is an integer
+    std::int64_t key;              // of a key that is text: its hash
+    std::uint32_t summary_bytes;   // which follow the key
+    std::uint32_t parts;           // producers that have rows of the unit
+    std::uint64_t reserved;
+};
+static_assert(sizeof(UnitEntry) == 32);
+
+struct UnitTableHead {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t buckets; // a power of two
+    alignas(64) std::atomic<std::uint64_t> reserved_bytes;
+    std::atomic<std::uint64_t> available_bytes;
+    std::atomic<std::uint64_t> wanted_bytes; // the largest entry that ever had to wait
+    std::atomic<std::uint64_t> keys;         // linked
+    std::atomic<std::uint32_t> refused;      // there is no memory for more entries
+};
+
+class UnitTable {
+  public:
+    // `name`: of the memory, without the final "u". Empty: private memory, for this process alone.
+    static std::unique_ptr<UnitTable> create(std::string const& name, base::MemoryFallback fallback);
+    // Throws base::SystemError (ENOENT) where there is none.
+    static std::unique_ptr<UnitTable> attach(std::string const& name, std::string const& folder);
+
+    // A new entry, for this caller alone. Waits while the committer makes room; calls `while_waiting` then, which may
+    // throw. Throws base::SystemError where there is no memory for it.
+    UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::function<void()> const& while_waiting);
+
+    // Takes the key, with so many producers. False: somebody else has taken it before.
+    bool link(UnitEntryId entry, std::uint32_t parts);
+
+    // The linked entry of a key.
+    std::optional<UnitEntryId> find(UnitKey const& key) const;
+    bool is_linked(UnitEntryId entry) const;
+
+    // All keys that are taken, in no order.
+    std::vector<UnitKey> all_keys() const;
+    UnitKey key(UnitEntryId entry) const;
+    std::string_view summary(UnitEntryId entry) const;
+    std::uint32_t parts(UnitEntryId entry) const { return at(entry).parts; }
+    std::uint64_t keys() const { return head().keys.load(); }
+
+    // The committer's: makes memory ahead of need.
+    void grow();
+
+  private:
+    static constexpr std::size_t kPieces = 16; // the last one has 32 GiB
+
+    UnitTable(std::string name, base::MemoryFallback fallback)
+        : name_(std::move(name)), fallback_(std::move(fallback)) {}
+    base::SharedMemory make(std::string const& suffix, std::size_t size_bytes) const;
+    UnitTableHead& head() const { return *reinterpret_cast<UnitTableHead*>(memory_.data()); }
+    std::atomic<UnitEntryId>& bucket(std::uint64_t hash) const;
+    UnitEntry& at(UnitEntryId entry) const;
+    std::byte* piece(std::size_t index) const;
+    bool has_key(UnitEntry const& entry, UnitKey const& key, std::uint64_t hash) const;
+    std::uint64_t hash(UnitEntryId entry) const;
+    UnitEntryId find_in_chain(UnitEntryId first, UnitKey const& key, std::uint64_t hash) const;
+
+    std::string name_;
+    base::MemoryFallback fallback_;
+    base::SharedMemory memory_;
+    mutable base::Mutex mutex_; // guards the mapping of pieces
+    mutable std::array<base::SharedMemory, kPieces> pieces_;
+    mutable std::array<std::atomic<std::byte*>, kPieces> mapped_{};
+};
+
+} // namespace thalweg::dataset
