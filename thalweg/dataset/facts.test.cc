@@ -51,7 +51,7 @@ struct Unproved {
 
 TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
     Unproved const run;
-    auto const sound = gather(run.journal, *run.file, true);
+    auto const sound = gather(run.journal, *run.file, RunState::ended);
     auto const block_rows = sound.head.layouts[0].block_rows;
     ASSERT_LT(block_rows * 2, Unproved::kRows);
     auto const& part = sound.facts.tables[0][0];
@@ -89,7 +89,7 @@ TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
 // A page of lengths: nobody knows where later lists begin, so all of that producer from its block on is lost.
 TEST(Facts, ABadPageOfLengthsCostsTheListsBehindIt) {
     Unproved const run;
-    auto const sound = gather(run.journal, *run.file, true);
+    auto const sound = gather(run.journal, *run.file, RunState::ended);
     auto const& page = sound.facts.tables[0][0].columns[3][5];
     run.file->write(page.offset, std::vector<std::byte>(page.stored_bytes));
     auto const result = complete_run(*run.file, run.journal, format::hdf5::hdf5_format(), {});
@@ -126,7 +126,7 @@ class BadSector final : public Storage {
 
 TEST(Facts, APageThatCannotBeReadCostsItsBlock) {
     Unproved const run;
-    auto const sound = gather(run.journal, *run.file, true);
+    auto const sound = gather(run.journal, *run.file, RunState::ended);
     auto const& page = sound.facts.tables[0][0].columns[1][2];
     ASSERT_EQ(page.place, model::Page::Place::file);
     BadSector file(*run.file, page.offset);
@@ -147,12 +147,12 @@ TEST(Facts, APageThatCannotBeReadCostsItsBlock) {
 // Lengths are read even where a BARRIER says that they are on the disk (here: where pages are not checked).
 TEST(Facts, LengthsThatCannotBeReadCostTheListsBehindThem) {
     Unproved const run;
-    auto const sound = gather(run.journal, *run.file, true);
+    auto const sound = gather(run.journal, *run.file, RunState::ended);
     auto const& page = sound.facts.tables[0][0].columns[3][5];
     ASSERT_EQ(page.place, model::Page::Place::file);
     BadSector file(*run.file, page.offset);
     CompleteOptions options;
-    options.check_pages = false;
+    options.state = RunState::closing;
     auto const result = complete_run(file, run.journal, format::hdf5::hdf5_format(), options);
     auto const rows = expect_right(*run.file);
     EXPECT_EQ(rows.at(0), page.first);
@@ -209,7 +209,7 @@ TEST(Facts, RowsMayBeMoreThanFitIn32Bits) {
     }
     auto const file = storage::make_memory_storage("run.h5");
     file->resize(4096 + count);
-    auto const gathered = gather(storage, *file, false);
+    auto const gathered = gather(storage, *file, RunState::open);
     EXPECT_EQ(gathered.report.tables[0].rows, 2 * rows);
     EXPECT_EQ(gathered.report.tables[0].lost_rows, 0u);
     auto const map = live_map(gathered, *file, *gathered.rows);

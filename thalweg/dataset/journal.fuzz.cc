@@ -52,16 +52,17 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         writer.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
         append_records(writer, bytes);
     }
-    for (bool const check_pages : {false, true}) {
+    for (auto const state : {RunState::open, RunState::ended, RunState::copied}) {
         try {
-            auto const gathered = gather(journal, *file, check_pages);
+            auto const gathered = gather(journal, *file, state);
             live_map(gathered, *file, *gathered.rows);
         } catch (base::DataError const&) {
         }
     }
     if (data[0] % 16 > 2) return 0; // completing takes many times as long
     try {
-        complete_run(*file, journal, format::hdf5::hdf5_format(), {.check_pages = data[0] % 2 == 0});
+        complete_run(*file, journal, format::hdf5::hdf5_format(),
+                     {.state = data[0] % 2 == 0 ? RunState::ended : RunState::closing});
     } catch (base::DataError const&) {
     }
     return 0;

@@ -1,5 +1,6 @@
 #include "thalweg/dataset/journal/journal.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
@@ -73,9 +74,9 @@ std::uint64_t records_begin(std::vector<std::byte> const& journal) {
 void expect_survived(std::shared_ptr<Storage> const& journal) {
     auto const file = storage::make_memory_storage("run.h5");
     file->resize(16384);
-    for (bool const check_pages : {false, true}) {
+    for (auto const state : {RunState::open, RunState::ended, RunState::copied}) {
         try {
-            auto const gathered = gather(journal, *file, check_pages);
+            auto const gathered = gather(journal, *file, state);
             live_map(gathered, *file, *gathered.rows);
         } catch (base::DataError const&) {
         }
@@ -110,6 +111,39 @@ TEST(Journal, CutAnywhereItHasTheRecordsInFront) {
         EXPECT_TRUE(std::equal(reading.records.begin(), reading.records.end(), whole.begin()));
         EXPECT_LE(reading.damage.end_offset, std::max(records, base::round_up(size, 8)));
         expect_survived(journal);
+    }
+}
+
+// A write that is under way shows others its beginning: of the last record that is nothing to speak of while the run is
+// open, and damage when it is over. In the middle it is damage always.
+TEST(Journal, ARecordThatIsBeingWrittenIsNotDamage) {
+    auto const bytes = small_journal();
+    auto const sound = storage_of(bytes);
+    std::vector<WalkedRecord> records;
+    walk_records(*sound, records_begin(bytes), [&](WalkedRecord const& record) {
+        records.push_back(record);
+        return true;
+    });
+    std::shared_ptr<storage::Storage> const file = storage::make_memory_storage("run.h5");
+    file->resize(16384);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        auto torn = bytes;
+        if (records[i].end_offset == records[i].payload_offset) continue; // it has no content
+        auto& last_byte = torn[records[i].payload_offset];
+        last_byte ^= std::byte{1};
+        bool const is_last = i + 1 == records.size();
+        auto const damage = read_all(*storage_of(torn)).damage;
+        EXPECT_NE(damage.reason, "");
+        EXPECT_EQ(damage.is_at_end, is_last) << i;
+        if (i == 0) continue; // without the first record the others make no sense
+        auto const notes_of = [&](RunState state) { return gather(storage_of(torn), *file, state).report.notes; };
+        auto const is_told = [&](RunState state) {
+            auto const notes = notes_of(state);
+            return std::ranges::find(notes, damage.reason) != notes.end();
+        };
+        EXPECT_EQ(is_told(RunState::open), !is_last) << i;
+        EXPECT_TRUE(is_told(RunState::ended)) << i;
+        EXPECT_TRUE(is_told(RunState::closing)) << i;
     }
 }
 
@@ -214,7 +248,7 @@ TEST(Journal, HolesAreLeftOut) {
         std::fill(holed.begin() + static_cast<std::ptrdiff_t>(from), holed.begin() + static_cast<std::ptrdiff_t>(to),
                   fill);
         auto const journal = storage_of(holed);
-        auto const gathered = gather(journal, *file, true);
+        auto const gathered = gather(journal, *file, RunState::ended);
         EXPECT_NO_THROW(live_map(gathered, *file, *gathered.rows));
     }
 }

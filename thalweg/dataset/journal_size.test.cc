@@ -121,7 +121,7 @@ TEST(JournalSize, OfManySlowStreamsIsBoundedByWhatIsInNoPage) {
     file->resize(4096 + kPageRows * 8);
     for (bool const resumed : {false, true}) {
         if (resumed) JournalWriter::resume(files);
-        auto const gathered = gather(files, *file, false);
+        auto const gathered = gather(files, *file, RunState::open);
         EXPECT_EQ(gathered.report.notes, std::vector<std::string>{});
         for (std::uint32_t i = 0; i < kStreams; ++i) {
             std::uint64_t rows = 0;
@@ -130,7 +130,7 @@ TEST(JournalSize, OfManySlowStreamsIsBoundedByWhatIsInNoPage) {
         }
     }
     segments->remove(segments->list().back());
-    auto const notes = gather(files, *file, false).report.notes;
+    auto const notes = gather(files, *file, RunState::open).report.notes;
     ASSERT_EQ(notes.size(), 1u);
     EXPECT_NE(notes[0].find("is missing"), std::string::npos) << notes[0];
 }
@@ -206,7 +206,7 @@ TEST(JournalSize, APowerCutTakesNoRowThatWasSynced) {
         if (!promised.empty()) {
             ++with_promise;
             JournalFiles const left(main->after_power_cut(), segments->after_power_cut());
-            auto const gathered = gather(left, *file, false);
+            auto const gathered = gather(left, *file, RunState::open);
             ASSERT_EQ(gathered.facts.tables[0].size(), kStreams);
             for (std::uint32_t i = 0; i < kStreams; ++i) {
                 auto const& rows = gathered.facts.tables[0][i].rows;

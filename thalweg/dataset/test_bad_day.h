@@ -169,7 +169,7 @@ inline RowCounts rows_before_barrier(JournalFiles const& journal, storage::Stora
     journal.main->read(0, bytes);
     std::shared_ptr<storage::Storage> const cut = storage::make_memory_storage("cut");
     cut->write(0, bytes);
-    auto const gathered = gather({cut, journal.segments}, file, false);
+    auto const gathered = gather({cut, journal.segments}, file, RunState::open);
     for (auto const& part : gathered.facts.tables[0]) {
         for (auto const& range : part.rows) counts[static_cast<std::uint8_t>(part.producer)] += range.count;
     }

@@ -192,7 +192,7 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
 
 void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const path = unfinished.place.data();
-    auto gathered = gather(unfinished.journal, *unfinished.file, true);
+    auto gathered = gather(unfinished.journal, *unfinished.file, RunState::ended);
     if (gathered.closed) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
@@ -342,7 +342,7 @@ CompleteResult Writer::complete() {
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
     journal.sync();
     CompleteOptions options;
-    options.check_pages = false; // the last BARRIER covers everything
+    options.state = RunState::closing; // the last BARRIER covers everything
     options.whole_file_checksum = whole_file_checksum_;
     options.least_end = ledger.head().claimed;
     auto result = complete_run(*run_->file, journal_, *run_->format, options);

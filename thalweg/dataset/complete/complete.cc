@@ -75,13 +75,14 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_the_dead(file);
-    auto gathered = gather(journal, file, options.check_pages, options.is_copy);
+    auto gathered = gather(journal, file, options.state);
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
     result.gather_cpu_ns = gathered_ns - begin_ns;
     if (gathered.closed &&
-        !options.is_copy) { // all but the last step was done before: others may be reading the file by now
+        options.state !=
+            RunState::copied) { // all but the last step was done before: others may be reading the file by now
         result.report = std::move(gathered.report);
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
@@ -159,7 +160,7 @@ UnfinishedRun take_over(std::string const& path, char const* verb) {
 CompleteResult recover(std::string const& path) {
     auto run = take_over(path, "recover");
     CompleteOptions options;
-    options.is_copy = !run.is_original;
+    if (!run.is_original) options.state = RunState::copied;
     options.least_end = run.claimed;
     auto result = complete_run(*run.file, run.journal, *run.format, options);
     if (!run.has_memory && result.report.producers_unsettled > 0)

@@ -12,10 +12,7 @@
 namespace thalweg::dataset {
 
 struct CompleteOptions {
-    bool check_pages = true; // read pages behind the last BARRIER: a power cut may have taken them
-    // File and journal may differ in age: all pages are read, and nothing that the journal says of the file is
-    // believed.
-    bool is_copy = false;
+    RunState state = RunState::ended;
     bool whole_file_checksum = true;
     std::uint64_t least_end = 0; // extents may have been claimed up to here
 };

@@ -42,8 +42,8 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
 }
 
 // Returns their offsets.
-std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, bool check_pages,
-                                               bool is_copy, Report& report) {
+std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
+                                               Report& report) {
     std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
@@ -52,7 +52,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
         auto const& each = journal.announced[i];
         auto const& producer = journal.producers.at(each.producer);
         auto const& page = producer.pages[each.column][each.index];
-        bool const check_bytes = check_pages && (is_copy || !journal.is_durable(each));
+        bool const check_bytes = state == RunState::copied || (state == RunState::ended && !journal.is_durable(each));
         auto [reason, unreadable] = doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
         if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
         if (reason.empty()) continue;
@@ -134,17 +134,17 @@ read_facts(JournalFiles const& files) {
 
 } // namespace
 
-Gathered gather(JournalFiles const& files, storage::Storage const& file, bool check_pages, bool is_copy) {
+Gathered gather(JournalFiles const& files, storage::Storage const& file, RunState state) {
     auto [journal, rows, missing, damage] = read_facts(files);
-    bool const is_live = !check_pages; // who looks on may have met a record that is just being written
-    for (int again = 0; again < kTries && (!missing.empty() || (is_live && !damage.reason.empty())); ++again)
+    for (int again = 0; again < kTries && !missing.empty(); ++again)
         std::tie(journal, rows, missing, damage) = read_facts(files);
     Gathered gathered;
     gathered.head = *journal.head;
     gathered.rows = rows;
     gathered.closed = journal.closed;
     auto& report = gathered.report;
-    if (!damage.reason.empty()) report.notes.push_back(damage.reason);
+    bool const is_being_written = state == RunState::open && damage.is_at_end;
+    if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
     for (auto const segment : missing) { // moved without it, say
         report.notes.push_back(
@@ -154,8 +154,9 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, bool ch
     gathered.facts.tables.resize(report.tables.size());
     gathered.facts.metadata = journal.metadata;
     gathered.facts.end_offset = journal.footers_end;
-    gathered.bad_pages = leave_out_bad_pages(journal, file, check_pages, is_copy, report);
+    gathered.bad_pages = leave_out_bad_pages(journal, file, state, report);
     gathered.known = std::move(journal.known);
+    bool const is_over = state != RunState::open;
     std::map<std::uint32_t, PartBuilder> parts;
     for (auto& [number, producer] : journal.producers) {
         count_pages(producer, gathered.facts, report);
@@ -163,9 +164,9 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, bool ch
         if (!producer.of_units) part.keep_all();
         gathered.next_producer = number + 1;
     }
-    gathered.units = count_units(std::move(journal.units), parts, check_pages, gathered.left_out, report);
+    gathered.units = count_units(std::move(journal.units), parts, is_over, gathered.left_out, report);
     for (auto& [number, part] : parts) {
-        report_part(part, *journal.head, check_pages, report);
+        report_part(part, *journal.head, is_over, report);
         auto const& producer = part.facts();
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
         if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});

@@ -54,9 +54,17 @@ struct Gathered {
     bool closed = false;                  // the journal says that the file is complete
 };
 
-// `check_pages`: pages behind the last BARRIER, of a copy all, are read and compared with their checksums; those that
-// are not what they should be are left out, and cost their block. Throws base::DataError where the journal does not
-// begin with the head of a run; whatever else makes no sense is left out and noted.
-Gathered gather(JournalFiles const& journal, storage::Storage const& file, bool check_pages, bool is_copy = false);
+// What happened to a run whose journal is read: what may be missing, and what is believed.
+enum class RunState {
+    open,    // it is being written: what is not there yet may come, and the last record may be just being written
+    closing, // all is there, and durable
+    ended,   // after a crash: a power cut may have taken what is behind the last BARRIER
+    copied,  // file and journal may differ in age: nothing that the journal says of the file is believed
+};
+
+// Pages behind the last BARRIER of a run that has ended, and all of a copy, are read and compared with their checksums;
+// those that are not what they should be are left out, and cost their block. Throws base::DataError where the journal
+// does not begin with the head of a run; whatever else makes no sense is left out and noted.
+Gathered gather(JournalFiles const& journal, storage::Storage const& file, RunState state);
 
 } // namespace thalweg::dataset

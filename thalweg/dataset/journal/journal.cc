@@ -30,7 +30,7 @@ class JournalReading {
         auto const segments = open_segments(files_);
         auto const start = require_start(*files_.main);
         if (!show({RecordType::head, std::as_bytes(std::span(start.head_json)), kHeadOffset, start.preamble.records}))
-            return {0, start.preamble.records, ""};
+            return {0, start.preamble.records, "", false};
         for (auto const& [number, segment] : segments) read_segment(start.preamble, number, segment);
         std::stable_sort(later_.begin(), later_.end(),
                          [](auto const& a, auto const& b) { return a.piece.position < b.piece.position; });
@@ -40,9 +40,9 @@ class JournalReading {
             return ended_ || read_record(record);
         });
         show_later(std::numeric_limits<std::uint64_t>::max());
-        damage.damaged_records += damage_.damaged_records;
-        if (damage.reason.empty()) damage.reason = damage_.reason;
-        return damage;
+        note(damage);
+        damage_.end_offset = damage.end_offset;
+        return damage_;
     }
 
   private:
@@ -111,7 +111,12 @@ class JournalReading {
 
     void note(JournalDamage const& damage) {
         damage_.damaged_records += damage.damaged_records;
-        if (damage_.reason.empty()) damage_.reason = damage.reason;
+        if (damage.reason.empty()) return;
+        // What stands at the end of one file says less than what stands in the middle of another.
+        if (damage_.reason.empty() || (damage_.is_at_end && !damage.is_at_end)) {
+            damage_.reason = damage.reason;
+            damage_.is_at_end = damage.is_at_end;
+        }
     }
 
     JournalFiles const& files_;
@@ -121,7 +126,7 @@ class JournalReading {
     std::vector<MetRows> later_;
     std::size_t next_ = 0;
     bool ended_ = false;
-    JournalDamage damage_; // of later segments
+    JournalDamage damage_; // of all that was read
 };
 
 } // namespace

@@ -92,7 +92,9 @@ JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
     BlockReader reader(segment);
     JournalDamage damage{0, begin, ""};
     auto const note = [&](std::uint64_t offset, char const* reason) {
-        if (damage.reason.empty()) damage.reason = fmt::format("{} at offset {} of {}", reason, offset, segment.path());
+        if (!damage.reason.empty()) return;
+        damage.reason = fmt::format("{} at offset {} of {}", reason, offset, segment.path());
+        damage.is_at_end = true;
     };
     auto offset = begin;
     while (auto const head_bytes = reader.at(offset, sizeof(RecordHead))) {
@@ -115,7 +117,10 @@ JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
         }
         offset = payload_offset + base::round_up(head.payload_bytes, 8);
         bool const sound = base::xxh3(*payload) == head.payload_check;
-        if (sound) damage.end_offset = offset;
+        if (sound) {
+            damage.end_offset = offset;
+            damage.is_at_end = false;
+        }
         if (sound && visit({static_cast<RecordType>(head.type), *payload, payload_offset, offset})) continue;
         note(payload_offset, "the content of a record is damaged");
         ++damage.damaged_records;

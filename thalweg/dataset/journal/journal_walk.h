@@ -17,6 +17,7 @@ struct JournalDamage {
     std::uint64_t damaged_records = 0; // in the middle: their content is lost, what follows is not
     std::uint64_t end_offset = 0;      // behind the last good record
     std::string reason;                // of the first damage, with its offset; empty when there was none
+    bool is_at_end = false; // nothing good follows: a crash leaves that, or a record that is just being written
 };
 
 struct WalkedRecord {

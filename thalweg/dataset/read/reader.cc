@@ -48,7 +48,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
     auto const journal = open_journal(path);
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     if (journal.main) {
-        auto gathered = gather(journal, *reader->file_, false);
+        auto gathered = gather(journal, *reader->file_, RunState::open);
         if (!gathered.closed) {
             reader->open_run_ = true;
             reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
