@@ -1,0 +1,20 @@
+#include "thalweg/base/assert.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace thalweg::base {
+
+void fail_assertion(char const* condition, char const* text, char const* file, int line) noexcept {
+    // From the last folder of that name on: where it was built is nobody's business.
+    for (auto const* part = file; part != nullptr; part = std::strstr(part + 1, "thalweg/")) file = part;
+    std::fprintf(
+        stderr,
+        "thalweg: %s (%s:%d, %s): this is a fault in Thalweg, please report it; `thalweg recover` completes the "
+        "file of a run that it has ended\n",
+        text, file, line, condition);
+    std::abort();
+}
+
+} // namespace thalweg::base
