@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <sched.h>
 #include <thread>
 #include <vector>
 
-#include "thalweg/base/stand_in.h"
+#include "thalweg/base/thread.h"
 
 namespace thalweg::base {
 
@@ -23,12 +22,12 @@ void parallel_for(std::size_t count, unsigned threads, std::function<void(std::s
     if (stand_in != nullptr) threads = 1;
     std::atomic<std::size_t> next = 0;
     std::exception_ptr first_error;
-    std::mutex error_mutex;
+    Mutex error_mutex;
     auto const run = [&] {
         try {
             for (auto index = next++; index < count; index = next++) work(index);
         } catch (...) {
-            std::lock_guard const lock(error_mutex);
+            Lock const lock(error_mutex);
             if (!first_error) first_error = std::current_exception();
             next = count;
         }

@@ -169,7 +169,9 @@ void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
     auto const reserve = [bound = run_->format->metadata_bound(run_->head)](PageCounts const& pages) {
         return bound.bytes(pages.all, pages.of_lengths);
     };
-    committer_ = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far));
+    auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far));
+    base::Lock const lock(status_mutex_);
+    committer_ = std::move(committer);
     units_ = std::make_unique<WorkUnits>(run_);
 }
 
@@ -260,7 +262,7 @@ std::string Writer::handle() const {
 }
 
 CommitStatus Writer::status() const {
-    std::unique_lock lock(status_mutex_);
+    base::Lock lock(status_mutex_);
     auto const committer = committer_;
     auto status = last_status_;
     lock.unlock();
@@ -269,10 +271,15 @@ CommitStatus Writer::status() const {
     return status;
 }
 
+std::shared_ptr<Committer> Writer::committer() const {
+    base::Lock const lock(status_mutex_);
+    return committer_;
+}
+
 void Writer::drop_committer() {
-    auto const status = committer_->status();
-    std::lock_guard const lock(status_mutex_);
-    last_status_ = status;
+    auto status = committer()->status();
+    base::Lock const lock(status_mutex_);
+    last_status_ = std::move(status);
     committer_.reset();
 }
 
@@ -292,7 +299,7 @@ void Writer::set_metadata(std::string const& key, std::string const& value) {
 void Writer::wait_for_producers(std::uint64_t end_ns) const {
     Backoff backoff;
     while (true) {
-        auto const unfinished = committer_->unfinished();
+        auto const unfinished = committer()->unfinished();
         if (unfinished.empty() || run_->ledger->head().state == LedgerState::failed) return;
         if (base::monotonic_ns() >= end_ns) {
             std::string who;
@@ -337,7 +344,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
 
 CompleteResult Writer::complete() {
     auto& ledger = *run_->ledger;
-    auto journal = committer_->finish();
+    auto journal = committer()->finish();
     drop_committer();
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
     journal.sync();
@@ -362,7 +369,7 @@ void Writer::abandon() {
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);
     units_->abandon();
     try {
-        committer_->finish(); // everything published is journaled
+        committer()->finish(); // everything published is journaled
         if (!ledger.has_producers()) base::SharedMemory::unlink(ledger.name());
     } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.

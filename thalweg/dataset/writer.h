@@ -85,15 +85,16 @@ class Writer {
     void check_open() const;
     void wait_for_producers(std::uint64_t end_ns) const;
     CompleteResult complete();
+    std::shared_ptr<Committer> committer() const;
     void drop_committer();
     void give_up_lock();
 
     std::shared_ptr<OpenRun> run_;
     std::unique_ptr<WorkUnits> units_;
     JournalFiles journal_;
-    mutable base::Mutex status_mutex_; // guards the next two: status() may be asked while another thread closes
-    std::shared_ptr<Committer> committer_;
-    CommitStatus last_status_;
+    mutable base::Mutex status_mutex_; // status() may be asked while another thread closes
+    std::shared_ptr<Committer> committer_ THALWEG_GUARDED_BY(status_mutex_);
+    CommitStatus last_status_ THALWEG_GUARDED_BY(status_mutex_);
     std::map<std::string, std::string> added_metadata_;
     std::unique_ptr<FileWatch> watch_; // of a file that has a name
     bool whole_file_checksum_ = true;

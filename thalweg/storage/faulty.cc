@@ -20,17 +20,17 @@ bool toss(std::mt19937_64& random, double chance) {
 } // namespace
 
 FaultCounts Faults::counts() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return counts_;
 }
 
 bool Faults::power_is_off() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return power_is_off_;
 }
 
 int Faults::begin(Operation operation) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (power_is_off_ || counts_.operations++ == plan_.power_cut_at) {
         power_is_off_ = true;
         return EIO;
@@ -51,7 +51,7 @@ int Faults::begin(Operation operation) {
 }
 
 int Faults::grow(std::int64_t more_bytes) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     auto const used_bytes = used_bytes_ + more_bytes;
     if (more_bytes > 0 && static_cast<std::uint64_t>(used_bytes) > plan_.space_bytes) return ENOSPC;
     used_bytes_ = used_bytes;
@@ -59,7 +59,7 @@ int Faults::grow(std::int64_t more_bytes) {
 }
 
 bool Faults::toss(double chance) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return storage::toss(random_, chance);
 }
 
@@ -142,7 +142,7 @@ void FaultyStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
 }
 
 void FaultyStorage::sync() {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (int const error = faults_->begin(Faults::Operation::sync); error != 0) sync_error_ = error;
     if (sync_error_ != 0) fail_whole("sync", path(), sync_error_);
     inner_->sync();
@@ -165,7 +165,7 @@ std::unique_ptr<WriteQueue> FaultyStorage::write_queue(std::size_t depth) {
 }
 
 std::unique_ptr<Storage> FaultyStorage::after_power_cut() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     auto image = make_memory_storage(path());
     copy_storage(*durable_, *image);
     auto const chance = faults_->plan().sector_survival_chance;
@@ -193,7 +193,7 @@ int FaultyStorage::admit(std::uint64_t offset, std::span<std::byte const> bytes,
 
 int FaultyStorage::admit_piece(std::uint64_t offset, std::span<std::byte const> bytes,
                                std::vector<std::uint64_t>& keys) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     bool const power_was_off = faults_->power_is_off();
     int error = faults_->begin(Faults::Operation::write);
     if (error == 0) error = move_end(std::max(end_, offset + bytes.size()));
@@ -206,12 +206,12 @@ int FaultyStorage::admit_piece(std::uint64_t offset, std::span<std::byte const> 
 }
 
 void FaultyStorage::end(std::vector<std::uint64_t> const& keys) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     for (auto const key : keys) changes_.at(key).ended = true;
 }
 
 int FaultyStorage::admit_size(Faults::Operation operation, std::uint64_t size_bytes) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     int error = faults_->begin(operation);
     if (error == 0) error = move_end(size_bytes);
     if (error == 0 && size_bytes != inner_->size()) changes_[next_key_++] = {size_bytes, {}, true};

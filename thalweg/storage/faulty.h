@@ -4,10 +4,10 @@
 #include <atomic>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <random>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::storage {
@@ -61,11 +61,11 @@ class Faults {
   private:
     FaultPlan plan_;
     std::atomic<std::uint64_t> files_ = 0;
-    mutable std::mutex mutex_; // of everything below
-    std::mt19937_64 random_;
-    FaultCounts counts_;
-    std::int64_t used_bytes_ = 0;
-    bool power_is_off_ = false;
+    mutable base::Mutex mutex_;
+    std::mt19937_64 random_ THALWEG_GUARDED_BY(mutex_);
+    FaultCounts counts_ THALWEG_GUARDED_BY(mutex_);
+    std::int64_t used_bytes_ THALWEG_GUARDED_BY(mutex_) = 0;
+    bool power_is_off_ THALWEG_GUARDED_BY(mutex_) = false;
 };
 
 // Decorates any storage. The running process sees all that it wrote; what a power cut would leave is kept beside, in
@@ -106,17 +106,17 @@ class FaultyStorage final : public Storage {
     void end(std::vector<std::uint64_t> const& keys);
     // The same for a new size of the file.
     int admit_size(Faults::Operation operation, std::uint64_t size_bytes);
-    int move_end(std::uint64_t end);
+    int move_end(std::uint64_t end) THALWEG_REQUIRES(mutex_);
 
     std::unique_ptr<Storage> inner_;
     std::shared_ptr<Faults> faults_;
     std::uint64_t number_;
-    mutable std::mutex mutex_; // of everything below
-    std::unique_ptr<Storage> durable_;
-    Changes changes_;
-    std::uint64_t next_key_ = 0;
-    std::uint64_t end_ = 0;
-    int sync_error_ = 0;
+    mutable base::Mutex mutex_;
+    std::unique_ptr<Storage> durable_ THALWEG_GUARDED_BY(mutex_);
+    Changes changes_ THALWEG_GUARDED_BY(mutex_);
+    std::uint64_t next_key_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t end_ THALWEG_GUARDED_BY(mutex_) = 0;
+    int sync_error_ THALWEG_GUARDED_BY(mutex_) = 0;
 };
 
 // Gives `to` the bytes and the size of `from`.

@@ -1,13 +1,12 @@
 #include "thalweg/storage/thread_queue.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/storage/posix.h"
 #include "thalweg/storage/queue.h"
 
@@ -27,8 +26,8 @@ class ThreadQueue final : public WriteQueue {
 
     void submit(std::uint64_t offset, std::span<std::byte const> bytes, std::uint64_t token) override {
         check_aligned(path_, offset, bytes);
-        std::unique_lock lock(mutex_);
-        ended_.wait(lock, [&] { return pending_ < depth_; });
+        base::Lock lock(mutex_);
+        while (pending_ >= depth_) ended_.wait(lock);
         ++pending_;
         waiting_.push_back({offset, bytes, token});
         lock.unlock();
@@ -36,13 +35,13 @@ class ThreadQueue final : public WriteQueue {
     }
 
     std::size_t reap(std::span<Completion> out, bool wait) override {
-        std::unique_lock lock(mutex_);
-        if (wait) ended_.wait(lock, [&] { return !done_.empty() || pending_ == 0; });
+        base::Lock lock(mutex_);
+        while (wait && done_.empty() && pending_ != 0) ended_.wait(lock);
         return hand_out(done_, out);
     }
 
     std::size_t in_flight() const override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         return pending_ + done_.size();
     }
 
@@ -64,7 +63,7 @@ class ThreadQueue final : public WriteQueue {
 
     void stop() {
         {
-            std::lock_guard const lock(mutex_);
+            base::Lock const lock(mutex_);
             stopping_ = true;
         }
         submitted_.notify_all();
@@ -72,9 +71,9 @@ class ThreadQueue final : public WriteQueue {
     }
 
     void work() {
-        std::unique_lock lock(mutex_);
+        base::Lock lock(mutex_);
         for (;;) {
-            submitted_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+            while (!stopping_ && waiting_.empty()) submitted_.wait(lock);
             if (waiting_.empty()) return;
             auto const write = waiting_.front();
             waiting_.pop_front();
@@ -92,13 +91,13 @@ class ThreadQueue final : public WriteQueue {
     std::size_t depth_;
     std::vector<std::jthread> threads_;
 
-    mutable std::mutex mutex_; // of everything below
-    std::condition_variable submitted_;
-    std::condition_variable ended_;
-    std::deque<Write> waiting_;
-    std::deque<Completion> done_;
-    std::size_t pending_ = 0; // waiting or being written
-    bool stopping_ = false;
+    mutable base::Mutex mutex_;
+    base::Condition submitted_;
+    base::Condition ended_;
+    std::deque<Write> waiting_ THALWEG_GUARDED_BY(mutex_);
+    std::deque<Completion> done_ THALWEG_GUARDED_BY(mutex_);
+    std::size_t pending_ THALWEG_GUARDED_BY(mutex_) = 0; // waiting or being written
+    bool stopping_ THALWEG_GUARDED_BY(mutex_) = false;
 };
 
 } // namespace

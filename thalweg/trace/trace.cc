@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
+
+#include "thalweg/base/thread.h"
 
 namespace thalweg::trace {
 namespace {
 
 // Maps, because their nodes stay where they are while others are added.
 struct Registry {
-    std::mutex mutex;
-    std::map<std::string, Counter, std::less<>> counters;
-    std::map<std::string, Timer, std::less<>> timers;
+    base::Mutex mutex;
+    std::map<std::string, Counter, std::less<>> counters THALWEG_GUARDED_BY(mutex);
+    std::map<std::string, Timer, std::less<>> timers THALWEG_GUARDED_BY(mutex);
 };
 
 // Never destroyed: threads may still count while the process ends.
@@ -21,23 +22,31 @@ Registry& registry() {
 }
 
 template <class Map> typename Map::mapped_type& find_or_add(Map& map, std::string_view name) {
-    std::lock_guard const lock(registry().mutex);
     auto const found = map.find(name);
     return found != map.end() ? found->second : map.try_emplace(std::string(name)).first->second;
 }
 
 } // namespace
 
-Counter& counter(std::string_view name) { return find_or_add(registry().counters, name); }
+Counter& counter(std::string_view name) {
+    auto& all = registry();
+    base::Lock const lock(all.mutex);
+    return find_or_add(all.counters, name);
+}
 
-Timer& timer(std::string_view name) { return find_or_add(registry().timers, name); }
+Timer& timer(std::string_view name) {
+    auto& all = registry();
+    base::Lock const lock(all.mutex);
+    return find_or_add(all.timers, name);
+}
 
 std::vector<std::pair<std::string, std::uint64_t>> snapshot() {
     std::vector<std::pair<std::string, std::uint64_t>> values;
     {
-        std::lock_guard const lock(registry().mutex);
-        for (auto const& [name, counter] : registry().counters) values.emplace_back(name, counter.value());
-        for (auto const& [name, timer] : registry().timers) {
+        auto& all = registry();
+        base::Lock const lock(all.mutex);
+        for (auto const& [name, counter] : all.counters) values.emplace_back(name, counter.value());
+        for (auto const& [name, timer] : all.timers) {
             values.emplace_back(name + ".calls", timer.calls.value());
             values.emplace_back(name + ".cpu_ns", timer.cpu_ns.value());
             values.emplace_back(name + ".wall_ns", timer.wall_ns.value());

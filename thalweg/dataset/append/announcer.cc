@@ -5,18 +5,18 @@
 namespace thalweg::dataset {
 
 void Announcer::expect(std::uint64_t cluster) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     ++ends_[cluster].pages;
 }
 
 void Announcer::end_cluster(std::uint64_t cluster, std::uint64_t rows) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     ends_[cluster].rows = rows;
     announce_ends();
 }
 
 bool Announcer::has_ends() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return std::any_of(ends_.begin(), ends_.end(), [](auto const& each) { return each.second.rows > 0; });
 }
 
@@ -36,12 +36,12 @@ void Announcer::announce_ends() {
 }
 
 bool Announcer::announce(PageRecord const& record) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return staging_.announce(record);
 }
 
 void Announcer::announce(std::deque<PageRecord>& pages) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     while (!pages.empty() && staging_.announce(pages.front())) {
         auto const page = pages.front();
         pages.pop_front();

@@ -35,14 +35,15 @@ class Announcer {
         std::uint64_t rows = 0;      // 0: it has not ended
     };
 
-    void release(PageRecord const& page);
-    void announce_ends();
+    void release(PageRecord const& page) THALWEG_REQUIRES(mutex_);
+    void announce_ends() THALWEG_REQUIRES(mutex_);
 
     Staging const& staging_;
     std::uint32_t producer_;
-    mutable base::Mutex mutex_;                    // lanes of several threads announce on one ring
-    std::vector<std::vector<PageRecord>> early_;   // by column: announced before a page in front of them
-    std::map<std::uint64_t, PendingCluster> ends_; // by first row
+    mutable base::Mutex mutex_; // lanes of several threads announce on one ring
+    std::vector<std::vector<PageRecord>>
+        early_ THALWEG_GUARDED_BY(mutex_); // by column: announced before a page in front of them
+    std::map<std::uint64_t, PendingCluster> ends_ THALWEG_GUARDED_BY(mutex_); // by first row
 };
 
 } // namespace thalweg::dataset

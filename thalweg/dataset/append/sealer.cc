@@ -31,7 +31,7 @@ Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uin
 
 Sealer::~Sealer() {
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         stop_ = true;
     }
     wake_.notify_all();
@@ -44,7 +44,7 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
         return;
     }
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         rethrow();
         jobs_.push_back(page);
     }
@@ -58,7 +58,7 @@ void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, std::functio
         return;
     }
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         rethrow();
         flush_wanted_ = true;
     }
@@ -75,7 +75,7 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
         return;
     }
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         rethrow();
         flush_wanted_ = true;
     }
@@ -91,7 +91,7 @@ void Sealer::drain(std::function<void()> const& while_waiting) {
     Backoff backoff;
     while (true) {
         {
-            std::lock_guard const lock(mutex_);
+            base::Lock const lock(mutex_);
             rethrow();
             flush_wanted_ = true;
             if (jobs_.empty() && busy_ == 0 && !announcer_.has_ends()) return;
@@ -105,7 +105,7 @@ void Sealer::drain(std::function<void()> const& while_waiting) {
 }
 
 void Sealer::work(Lane& lane) {
-    std::unique_lock lock(mutex_);
+    base::Lock lock(mutex_);
     while (!stop_) {
         try {
             step(lane, lock);
@@ -118,7 +118,7 @@ void Sealer::work(Lane& lane) {
 }
 
 // One page sealed, or what was gathered written when it was asked for, or a short wait.
-void Sealer::step(Lane& lane, std::unique_lock<base::Mutex>& lock) {
+void Sealer::step(Lane& lane, base::Lock& lock) {
     if (jobs_.empty() && !(flush_wanted_ && lane.has_work())) {
         wake_.wait_for(lock, lane.idle() ? 50'000'000 : 1'000'000);
     }

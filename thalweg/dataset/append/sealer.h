@@ -29,20 +29,21 @@ class Sealer {
 
   private:
     void work(Lane& lane);
-    void step(Lane& lane, std::unique_lock<base::Mutex>& lock);
-    void rethrow();
+    // Comes and goes with the lock held, except where the lane throws: then it is not.
+    void step(Lane& lane, base::Lock& lock) THALWEG_UNCHECKED_LOCKS;
+    void rethrow() THALWEG_REQUIRES(mutex_);
 
     OpenRun& run_;
     Announcer announcer_;
     std::vector<std::unique_ptr<Lane>> lanes_;
 
-    base::Mutex mutex_; // guards all below
+    base::Mutex mutex_;
     base::Condition wake_;
-    std::deque<SealedPage> jobs_;
-    std::size_t busy_ = 0; // lanes that hold pages not yet announced
-    bool flush_wanted_ = false;
-    bool stop_ = false;
-    std::exception_ptr error_;
+    std::deque<SealedPage> jobs_ THALWEG_GUARDED_BY(mutex_);
+    std::size_t busy_ THALWEG_GUARDED_BY(mutex_) = 0; // lanes that hold pages not yet announced
+    bool flush_wanted_ THALWEG_GUARDED_BY(mutex_) = false;
+    bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
+    std::exception_ptr error_ THALWEG_GUARDED_BY(mutex_);
     std::vector<base::Thread> threads_; // last: joined first
 };
 

@@ -122,7 +122,7 @@ void WorkUnit::check_open() const {
 // After an error it is not given back: its producers end with it, and their open rows do not count.
 void WorkUnit::give_back(std::unique_ptr<UnitWorker> worker) {
     auto const idle = std::exchange(idle_, nullptr);
-    std::lock_guard const lock(idle->mutex);
+    base::Lock const lock(idle->mutex);
     idle->workers.push_back(std::move(worker));
 }
 
@@ -156,7 +156,7 @@ WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run) : run_(std::move(run)), idle_
 WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
     std::unique_ptr<UnitWorker> worker;
     {
-        std::lock_guard const lock(idle_->mutex);
+        base::Lock const lock(idle_->mutex);
         if (!idle_->workers.empty()) {
             worker = std::move(idle_->workers.back());
             idle_->workers.pop_back();
@@ -181,12 +181,12 @@ std::vector<UnitKey> WorkUnits::committed_keys() const {
 }
 
 void WorkUnits::abandon() {
-    std::lock_guard const lock(idle_->mutex);
+    base::Lock const lock(idle_->mutex);
     idle_->workers.clear();
 }
 
 void WorkUnits::finish() {
-    std::lock_guard const lock(idle_->mutex);
+    base::Lock const lock(idle_->mutex);
     for (auto& worker : idle_->workers) worker->finish();
     idle_->workers.clear();
 }

@@ -21,7 +21,7 @@ Flush::~Flush() { stop(); }
 
 void Flush::stop() {
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         stop_ = true;
     }
     wake_.notify_all();
@@ -29,14 +29,14 @@ void Flush::stop() {
 }
 
 bool Flush::is_idle() {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (error_) std::rethrow_exception(error_);
     return step_ == Step::idle;
 }
 
 void Flush::go_on_to(Step step) {
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         step_ = step;
     }
     wake_.notify_all();
@@ -50,7 +50,7 @@ void Flush::begin() {
 bool Flush::advance() {
     Step step;
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         if (error_) std::rethrow_exception(error_);
         step = step_;
     }
@@ -100,9 +100,9 @@ void Flush::write_interim_footer() {
 bool Flush::is_work(Step step) { return step == Step::payload || step == Step::journal || step == Step::footer; }
 
 void Flush::loop() {
-    std::unique_lock lock(mutex_);
+    base::Lock lock(mutex_);
     while (true) {
-        wake_.wait(lock, [&] { return stop_ || is_work(step_); });
+        wake_.wait(lock, [&]() THALWEG_REQUIRES(mutex_) { return stop_ || is_work(step_); });
         if (stop_) return;
         auto const work = step_;
         lock.unlock();

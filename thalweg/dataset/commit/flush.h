@@ -49,11 +49,11 @@ class Flush {
     std::uint64_t footer_bytes_ = 0; // of all so far
     std::uint64_t covers_bytes_ = 0; // of the journal
 
-    base::Mutex mutex_; // guards the next three
+    base::Mutex mutex_;
     base::Condition wake_;
-    Step step_ = Step::idle;
-    bool stop_ = false;
-    std::exception_ptr error_;
+    Step step_ THALWEG_GUARDED_BY(mutex_) = Step::idle;
+    bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
+    std::exception_ptr error_ THALWEG_GUARDED_BY(mutex_);
     base::Thread thread_; // last: joined first
 };
 

@@ -49,7 +49,7 @@ void ProducerList::admit(JournalWriter& journal) {
         }
         auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal);
         met_[index] = true;
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         producers_.push_back(std::move(intake));
     }
 }
@@ -61,7 +61,7 @@ bool ProducerList::is_finished(ProducerIntake const& producer) const {
 bool ProducerList::is_dead(ProducerIntake const& producer) const { return run_.ledger->is_orphaned(producer.slot()); }
 
 void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool died) {
-    std::lock_guard const lock(mutex_); // add_to() finds it in one of the lists
+    base::Lock const lock(mutex_); // add_to() finds it in one of the lists
     if (producer.settled()) return;
     settled_bytes_ += bytes_in_no_page(producer.staging());
     producer.settle(journal, died);
@@ -77,7 +77,7 @@ void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool
 }
 
 void ProducerList::drop_settled() {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     std::erase_if(producers_, [&](auto const& producer) {
         if (!producer->settled()) return false;
         met_[producer->slot()] = false;
@@ -89,6 +89,7 @@ void ProducerList::drop_settled() {
 
 Durability::Items ProducerList::published() const {
     Durability::Items items;
+    base::Lock const lock(mutex_);
     for (auto const& producer : producers_) {
         if (producer->is_of_units()) continue;
         auto& columns = items[producer->number()];
@@ -100,15 +101,16 @@ Durability::Items ProducerList::published() const {
 
 Durability::Items ProducerList::covered() const {
     Durability::Items items;
+    base::Lock const lock(mutex_);
     for (auto const& producer : producers_) items[producer->number()] = producer->covered_items();
     for (auto const& settled : settled_) items[settled.status.number] = settled.items;
     return items;
 }
 
 void ProducerList::set_durable(Durability::Items items) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     durable_ = std::move(items);
-    std::erase_if(settled_, [&](Settled const& each) {
+    std::erase_if(settled_, [&](Settled const& each) THALWEG_REQUIRES(mutex_) {
         auto const found = durable_.find(each.status.number);
         return found != durable_.end() && found->second == each.items; // not what it had when it was still at work
     });
@@ -116,6 +118,7 @@ void ProducerList::set_durable(Durability::Items items) {
 
 std::uint64_t ProducerList::unwritten_bytes() const {
     auto bytes = settled_bytes_;
+    base::Lock const lock(mutex_);
     for (auto const& producer : producers_) bytes += producer->staging().head().size_bytes;
     return bytes;
 }
@@ -142,7 +145,7 @@ ProducerStatus ProducerList::status_of(ProducerIntake const& producer) const {
 
 void ProducerList::add_to(CommitStatus& status) const {
     auto const& ledger = *run_.ledger;
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     status.ended = ended_;
     std::vector<bool> known(ledger.slots_used());
     for (auto const& producer : producers_) {

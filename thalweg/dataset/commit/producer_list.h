@@ -20,7 +20,8 @@ class ProducerList {
 
     // Meets producers that have come since the last call.
     void admit(JournalWriter& journal);
-    std::vector<std::unique_ptr<ProducerIntake>> const& all() const { return producers_; }
+    // For the committer, whose thread alone changes it.
+    std::vector<std::unique_ptr<ProducerIntake>> const& all() const THALWEG_UNCHECKED_LOCKS { return producers_; }
     bool is_finished(ProducerIntake const& producer) const;
     bool is_dead(ProducerIntake const& producer) const;
     // Journals what it had and counts it among those that have ended.
@@ -41,21 +42,21 @@ class ProducerList {
     void add_to(CommitStatus& status) const;
 
   private:
-    ProducerStatus status_of(ProducerIntake const& producer) const;
+    ProducerStatus status_of(ProducerIntake const& producer) const THALWEG_REQUIRES(mutex_);
 
     OpenRun& run_;
     std::vector<bool> met_;           // by slot
     std::uint64_t settled_bytes_ = 0; // of rows that no page held when their producer was settled
 
-    mutable base::Mutex mutex_; // guards the next four against add_to()
-    std::vector<std::unique_ptr<ProducerIntake>> producers_;
-    std::vector<EndedProducers> ended_; // by table
+    mutable base::Mutex mutex_; // add_to() comes from any thread
+    std::vector<std::unique_ptr<ProducerIntake>> producers_ THALWEG_GUARDED_BY(mutex_);
+    std::vector<EndedProducers> ended_ THALWEG_GUARDED_BY(mutex_); // by table
     struct Settled {
         ProducerStatus status;
         std::vector<std::uint64_t> items;
     };
-    std::vector<Settled> settled_; // and not durable
-    Durability::Items durable_;
+    std::vector<Settled> settled_ THALWEG_GUARDED_BY(mutex_); // and not durable
+    Durability::Items durable_ THALWEG_GUARDED_BY(mutex_);
 };
 
 } // namespace thalweg::dataset

@@ -138,7 +138,7 @@ std::uint64_t JournalRows::add(std::shared_ptr<storage::Storage const> segment, 
 // The last ones stay: whoever reads a column comes back to the same records for the next.
 JournalRows::Items JournalRows::items_of(std::size_t index) const {
     {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto const found = unpacked_.find(index);
         if (found != unpacked_.end()) return found->second;
     }
@@ -147,7 +147,7 @@ JournalRows::Items JournalRows::items_of(std::size_t index) const {
     stored.segment->read(stored.offset, bytes);
     auto const items = std::make_shared<std::vector<std::byte> const>(
         stored.is_frame ? unpack_items(bytes, stored.bytes, true) : std::move(bytes));
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (!unpacked_.emplace(index, items).second) return items;
     order_.push_back(index);
     unpacked_bytes_ += items->size();

@@ -76,9 +76,9 @@ class JournalRows final : public storage::Storage {
     std::uint64_t size_bytes_ = 0;
 
     mutable base::Mutex mutex_; // of what was unpacked last
-    mutable std::unordered_map<std::size_t, Items> unpacked_;
-    mutable std::deque<std::size_t> order_;
-    mutable std::uint64_t unpacked_bytes_ = 0;
+    mutable std::unordered_map<std::size_t, Items> unpacked_ THALWEG_GUARDED_BY(mutex_);
+    mutable std::deque<std::size_t> order_ THALWEG_GUARDED_BY(mutex_);
+    mutable std::uint64_t unpacked_bytes_ THALWEG_GUARDED_BY(mutex_) = 0;
 };
 
 } // namespace thalweg::dataset

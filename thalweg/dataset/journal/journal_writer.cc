@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/thread.h"
@@ -49,7 +48,7 @@ class JournalWriter::State {
     }
 
     void append(RecordType type, std::span<std::byte const> payload, std::span<std::byte const> more) {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         if (type == RecordType::rows && payload.size() == sizeof(RowsRecord)) {
             RowsRecord rows;
             std::memcpy(&rows, payload.data(), sizeof rows);
@@ -71,19 +70,19 @@ class JournalWriter::State {
     }
 
     void keep_rows_in_main() {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         write_gathered();
         folder_ = nullptr;
     }
 
     std::uint64_t size_bytes() {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         write_gathered();
         return main_.end;
     }
 
     std::uint64_t total_bytes() const {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto bytes = main_.end;
         for (auto const& [number, segment] : later_) bytes += segment.end;
         return bytes;
@@ -91,7 +90,7 @@ class JournalWriter::State {
 
     // The later segments first: a BARRIER in the main journal says that they are durable.
     void sync() {
-        std::unique_lock lock(mutex_);
+        base::Lock lock(mutex_);
         write_gathered();
         auto const barriers = barriers_;
         auto const covered = covered_;
@@ -114,7 +113,7 @@ class JournalWriter::State {
     }
 
     void reserve_ahead(std::uint64_t size_bytes) {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         if (main_.end + size_bytes <= reserved_) return;
         main_.file->reserve(main_.end, size_bytes + kReserveBytes);
         reserved_ = main_.end + size_bytes + kReserveBytes;

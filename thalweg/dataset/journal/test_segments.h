@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <vector>
 
@@ -16,23 +15,23 @@ namespace thalweg::dataset::testing {
 class MemorySegments final : public SegmentFolder {
   public:
     std::vector<std::uint32_t> list() const override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         std::vector<std::uint32_t> numbers;
         for (auto const& [number, file] : files_) numbers.push_back(number);
         return numbers;
     }
     std::shared_ptr<storage::Storage> create(std::uint32_t number) override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         most_ = std::max(most_, number);
         return files_[number] = storage::make_memory_storage("run.journal." + std::to_string(number));
     }
     std::shared_ptr<storage::Storage> open(std::uint32_t number) const override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto const found = files_.find(number);
         return found == files_.end() ? nullptr : found->second;
     }
     void remove(std::uint32_t number) override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         files_.erase(number);
     }
     void sync() override {}
@@ -40,7 +39,7 @@ class MemorySegments final : public SegmentFolder {
     std::uint32_t created() const { return most_; }
 
   private:
-    mutable std::mutex mutex_;
+    mutable base::Mutex mutex_;
     std::map<std::uint32_t, std::shared_ptr<storage::Storage>> files_;
     std::uint32_t most_ = 0;
 };
@@ -63,7 +62,7 @@ class FaultySegments final : public SegmentFolder {
     explicit FaultySegments(std::shared_ptr<storage::Faults> faults) : faults_(std::move(faults)) {}
 
     std::vector<std::uint32_t> list() const override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         std::vector<std::uint32_t> numbers;
         for (auto const& [number, each] : files_) {
             if (!each.is_removed) numbers.push_back(number);
@@ -71,26 +70,26 @@ class FaultySegments final : public SegmentFolder {
         return numbers;
     }
     std::shared_ptr<storage::Storage> create(std::uint32_t number) override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto file = std::make_shared<storage::FaultyStorage>(
             storage::make_memory_storage("run.journal." + std::to_string(number)), faults_);
         files_[number] = {file, false, false};
         return file;
     }
     std::shared_ptr<storage::Storage> open(std::uint32_t number) const override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto const found = files_.find(number);
         return found == files_.end() || found->second.is_removed ? nullptr : found->second.file;
     }
     void remove(std::uint32_t number) override {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         files_.at(number).is_removed = true;
         ++removed_;
     }
     void sync() override {
         if (int const error = faults_->begin(storage::Faults::Operation::sync); error != 0)
             base::fail_system({"cannot sync the folder"}, error);
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         for (auto each = files_.begin(); each != files_.end();) {
             each->second.is_durable = true;
             each = each->second.is_removed ? files_.erase(each) : std::next(each);
@@ -98,7 +97,7 @@ class FaultySegments final : public SegmentFolder {
     }
 
     std::shared_ptr<SegmentFolder> after_power_cut() const {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         auto left = std::make_shared<MemorySegments>();
         std::mt19937_64 random(faults_->plan().seed);
         for (auto const& [number, each] : files_) {
@@ -117,7 +116,7 @@ class FaultySegments final : public SegmentFolder {
         bool is_removed = false;
     };
     std::shared_ptr<storage::Faults> faults_;
-    mutable std::mutex mutex_;
+    mutable base::Mutex mutex_;
     std::map<std::uint32_t, File> files_;
     std::uint64_t removed_ = 0;
 };

@@ -1,7 +1,6 @@
 #include "thalweg/dataset/read/verify.h"
 
 #include <fmt/format.h>
-#include <mutex>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
@@ -65,7 +64,7 @@ class Verifier {
         } catch (base::Error const& error) {
             fault = error.what();
         }
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         ++result_.pages;
         result_.bytes += item.page.stored_bytes;
         if (item.page.checksum == 0 && !item.page.checksum_follows) ++result_.pages_without_checksum;
@@ -101,7 +100,7 @@ class Verifier {
     std::function<void(double)> const& progress_;
     std::vector<Item> items_;
     std::uint64_t total_bytes_ = 0;
-    std::mutex mutex_; // guards all below
+    base::Mutex mutex_; // guards all below
     std::vector<KnownBytes> known_;
     Verification result_;
 };

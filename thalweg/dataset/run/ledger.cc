@@ -144,14 +144,14 @@ std::string Ledger::staging_name(std::size_t slot) const {
 }
 
 std::shared_ptr<base::SharedMemory> Ledger::mapped(std::size_t slot) {
-    std::lock_guard const lock(mapped_mutex_);
+    base::Lock const lock(mapped_mutex_);
     auto const found = mapped_.find(slot);
     if (found == mapped_.end() || found->second.generation != slots_[slot].staging_generation) return nullptr;
     return found->second.memory;
 }
 
 void Ledger::keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory) {
-    std::lock_guard const lock(mapped_mutex_);
+    base::Lock const lock(mapped_mutex_);
     mapped_[slot] = {slots_[slot].staging_generation, std::move(memory)};
 }
 
@@ -185,7 +185,7 @@ std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
 
 UnitTable* Ledger::units_if_any() {
     if (head().units_ready.load(std::memory_order_acquire) == 0) return nullptr;
-    std::lock_guard const lock(units_mutex_);
+    base::Lock const lock(units_mutex_);
     if (!units_) units_ = UnitTable::attach(head().units_name, head().memory_folder);
     return units_.get();
 }
@@ -202,7 +202,7 @@ UnitTable& Ledger::units(std::function<void()> const& while_waiting) {
 }
 
 void Ledger::make_units(std::string const& name) {
-    std::lock_guard const lock(units_mutex_);
+    base::Lock const lock(units_mutex_);
     if (units_) return;
     units_ = UnitTable::create(is_shared() ? name : "", memory_fallback_of(head()));
     copy_text(head().units_name, name);

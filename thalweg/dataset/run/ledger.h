@@ -156,9 +156,10 @@ class Ledger {
     void keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory);
 
     base::Mutex units_mutex_;
-    std::unique_ptr<UnitTable> units_;
+    std::unique_ptr<UnitTable> units_ THALWEG_GUARDED_BY(units_mutex_);
     base::Mutex mapped_mutex_;
-    std::map<std::size_t, Mapped> mapped_; // by slot; of a ledger that is not shared, the only reference
+    std::map<std::size_t, Mapped>
+        mapped_ THALWEG_GUARDED_BY(mapped_mutex_); // by slot; of a ledger that is not shared, the only reference
 };
 
 // The common beginning of the names of all segments.

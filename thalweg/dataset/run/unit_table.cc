@@ -72,7 +72,7 @@ void UnitTable::grow() {
         }
         try {
             auto memory = make(fmt::format("u{}", index), piece_bytes(index));
-            std::lock_guard const lock(mutex_);
+            base::Lock const lock(mutex_);
             pieces_[index] = std::move(memory);
             mapped_[index] = pieces_[index].data();
         } catch (base::SystemError const& error) {
@@ -86,7 +86,7 @@ void UnitTable::grow() {
 
 std::byte* UnitTable::piece(std::size_t index) const {
     if (auto* const there = mapped_[index].load(std::memory_order_acquire)) return there;
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (!pieces_[index])
         pieces_[index] = base::SharedMemory::attach_where_it_is(fmt::format("{}u{}", name_, index), fallback_.folder);
     mapped_[index].store(pieces_[index].data(), std::memory_order_release);

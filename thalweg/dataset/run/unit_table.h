@@ -95,8 +95,8 @@ class UnitTable {
     std::string name_;
     base::MemoryFallback fallback_;
     base::SharedMemory memory_;
-    mutable base::Mutex mutex_; // guards the mapping of pieces
-    mutable std::array<base::SharedMemory, kPieces> pieces_;
+    mutable base::Mutex mutex_; // one thread maps a piece
+    mutable std::array<base::SharedMemory, kPieces> pieces_ THALWEG_GUARDED_BY(mutex_);
     mutable std::array<std::atomic<std::byte*>, kPieces> mapped_{};
 };
 
