@@ -62,7 +62,7 @@ def layouts(
     codec: Annotated[
         str, typer.Option(metavar="NAME", help="How values are compressed. The default is that of the format.")
     ] = "",
-    data: Annotated[list[Data], typer.Option(help="Data to write; can be repeated.")] = [],  # noqa: B006
+    data: Annotated[list[Data], typer.Option(help="Which data to write. Can be repeated.")] = [],  # noqa: B006
     layout: Annotated[
         list[str],
         typer.Option(
