@@ -139,6 +139,11 @@ class Report:
         lines = [f"Events: {', '.join(said)}."] if said else []
         if counters.wrong:
             lines.append(f"{counters.wrong:,} fragments were not what they said, and are left out.")
+        if counters.refused_clears:
+            lines.append(
+                f"{counters.refused_clears:,} ranges are kept by a handler for another collector that took them over: "
+                "their events may be in its file, too."
+            )
         if counters.reconnects:
             lines.append(f"Connections were lost {times(counters.reconnects)}.")
         return lines

@@ -97,9 +97,14 @@ bool Client::settle(std::uint64_t timeout_ns) {
         return std::none_of(state.requests.begin(), state.requests.end(),
                             [](auto const& each) { return each.second.type == MessageType::clear; }) &&
                std::all_of(state.handlers.begin(), state.handlers.end(),
-                           [](auto const& it) { return it.clears.empty(); });
+                           [](auto const& it) { return it.clears.empty() && it.refused_clears.empty(); });
     };
-    while (!is_settled() && base::monotonic_ns() < end_ns) state.turn(kTurnNs);
+    auto const tries_again = [&] { // each of these has an end of its own
+        return std::any_of(state.handlers.begin(), state.handlers.end(), [](auto const& it) {
+            return !it.refused_clears.empty() && it.connections[0]->link.phase() == Link::Phase::ready;
+        });
+    };
+    while (!is_settled() && (base::monotonic_ns() < end_ns || tries_again())) state.turn(kTurnNs);
     state.publish();
     return is_settled();
 }
@@ -126,6 +131,7 @@ void Client::State::turn(std::uint64_t wait_ns) {
         next_look_ns = now + kLookIntervalNs;
         look_for_silence(now);
         renew(now);
+        clear_again(now);
     }
     for (auto& connection : connections) look_after(connection, now);
 }

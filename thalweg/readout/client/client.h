@@ -81,8 +81,8 @@ struct ClientCounters {
     std::uint64_t bytes = 0;
     std::uint64_t wrong = 0; // fragments that are not what their header says, or of another event
     std::uint64_t reconnects = 0;
-    std::uint64_t gaps = 0; // events between two ranges that no handler knows of any more
-    std::uint64_t refused_clears = 0;
+    std::uint64_t gaps = 0;           // events between two ranges that no handler knows of any more
+    std::uint64_t refused_clears = 0; // ranges that a handler keeps for another collector, though they are safe here
     std::uint64_t max_outstanding_bytes = 0;
 };
 
@@ -100,7 +100,8 @@ class Client {
     void commit(RangeId const& range);
     // After run(), while ranges are still to be committed: sends, receives, and keeps them ours, so long.
     void keep_up(std::uint64_t duration_ns);
-    // After run(): the same until handlers have answered everything that was committed; false: not in time. Ranges that
+    // After run(): the same until handlers have answered everything that was committed; false: not in time. A handler
+    // that refuses a clear is tried again for two of its leases, whatever the time. Ranges that
     // were not committed are given back when this object goes; until then they are ours for a lease more.
     bool settle(std::uint64_t timeout_ns);
 

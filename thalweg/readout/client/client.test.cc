@@ -121,7 +121,7 @@ TEST(Client, WhatAHandlerNeverClosesIsLostAfterAWhile) {
 }
 
 TEST(Client, RefusedClearsAreCounted) {
-    TestHandler one({.refuse_clears = true});
+    TestHandler one({.lease_ns = 20'000'000, .refuse_clears = true});
     Collected const all(options_for({&one}));
     EXPECT_EQ(all.counters.refused_clears, (5000u + 63) / 64);
     EXPECT_EQ(one.cleared(), 0u);

@@ -47,7 +47,7 @@ void Client::State::handle(Connection& connection, ReceivedMessage message) {
             if (request.range) return on_events(request, std::move(message));
             break;
         case MessageType::cleared:
-            if (body_of<Cleared>(message).done == 0) ++counters.refused_clears;
+            if (is_known && request.type == MessageType::clear) on_cleared(request, body_of<Cleared>(message));
             break;
         case MessageType::refused:
             on_refused(connection, is_known ? &request : nullptr, message);

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kUnknownEventBytes = 64 << 10;
 constexpr std::uint64_t kMostAnswerBytes = 1 << 30;
 constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better than a later one
+constexpr std::uint64_t kShortestTryNs = 10'000'000, kLongestTryNs = 500'000'000;
 
 } // namespace
 
@@ -157,7 +158,7 @@ bool Client::State::request(Range& range, std::size_t index) {
     return true;
 }
 
-void Client::State::clear(HandlerState& handler, OwnRange const& range) {
+void Client::State::clear(HandlerState& handler, OwnRange const& range, std::uint64_t give_up_ns) {
     auto& connection = *handler.connections[0];
     if (connection.link.phase() != Link::Phase::ready) {
         handler.clears.push_back(range);
@@ -165,9 +166,42 @@ void Client::State::clear(HandlerState& handler, OwnRange const& range) {
     }
     auto const& id = range.id;
     if (id.first < handler.anew_until) claim(connection, range);
-    auto const tag = add_request({.type = MessageType::clear, .connection = &connection, .cleared = range});
+    auto const tag = add_request(
+        {.type = MessageType::clear, .connection = &connection, .cleared = range, .give_up_ns = give_up_ns});
     connection.link.send(MessageType::clear, tag,
                          Clear{id.first, id.run, static_cast<std::uint32_t>(id.count), range.key});
+}
+
+// Our rows are safe, so the range is asked for once more, to own it as soon as nobody else does, and cleared. Where its
+// owner lives, it clears the range itself, and this is answered with that.
+void Client::State::clear_again(std::uint64_t now) {
+    for (auto& handler : handlers) {
+        auto& connection = *handler.connections[0];
+        if (connection.link.phase() != Link::Phase::ready) continue;
+        auto const due = std::stable_partition(handler.refused_clears.begin(), handler.refused_clears.end(),
+                                               [now](RefusedClear const& it) { return now < it.next_try_ns; });
+        std::vector<RefusedClear> const tried(due, handler.refused_clears.end());
+        handler.refused_clears.erase(due, handler.refused_clears.end());
+        for (auto const& it : tried) {
+            if (it.range.id.first >= handler.anew_until) claim(connection, it.range); // else clear() does it
+            clear(handler, it.range, it.give_up_ns);
+        }
+    }
+}
+
+// No lease of who died lives longer than one lease more: twice as long is enough on a slow machine, too.
+void Client::State::on_cleared(Request const& request, Cleared const& cleared) {
+    if (cleared.done != 0) return;
+    auto const now = base::monotonic_ns();
+    auto& handler = handlers[request.connection->handler];
+    auto const lease_ns = handler.welcome.lease_ns;
+    auto const give_up_ns = request.give_up_ns != 0 ? request.give_up_ns : now + 2 * lease_ns;
+    if (now >= give_up_ns) {
+        ++counters.refused_clears;
+    } else {
+        auto const next_try_ns = now + std::clamp(lease_ns / 8, kShortestTryNs, kLongestTryNs);
+        handler.refused_clears.push_back({request.cleared, next_try_ns, give_up_ns});
+    }
 }
 
 // Who asks for events owns them. The answer holds one of them at most: it is not worth a credit.

@@ -26,6 +26,13 @@ struct Client::State {
         std::size_t handler;
         bool was_up = false;
     };
+    // Somebody else still owned (some of) it: a collector that died, of which the handler that gave the range to us
+    // knew so before this one.
+    struct RefusedClear {
+        OwnRange range;
+        std::uint64_t next_try_ns = 0;
+        std::uint64_t give_up_ns = 0;
+    };
     struct HandlerState {
         std::string address;
         std::vector<Connection*> connections;
@@ -36,6 +43,7 @@ struct Client::State {
         std::uint64_t without_run_since_ns = 0; // it refuses the run of which it is asked; 0: it does not
         std::uint64_t next_ask_ns = 0;
         std::vector<OwnRange> clears; // for when it is back
+        std::vector<RefusedClear> refused_clears;
         std::uint64_t anew_until = 0; // it knows nothing of our ranges of events before: it was started anew
         bool takes_lost = false;      // with a connection: ranges may be ours that we do not know of
         // Of handlers that do not give ranges away: what they have that nobody asks for.
@@ -46,9 +54,10 @@ struct Client::State {
     struct Request {
         MessageType type = MessageType::get;
         Connection* connection = nullptr;
-        Range* range = nullptr; // of a get; none: it is a mere sign of life
-        OwnRange cleared;       // of a clear
-        Key key = {};           // of a take: what is given is sealed with it
+        Range* range = nullptr;       // of a get; none: it is a mere sign of life
+        OwnRange cleared;             // of a clear
+        std::uint64_t give_up_ns = 0; // of a clear that was refused before: then it is refused for good
+        Key key = {};                 // of a take: what is given is sealed with it
         std::uint64_t reserved_bytes = 0;
         std::uint64_t sent_ns = 0;
     };
@@ -74,7 +83,8 @@ struct Client::State {
     void take_what_is_left();
     void sample_ranges();
     bool request(Range& range, std::size_t handler);
-    void clear(HandlerState& handler, OwnRange const& range);
+    void clear(HandlerState& handler, OwnRange const& range, std::uint64_t give_up_ns = 0);
+    void clear_again(std::uint64_t now);
     void claim(Connection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
     std::uint32_t add_request(Request const& request);
@@ -86,6 +96,7 @@ struct Client::State {
     void handle(Connection& connection, ReceivedMessage message);
     void on_welcome(Connection& connection, ReceivedMessage const& message);
     void on_taken(Request const& request, Taken const& taken);
+    void on_cleared(Request const& request, Cleared const& cleared);
     void on_left_behind(HandlerState& handler, Request const& request, Taken const& taken);
     bool has_ended(std::uint64_t now);
     bool is_over_and_away(std::size_t handler) const;

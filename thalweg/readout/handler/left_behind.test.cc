@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/handler/test_one_handler.h"
 
@@ -80,6 +81,23 @@ TEST(LeftBehind, AtTheEndOfARunItIsHandedOnBeforeTheClientEnds) {
     all.runner.join();
     EXPECT_EQ(all.events, 200u);
     EXPECT_EQ(cleared(two), 200u);
+}
+
+// A collector died. The first handler has given its ranges to the next one already, and the second one has not heard
+// for a lease yet that it is silent.
+TEST(LeftBehind, WhatASecondHandlerStillKeepsForADeadCollectorIsClearedByItsSuccessor) {
+    OneHandler one(60'000'000'000), two(600'000'000, 2, 2);
+    one.begin(kFirst, 192), two.begin(kFirst, 192);
+    OwnerId const dead{1, 2};
+    two.index->claim(kFirst, 192, RangeOwner(dead), base::monotonic_ns());
+    Collecting all(options_for({&one, &two}));
+    EXPECT_TRUE(all.reaches(192));
+    all.client.stop(); // all is in its file
+    all.runner.join();
+    EXPECT_EQ(cleared(one), 192u);
+    EXPECT_EQ(cleared(two), 192u);
+    EXPECT_EQ(all.client.counters().refused_clears, 0u);
+    EXPECT_EQ(all.client.counters().left_behind, 0u);
 }
 
 TEST(LeftBehind, AHandlerThatGoesOnIsNotWaitedForForEver) {

@@ -85,7 +85,7 @@ bool Index::claim(std::uint64_t first, std::uint64_t count, RangeOwner const& ow
                   std::uint64_t reach) {
     auto const closed = closed_event();
     if (closed == 0 || first <= closed || first - closed <= reach) return leases_.claim(owner, {first, count}, now_ns);
-    if (first - closed <= kFarthest) leases_.wish(first, now_ns);
+    if (first - closed <= kFarthest) leases_.wish(owner.id, first, now_ns);
     return false;
 }
 

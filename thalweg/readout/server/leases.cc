@@ -121,13 +121,15 @@ bool Leases::is_relieved(OwnerId const& owner, std::uint64_t now_ns) const {
 void Leases::note_heard(OwnerId const& owner, std::uint64_t now_ns) {
     if (heard_[1].owner == owner || (heard_[0].owner != owner && heard_[1].ns < heard_[0].ns))
         std::swap(heard_[0], heard_[1]);
-    heard_[0] = {owner, now_ns};
+    heard_[0] = {owner, now_ns, true};
 }
 
 bool Leases::somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const {
-    return std::ranges::any_of(heard_, [&](Heard const& it) {
-        return it.ns != 0 && it.owner != owner && now_ns - std::min(now_ns, it.ns) < lease_ns_;
-    });
+    return std::ranges::any_of(heard_, [&](Heard const& it) { return it.owner != owner && is_recent(it, now_ns); });
+}
+
+bool Leases::somebody_lives(std::uint64_t now_ns) const {
+    return std::ranges::any_of(heard_, [&](Heard const& it) { return is_recent(it, now_ns); });
 }
 
 void Leases::raise_floor() {
@@ -235,6 +237,7 @@ bool Leases::somebody_else_has(OwnerId const& owner, EventRange const& range) co
 
 bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
+    note_heard(owner.id, now_ns);
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
     note_asked(range.end(), now_ns);
@@ -250,8 +253,9 @@ bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64
     return true;
 }
 
-void Leases::wish(std::uint64_t first, std::uint64_t now_ns) {
+void Leases::wish(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
+    note_heard(owner, now_ns);
     note_asked(first, now_ns);
     if (first > floor_) wished_ = std::min(wished_, first);
 }
@@ -315,7 +319,8 @@ std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
     auto const piece = pieces_.at(floor_);
     bool const is_free = !piece || piece->value.kind == State::returned;
     auto const next = piece ? piece->end : pieces_.next_begin(floor_, wished_);
-    if (gives_ || !is_free || next == kNever) {
+    // Where no collector lives, nobody could have asked: the next one may.
+    if (gives_ || !is_free || next == kNever || !somebody_lives(now_ns)) {
         blocked_at_ = kNever;
         return 0;
     }

@@ -5,6 +5,7 @@
 //                        | floor: everything before it is cleared or lost
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,7 @@ class Leases {
     // unless somebody else is (false).
     bool claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // It asks for what begins too far ahead to be its own already.
-    void wish(std::uint64_t first, std::uint64_t now_ns);
+    void wish(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns);
     // What of it is the owner's, who was at least the last to own it, and asked for it under the same seal. Idempotent;
     // false where some of it is neither that nor cleared.
     bool clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
@@ -84,7 +85,8 @@ class Leases {
     void forget_before(std::uint64_t event);
     // Where another handler gives ranges away, some may never be asked for here: the collector died before it did, or
     // this handler began earlier. What nobody asked for, though events behind it were claimed or wished for a lease ago
-    // (two leases, where it had an owner once), is cleared when there is no room. Returns how many events were.
+    // (two leases, where it had an owner once), is cleared when there is no room. Not while no collector lives: the
+    // next one may ask. Returns how many events were.
     std::uint64_t skip_unclaimed(std::uint64_t now_ns, bool is_full);
     // Of all before cleared_before(): what nobody has cleared. Of long ago it tells no more.
     std::vector<Forgotten> forgotten() const;
@@ -116,6 +118,11 @@ class Leases {
         std::uint64_t events = 0;
         std::uint64_t seen_ns = 0;
     };
+    struct Heard {
+        OwnerId owner = {};
+        std::uint64_t ns = 0;
+        bool is_somebody = false;
+    };
 
     void set(std::uint64_t first, std::uint64_t end, State const& state);
     std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const; // nobody owns or has cleared them
@@ -125,6 +132,10 @@ class Leases {
     void return_silent(std::uint64_t now_ns);
     void relieve_slow(std::uint64_t now_ns, bool is_full);
     void note_heard(OwnerId const& owner, std::uint64_t now_ns);
+    bool is_recent(Heard const& heard, std::uint64_t now_ns) const {
+        return heard.is_somebody && now_ns - std::min(now_ns, heard.ns) <= lease_ns_;
+    }
+    bool somebody_lives(std::uint64_t now_ns) const;
     bool somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const;
     bool is_relieved(OwnerId const& owner, std::uint64_t now_ns) const;
     void note_asked(std::uint64_t before, std::uint64_t now_ns);
@@ -143,10 +154,6 @@ class Leases {
     IntervalMap<Forgotten::Why> forgotten_; // before floor_: the last few
     std::map<OwnerId, Owner> owners_;       // of pieces that are owned
     std::map<OwnerId, std::uint64_t> relieved_until_ns_;
-    struct Heard {
-        OwnerId owner = {};
-        std::uint64_t ns = 0; // 0: nobody
-    };
     std::array<Heard, 2> heard_; // the last two collectors that said anything
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;

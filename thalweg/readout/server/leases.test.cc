@@ -128,10 +128,28 @@ TEST(Leases, WhatNobodyAsksForHoldsUpAHandlerOnlyForAWhile) {
     leases.claim(kAlice, {100, 10}, 0);
     EXPECT_EQ(leases.skip_unclaimed(0, true), 0u);
     EXPECT_EQ(leases.skip_unclaimed(kLeaseNs, true), 0u) << "who only pauses comes back within the lease";
+    leases.renew(kAlice, kLeaseNs);
     EXPECT_EQ(leases.skip_unclaimed(kLeaseNs + 1, false), 0u) << "there is room";
     EXPECT_EQ(leases.skip_unclaimed(kLeaseNs + 1, true), 10u);
     EXPECT_EQ(leases.cleared_before(), 100u);
     EXPECT_EQ(leases.skip_unclaimed(3 * kLeaseNs, true), 0u) << "these have an owner";
+}
+
+TEST(Leases, NothingIsSkippedWhileThereIsNoCollectorThatCouldAskForIt) {
+    Leases leases(kLeaseNs);
+    leases.forget_before(90);
+    leases.renew(kAlice, 1);
+    leases.claim(kAlice, {90, 20}, 1);
+    leases.expire(2 * kLeaseNs, true); // Alice is dead, and her successor takes its time
+    EXPECT_EQ(leases.skip_unclaimed(2 * kLeaseNs, true), 0u);
+    EXPECT_EQ(leases.skip_unclaimed(9 * kLeaseNs, true), 0u);
+    leases.renew(kBob, 9 * kLeaseNs);
+    leases.wish(kBob, 200, 9 * kLeaseNs);
+    EXPECT_EQ(leases.skip_unclaimed(9 * kLeaseNs, true), 0u) << "he has only begun";
+    leases.renew(kBob, 11 * kLeaseNs);
+    EXPECT_EQ(leases.skip_unclaimed(11 * kLeaseNs, true), 0u) << "two leases, as they were hers";
+    leases.renew(kBob, 12 * kLeaseNs);
+    EXPECT_EQ(leases.skip_unclaimed(12 * kLeaseNs, true), 20u);
 }
 
 TEST(Leases, WhereRangesAreTakenNothingIsSkipped) {
