@@ -1,4 +1,5 @@
 #include "thalweg/dataset/append/announcer.h"
+#include "thalweg/base/assert.h"
 
 #include <algorithm>
 
@@ -58,6 +59,7 @@ void Announcer::release(PageRecord const& page) {
     auto& column = staging_.column(page.column);
     auto& early = early_[page.column];
     auto const released = column.released.load(std::memory_order_relaxed);
+    THALWEG_ASSERT(page.first >= released, "the items of a page are released once");
     if (page.first != released) {
         early.push_back(page);
         return;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
 
@@ -55,6 +56,8 @@ std::span<std::byte> ExtentWriter::room_for(std::size_t size_bytes) {
 
 void ExtentWriter::add(PageRecord record) {
     auto& extent = *gathering_;
+    THALWEG_ASSERT(with_checksum(record.stored_bytes) <= extent.buffer.size() - extent.filled_bytes,
+                   "a page fits into the extent that is gathered");
     auto const stored = extent.buffer.bytes().subspan(extent.filled_bytes, record.stored_bytes);
     set_checksums(record, stored);
     record.offset = extent.filled_bytes; // within the extent, until it has a place
@@ -100,6 +103,9 @@ void ExtentWriter::flush(WhileWaiting const& while_waiting) {
 }
 
 void ExtentWriter::submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset) {
+    THALWEG_ASSERT(!extent.pages.empty(), "an extent that is written has pages");
+    THALWEG_ASSERT(offset % base::kBlockBytes == 0 && padded.size() % base::kBlockBytes == 0,
+                   "an extent is whole blocks");
     for (auto& page : extent.pages) page.offset += offset;
     if (rules_.head_bytes > 0) run_.format->write_extent_head(extent.buffer.bytes().first(padded.size()), offset);
     queue_->submit(offset, padded, reinterpret_cast<std::uint64_t>(&extent));
@@ -120,6 +126,7 @@ void ExtentWriter::reap(bool wait, std::deque<PageRecord>& written) {
     std::array<storage::Completion, 16> done;
     auto const count = queue_->reap(done, wait);
     for (auto const& completion : std::span(done).first(count)) {
+        THALWEG_ASSERT(in_flight_ > 0, "a write ends once");
         --in_flight_;
         auto* const extent = reinterpret_cast<Extent*>(completion.token);
         if (completion.error != 0) {

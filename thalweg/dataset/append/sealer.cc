@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
@@ -139,7 +140,10 @@ void Sealer::step(Lane& lane, base::Lock& lock) {
         return;
     }
     lock.lock();
-    if (lane.idle()) --busy_;
+    if (lane.idle()) {
+        THALWEG_ASSERT(busy_ > 0, "a lane that had pages was counted");
+        --busy_;
+    }
 }
 
 void Sealer::rethrow() {

@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -43,6 +44,7 @@ void Flush::go_on_to(Step step) {
 }
 
 void Flush::begin() {
+    THALWEG_ASSERT(is_idle(), "one flush is under way at a time");
     covers_bytes_ = journal_.size_bytes();
     go_on_to(Step::payload);
 }

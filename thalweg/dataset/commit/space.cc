@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -44,6 +45,7 @@ void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
             error_ = error.what();
             continue;
         }
+        THALWEG_ASSERT(head.claimable <= end, "what may be claimed never shrinks");
         head.claimable = end;
         if (!enough) allocation_bytes_ = std::min(allocation_bytes_ * 2, allocate_ahead_bytes_);
         return;

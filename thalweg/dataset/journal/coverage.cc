@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 namespace {
 
@@ -27,6 +29,11 @@ std::vector<Page> disjoint(std::vector<Page> pages) {
         result.push_back(rest);
     }
     return result;
+}
+
+bool is_disjoint(std::vector<Page> const& pages) {
+    auto const reaches_next = [](Page const& page, Page const& next) { return page.first + page.count > next.first; };
+    return std::adjacent_find(pages.begin(), pages.end(), reaches_next) == pages.end();
 }
 
 } // namespace
@@ -60,6 +67,7 @@ std::vector<Page> merged(std::vector<Page> pages, std::vector<Page> waiting) {
         end = page.first + page.count;
     }
     fill(end, ~std::uint64_t{0});
+    THALWEG_ASSERT_COSTLY(is_disjoint(result), "pages of a column are sorted, and no two overlap");
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/thread.h"
 #include "thalweg/base/units.h"
@@ -155,6 +156,7 @@ class JournalWriter::State {
         if (!more.empty()) std::memcpy(body + payload.size(), more.data(), more.size());
         auto const head = make_record_head(type, {body, payload_bytes});
         std::memcpy(scratch_.data(), &head, sizeof head);
+        THALWEG_ASSERT(segment.end % 8 == 0, "a record begins at a multiple of 8 bytes");
         segment.file->write(segment.end, scratch_);
         segment.end += scratch_.size();
         segment.is_dirty = true;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
@@ -113,6 +114,7 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
 }
 
 void Ledger::free_slot(std::size_t index) {
+    THALWEG_ASSERT(slots_[index].taker != 0, "a slot that is freed was taken");
     slots_[index].state = SlotState::free;
     slots_[index].taker = 0; // last: from here on it is somebody else's
 }

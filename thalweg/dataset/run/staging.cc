@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -159,6 +160,7 @@ void Staging::read_announcements(std::vector<PageRecord>& records) const {
 }
 
 void Staging::drop_announcements(std::size_t count) const {
+    THALWEG_ASSERT(count <= head_->ring_head - head_->ring_tail, "announcements are dropped after they were read");
     head_->ring_tail.fetch_add(count, std::memory_order_release);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -162,6 +163,7 @@ UnitEntryId UnitTable::find_in_chain(UnitEntryId first, UnitKey const& key, std:
 
 bool UnitTable::link(UnitEntryId id, std::uint32_t parts) {
     auto& entry = at(id);
+    THALWEG_ASSERT(entry.next == 0 && entry.parts == 0, "an entry of the table of units is linked once");
     entry.parts = parts;
     auto const wanted = key(id);
     auto const hashed = hash(id);
