@@ -5,7 +5,7 @@ from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
 from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
-from thalweg._reports import EndedProducers, ProducerStatus, Report, Status, TableReport, Verification
+from thalweg._reports import EndedProducers, ProducerStatus, RunReport, Status, TableReport, Verification
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
 from thalweg._tuning import Tuning
@@ -41,9 +41,9 @@ __all__ = [
     "Producer",
     "ProducerStatus",
     "Ragged",
-    "Report",
     "Rows",
     "Run",
+    "RunReport",
     "Schema",
     "Status",
     "SystemError",

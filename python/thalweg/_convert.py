@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from thalweg import _core
 from thalweg._errors import Error, UsageError
 from thalweg._read import Run, open  # noqa: A004
-from thalweg._reports import Report
+from thalweg._reports import RunReport
 from thalweg._tuning import Value, with_codec
 from thalweg._write import Path, Writer, create, recover
 
@@ -28,7 +28,7 @@ def convert(
     threads: int = 0,
     tuning: Mapping[str, Value] | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Report:
+) -> RunReport:
     """Writes what is in `source` to a new file; the ending of `target` says in which container.
 
     Rows keep their order. Of a run that is still being written, the rows that are in pages by now are taken. Tables

@@ -20,7 +20,7 @@ class TableReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
 
     path: str
@@ -155,13 +155,13 @@ class Status:
         return asdict(self)
 
 
-def report_of(result: _core.CompleteResult) -> Report:
+def report_of(result: _core.CompleteResult) -> RunReport:
     facts = result.report
     tables = tuple(
         TableReport(table.table, table.rows, table.lost_rows, table.raw_bytes, table.stored_bytes)
         for table in facts.tables
     )
-    return Report(
+    return RunReport(
         path=result.path,
         tables=tables,
         file_bytes=result.file_bytes,

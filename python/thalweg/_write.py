@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 from thalweg import _core
 from thalweg._append import Array, columns_of, stored_columns
 from thalweg._errors import SystemError, UsageError  # noqa: A004
-from thalweg._reports import Report, Status, report_of, status_of
+from thalweg._reports import RunReport, Status, report_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
@@ -189,7 +189,7 @@ class Writer:
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
 
-    def close(self, timeout: float = math.inf) -> Report:
+    def close(self, timeout: float = math.inf) -> RunReport:
         """Finishes the producers of this process, waits for those of others, and completes the file.
 
         `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
@@ -339,7 +339,7 @@ def attach(handle: str, *, threads: int | None = None) -> Attached:
     return Attached(_core.attach(handle, threads))
 
 
-def recover(path: Path) -> Report:
+def recover(path: Path) -> RunReport:
     """Completes a run whose processes have died, or that was abandoned, and says what is lost.
 
     Raises UsageError where there is nothing to recover or the run is still being written, DataError where file and

@@ -1,8 +1,8 @@
 #include <filesystem>
 
 #include "studies/driver/clocks.h"
-#include "studies/driver/crew.h"
 #include "studies/driver/measurements.h"
+#include "studies/driver/producers.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/run/format_for.h"
@@ -10,7 +10,7 @@
 namespace thalweg::study {
 namespace {
 
-constexpr std::uint64_t kPatienceNs = 60'000'000'000;
+constexpr std::uint64_t kCloseTimeoutNs = 60'000'000'000;
 constexpr std::uint64_t kMemoryRingBytes = 256 * base::kMiB;
 
 dataset::CreateOptions options_from(Arguments& arguments) {
@@ -41,10 +41,11 @@ std::unique_ptr<dataset::Writer> create_in_memory(Material const& material, data
                                       format.make_head(material.schema, options.layout, {}), options);
 }
 
-std::unique_ptr<Crew> crew_from(Arguments& arguments, Material const& material, dataset::WriteOptions const& write) {
+std::unique_ptr<Producers> producers_from(Arguments& arguments, Material const& material,
+                                          dataset::WriteOptions const& write) {
     auto const as = arguments.text("as", "threads");
-    if (as == "threads") return make_thread_crew(material);
-    if (as == "processes") return make_process_crew(material, write);
+    if (as == "threads") return make_producer_threads(material);
+    if (as == "processes") return make_producer_processes(material, write);
     base::fail_usage({"--as " + as + " means nothing", "", "take threads or processes"});
 }
 
@@ -55,7 +56,7 @@ Json measure_write(Arguments& arguments) {
     auto const material = material_from(arguments, arguments.number("producers", 2), "pulses", base::kGiB);
     auto const path = arguments.text("path");
     bool const in_memory = path == "memory";
-    auto const crew = crew_from(arguments, material, options.write);
+    auto const producers = producers_from(arguments, material, options.write);
     arguments.check_all_used();
 
     auto begin_cpu_s = process_cpu_s();
@@ -66,8 +67,8 @@ Json measure_write(Arguments& arguments) {
         begin_cpu_s = process_cpu_s();
         begin_ns = base::monotonic_ns();
     }
-    crew->start(*writer);
-    auto const produced = crew->wait();
+    producers->start(*writer);
+    auto const produced = producers->wait();
     auto const produced_s = seconds_since(begin_ns);
     auto const engine = writer->engine();
     std::uint64_t file_bytes = 0;
@@ -75,7 +76,7 @@ Json measure_write(Arguments& arguments) {
     if (in_memory) {
         writer->abandon(); // what a ring keeps of the beginning is not enough to complete it
     } else {
-        auto const closed = writer->close(kPatienceNs);
+        auto const closed = writer->close(kCloseTimeoutNs);
         file_bytes = closed.file_bytes;
         gather_cpu_s = static_cast<double>(closed.gather_cpu_ns) * 1e-9;
         complete_cpu_s = static_cast<double>(closed.complete_cpu_ns) * 1e-9;

@@ -12,7 +12,7 @@ from faults import Driver
 
 
 @dataclass
-class Story:
+class Said:
     """What the driver said, in all its calls together."""
 
     lines: list[str]
@@ -46,7 +46,7 @@ class Place:
     folder: Path
     file_name: str
 
-    def play(self, *commands: str, mounts: str = "", timeout_s: float = 300, **environment: str) -> Story:
+    def play(self, *commands: str, mounts: str = "", timeout_s: float = 300, **environment: str) -> Said:
         unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
         if mounts:
             mounted = subprocess.run([*unshare, "bash", "-c", self._words(mounts)], env=self._variables(), check=False)
@@ -61,7 +61,7 @@ class Place:
             timeout=timeout_s,
             check=False,
         )
-        return Story(done.stdout.splitlines())
+        return Said(done.stdout.splitlines())
 
     def _variables(self) -> dict[str, str]:
         place = self.folder / "place"
@@ -96,22 +96,22 @@ def ext4(size: str) -> str:
 
 @pytest.mark.parametrize("mounts", [tmpfs("40m"), tmpfs("64m"), ext4("48m"), ext4("80m")])
 def test_a_run_on_a_full_disk_is_closed_with_what_it_has(place: Place, mounts: str) -> None:
-    story = place.play(WRITE, CHECK, mounts=mounts)
-    errors = story.all("error")
+    said = place.play(WRITE, CHECK, mounts=mounts)
+    errors = said.all("error")
     assert len(errors) >= 3
     assert all("No space left on device" in error for error in errors), errors
-    assert story.all("closed"), story.lines[-8:]
-    assert story.all("there") == [place.file_name]
-    story.expect_all_there()
+    assert said.all("closed"), said.lines[-8:]
+    assert said.all("there") == [place.file_name]
+    said.expect_all_there()
 
 
 # What is kept free ahead of need is a share of the disk: all else is for rows. (ext4 needs 8 MB for itself.)
 @pytest.mark.parametrize(("mounts", "least_mb"), [(tmpfs("80m"), 55), (ext4("80m"), 45), (tmpfs("20m"), 6)])
 def test_a_small_disk_is_filled_with_rows(place: Place, mounts: str, least_mb: int) -> None:
-    story = place.play(WRITE, 'stat --format="size %s" "$path"', CHECK, mounts=mounts)
-    assert story.all("closed"), story.lines[-8:]
-    assert int(story.all("size")[0]) >= least_mb * 1e6
-    story.expect_all_there()
+    said = place.play(WRITE, 'stat --format="size %s" "$path"', CHECK, mounts=mounts)
+    assert said.all("closed"), said.lines[-8:]
+    assert int(said.all("size")[0]) >= least_mb * 1e6
+    said.expect_all_there()
 
 
 @pytest.mark.parametrize("mounts", [tmpfs("64m"), ext4("80m")])
@@ -119,68 +119,68 @@ def test_a_small_disk_is_filled_with_rows(place: Place, mounts: str, least_mb: i
 def test_somebody_else_may_fill_the_disk(place: Place, mounts: str, delay_s: float) -> None:
     begun = 'until "$driver" check "$path" 2>/dev/null | grep -q "sound 0"; do sleep 0.01; done'
     filler = f'({begun}; sleep {delay_s}; cat /dev/zero > "$place/filler" 2>/dev/null) &'
-    story = place.play(filler, WRITE, 'wait; rm "$place/filler"', CHECK, mounts=mounts)
-    assert story.all("closed"), story.lines[-8:]
-    story.expect_all_there()
+    said = place.play(filler, WRITE, 'wait; rm "$place/filler"', CHECK, mounts=mounts)
+    assert said.all("closed"), said.lines[-8:]
+    said.expect_all_there()
 
 
 def test_a_disk_too_small_for_any_run(place: Place) -> None:
     for size in ("4k", "16k", "64k", "4m"):
-        story = place.play(WRITE, 'ls "$place" | sed "s/^/there /"', mounts=tmpfs(size))
-        assert story.all("code") == ["1"]
-        assert "No space left on device" in story.all("error")[-1]
-        assert story.all("there") == []
+        said = place.play(WRITE, 'ls "$place" | sed "s/^/there /"', mounts=tmpfs(size))
+        assert said.all("code") == ["1"]
+        assert "No space left on device" in said.all("error")[-1]
+        assert said.all("there") == []
 
 
 def test_limit_on_the_size_of_files(place: Place) -> None:
-    story = place.play("trap '' XFSZ; ulimit -f 60000", WRITE, CHECK)
-    assert any("File too large" in error for error in story.all("error"))
-    assert story.all("closed"), story.lines[-8:]
-    story.expect_all_there()
+    said = place.play("trap '' XFSZ; ulimit -f 60000", WRITE, CHECK)
+    assert any("File too large" in error for error in said.all("error"))
+    assert said.all("closed"), said.lines[-8:]
+    said.expect_all_there()
 
 
 # The default of containers is 64 MB; the driver's producers are small, so here it is less.
 @pytest.mark.parametrize("size", ["64k", "600k"])
 def test_without_room_in_shared_memory_files_beside_the_data_serve(place: Place, size: str) -> None:
     commands = ['"$driver" write "$path" 3 3000; echo code $?', CHECK, 'ls /dev/shm | sed "s/^/there /"']
-    story = place.play(*commands, mounts=tmpfs(size, "/dev/shm"))
-    assert story.all("code") == ["0"], story.lines[-8:]
-    assert story.all("closed") == ["6300"]
-    assert story.all("there") == [place.file_name]
-    story.expect_all_there()
+    said = place.play(*commands, mounts=tmpfs(size, "/dev/shm"))
+    assert said.all("code") == ["0"], said.lines[-8:]
+    assert said.all("closed") == ["6300"]
+    assert said.all("there") == [place.file_name]
+    said.expect_all_there()
 
 
 @pytest.mark.parametrize("size", ["64k", "600k"])
 def test_without_room_in_shared_memory_a_kill_loses_nothing(place: Place, size: str) -> None:
-    story = place.play(
+    said = place.play(
         'setsid "$driver" write "$path" 3 1000000 & run=$!',
         'until "$driver" check "$path" 2>/dev/null | grep -q "sound 0"; do sleep 0.01; done; sleep 0.3',
         'kill -KILL -- -$run; wait $run',
         'until said=$("$driver" recover "$path"); do sleep 0.05; done; echo "$said"',  # when all of them are gone
         CHECK, 'ls /dev/shm | sed "s/^/there /"', mounts=tmpfs(size, "/dev/shm"),
     )  # fmt: skip
-    assert [line.split()[1] for line in story.all("recovered")] == ["0"], story.lines[-8:]  # lost
-    assert not story.all("note")
-    assert story.all("there") == [place.file_name]
-    assert story.published
-    story.expect_all_there()
+    assert [line.split()[1] for line in said.all("recovered")] == ["0"], said.lines[-8:]  # lost
+    assert not said.all("note")
+    assert said.all("there") == [place.file_name]
+    assert said.published
+    said.expect_all_there()
 
 
 def test_room_neither_in_shared_memory_nor_in_the_folder_that_is_named(place: Place) -> None:
     mounts = tmpfs("64k", "/dev/shm") + ' && mkdir -p "$folder/memory" && ' + tmpfs("64k", "$folder/memory")
     commands = [WRITE, 'ls "$place" /dev/shm "$folder/memory" | grep -e run -e thalweg | sed "s/^/there /"']
-    story = place.play(*commands, mounts=mounts, THALWEG_MEMORY_FOLDER=str(place.folder / "memory"))
-    assert story.all("code") == ["1"]
-    assert "let THALWEG_MEMORY_FOLDER name a folder with room" in story.all("error")[-1]
-    assert story.all("there") == []
+    said = place.play(*commands, mounts=mounts, THALWEG_MEMORY_FOLDER=str(place.folder / "memory"))
+    assert said.all("code") == ["1"]
+    assert "let THALWEG_MEMORY_FOLDER name a folder with room" in said.all("error")[-1]
+    assert said.all("there") == []
 
 
 def test_a_place_that_cannot_be_written(place: Place) -> None:
-    story = place.play(WRITE, mounts=tmpfs("8m") + ' && mount -o remount,ro "$place"')
-    assert story.all("code") == ["1"]
-    assert re.search(r"run\.\w+.*Read-only file system", story.all("error")[-1])
-    story = place.play('"$driver" write "$place/no/$name" 1 10; echo code $?')
-    assert re.search(r"run\.\w+ \(there is no folder .*/no\): make it first", story.all("error")[-1])
+    said = place.play(WRITE, mounts=tmpfs("8m") + ' && mount -o remount,ro "$place"')
+    assert said.all("code") == ["1"]
+    assert re.search(r"run\.\w+.*Read-only file system", said.all("error")[-1])
+    said = place.play('"$driver" write "$place/no/$name" 1 10; echo code $?')
+    assert re.search(r"run\.\w+ \(there is no folder .*/no\): make it first", said.all("error")[-1])
 
 
 def test_overlayfs(place: Place) -> None:
@@ -188,18 +188,18 @@ def test_overlayfs(place: Place) -> None:
         ' && cd "$place" && mkdir lower upper work merged && '
         "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged && path=$place/merged/$name"
     )
-    story = place.play('"$driver" write "$path" 3 3000', '"$driver" check "$path"', mounts=mounts)
-    assert story.all("closed") == ["6300"]
-    story.expect_all_there()
-    story = place.play(
+    said = place.play('"$driver" write "$path" 3 3000', '"$driver" check "$path"', mounts=mounts)
+    assert said.all("closed") == ["6300"]
+    said.expect_all_there()
+    said = place.play(
         '"$driver" write "$path" 1 1000000 & run=$!',  # a slow stream
         'until "$driver" check "$path" | grep -q "sound 0"; do sleep 0.05; done; kill -KILL $run; wait $run',
         'until said=$("$driver" recover "$path"); do sleep 0.05; done; echo "$said"',  # when its producer is gone
         '"$driver" check "$path"', mounts=mounts,
     )  # fmt: skip
-    assert story.all("recovered")
-    assert story.published[0] > 0
-    story.expect_all_there()
+    assert said.all("recovered")
+    assert said.published[0] > 0
+    said.expect_all_there()
 
 
 def test_two_recorders_on_one_path(place: Place) -> None:
@@ -207,17 +207,17 @@ def test_two_recorders_on_one_path(place: Place) -> None:
         '"$driver" write "$path" 2 20000 & until [ -e "$path.journal" ]; do sleep 0.01; done; '
         '"$driver" write "$path" 1 10; echo code $?; wait'
     )
-    story = place.play(both, CHECK)
-    assert story.all("code") == ["1"]
-    assert "still being written" in story.all("error")[0] or "journal" in story.all("error")[0]
-    assert story.all("closed") == ["22000"]
-    assert story.all("there") == [place.file_name]
+    said = place.play(both, CHECK)
+    assert said.all("code") == ["1"]
+    assert "still being written" in said.all("error")[0] or "journal" in said.all("error")[0]
+    assert said.all("closed") == ["22000"]
+    assert said.all("there") == [place.file_name]
 
 
 def test_io_uring_forbidden(place: Place) -> None:
-    story = place.play('"$driver" write "$path" 3 3000', CHECK, THALWEG_IO_URING="0")
-    assert story.all("closed") == ["6300"]
-    story.expect_all_there()
+    said = place.play('"$driver" write "$path" 3 3000', CHECK, THALWEG_IO_URING="0")
+    assert said.all("closed") == ["6300"]
+    said.expect_all_there()
 
 
 CLOCK = r"""
@@ -240,6 +240,6 @@ def test_a_wall_clock_that_steps(place: Place, tmp_path: Path) -> None:
     (tmp_path / "clock.c").write_text(CLOCK)
     library = tmp_path / "clock.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "clock.c", "-ldl"], check=True)
-    story = place.play('"$driver" write "$path" 3 3000', CHECK, LD_PRELOAD=str(library))
-    assert story.all("closed") == ["6300"]
-    story.expect_all_there()
+    said = place.play('"$driver" write "$path" 3 3000', CHECK, LD_PRELOAD=str(library))
+    assert said.all("closed") == ["6300"]
+    said.expect_all_there()

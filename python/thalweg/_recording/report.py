@@ -9,7 +9,7 @@ from thalweg._recording.units import as_bytes, as_duration
 
 
 @dataclass
-class Report:
+class RecordingReport:
     ended_by: str  # duration, source, signal, failure
     channels: Channels
     files: list[RunFile]

@@ -16,7 +16,7 @@ from thalweg._recording.metadata import run_metadata
 from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.progress import Progress
-from thalweg._recording.report import Report
+from thalweg._recording.report import RecordingReport
 from thalweg._recording.snapshot import Rates, Snapshot
 from thalweg._recording.source import has_clock, open_source, settings
 from thalweg._recording.tuning import tuning_of
@@ -58,7 +58,7 @@ class Session:
         self._ended_by = "duration" if self._duration_ns else "source"
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
 
-    def run(self) -> Report:
+    def run(self) -> RecordingReport:
         options = self._options
         with contextlib.ExitStack() as stack:
             if options.metrics:
@@ -200,8 +200,8 @@ class Session:
         code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
         return f"the command '{command}' ended with code {code}" if code else ""
 
-    def _report(self) -> Report:
-        return Report(
+    def _report(self) -> RecordingReport:
+        return RecordingReport(
             ended_by=self._ended_by,
             channels=self._files.channels(),
             files=self._files.all,

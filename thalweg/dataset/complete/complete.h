@@ -18,7 +18,7 @@ struct CompleteOptions {
 };
 
 struct CompleteResult {
-    Report report;
+    RunReport report;
     std::string path;
     std::uint64_t file_bytes = 0;
     std::uint32_t adler32 = 0; // of the whole file, where asked for

@@ -43,7 +43,7 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
 
 // Returns their offsets.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
-                                               Report& report) {
+                                               RunReport& report) {
     std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
@@ -74,7 +74,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
     return bad_pages;
 }
 
-void count_pages(ProducerFacts const& producer, model::RunFacts& facts, Report& report) {
+void count_pages(ProducerFacts const& producer, model::RunFacts& facts, RunReport& report) {
     auto& table = report.tables[producer.table];
     for (auto const& column : producer.pages) {
         for (auto const& page : column) {
@@ -101,7 +101,7 @@ std::uint64_t dropped_bytes(PartBuilder const& part, std::vector<model::Column> 
     return bytes;
 }
 
-void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, Report& report) {
+void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, RunReport& report) {
     auto const& producer = part.facts();
     auto& table = report.tables[producer.table];
     auto const rows = total(part.part().rows);

@@ -20,7 +20,7 @@ struct TableReport {
     std::uint64_t stored_bytes = 0;
 };
 
-struct Report {
+struct RunReport {
     std::vector<TableReport> tables;
     std::uint64_t pages = 0;
     std::uint64_t damaged_pages = 0;
@@ -44,7 +44,7 @@ struct Gathered {
     model::RunHead head;
     model::RunFacts facts;
     std::shared_ptr<JournalRows> rows; // what pages of Place::journal refer to
-    Report report;
+    RunReport report;
     std::vector<UnitFacts> units;         // that count
     std::vector<UnitKey> left_out;        // units that do not count
     std::vector<KnownBytes> known;        // in no order

@@ -34,7 +34,7 @@ void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
 } // namespace
 
 std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
-                                   std::vector<UnitKey>& left_out, Report& report) {
+                                   std::vector<UnitKey>& left_out, RunReport& report) {
     std::erase_if(units, [](UnitFacts const& unit) { return unit.parts_wanted == 0; }); // voided when it was resumed
     std::size_t lost = 0;
     while (true) {

@@ -15,6 +15,6 @@ namespace thalweg::dataset {
 // every unit that is left is whole. `is_over`: what is not there now will not come, and is said. `left_out` gets the
 // keys of the others.
 std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, std::map<std::uint32_t, PartBuilder>& parts,
-                                   bool is_over, std::vector<UnitKey>& left_out, Report& report);
+                                   bool is_over, std::vector<UnitKey>& left_out, RunReport& report);
 
 } // namespace thalweg::dataset

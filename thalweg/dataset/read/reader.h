@@ -46,7 +46,7 @@ class Reader {
     // base::DataError where the file's table of units is damaged; everything else can still be read.
     std::vector<Unit> units() const;
     // Of an open run: what is known of its producers and losses.
-    Report const& report() const { return report_; }
+    RunReport const& report() const { return report_; }
 
     // The elements that the lists [lists.first, lists.first + lists.count) of a lengths column hold: the items of the
     // columns whose parent it is.
@@ -84,7 +84,7 @@ class Reader {
     bool open_run_ = false;
     model::RunMap map_;
     std::vector<Unit> open_units_; // of an open run
-    Report report_;
+    RunReport report_;
     std::unique_ptr<storage::Storage> file_;
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;

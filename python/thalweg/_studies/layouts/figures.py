@@ -49,7 +49,7 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
-def crew_name(mode: str, producers: int) -> str:
+def producers_name(mode: str, producers: int) -> str:
     """ "1 thread", "2 processes"."""
     return f"{producers} {mode}" if producers > 1 else {"threads": "1 thread", "processes": "1 process"}[mode]
 
@@ -82,10 +82,10 @@ class Found:
         return sorted({str(row[name]) for row in rows}, key=order.index)
 
     @property
-    def crews(self) -> list[tuple[str, int]]:
+    def producer_groups(self) -> list[tuple[str, int]]:
         """How files were written: "threads" or "processes", and by how many. The last is that whose files were read."""
         written = {(str(row["mode"]), int(row["producers"])) for row in self.rows if row["measured"] == "write"}
-        return sorted(written, key=lambda crew: (crew[0] == "processes", crew[1]))
+        return sorted(written, key=lambda group: (group[0] == "processes", group[1]))
 
 
 def mean_ratio(pairs: Sequence[tuple[ByRound, ByRound]]) -> Spread | None:
@@ -117,20 +117,20 @@ def figures(found: Found) -> list[Figure]:
 def _slowdowns(found: Found, data: str) -> Iterator[Figure]:
     """What the paper's 6.9 is about: the worst of the pairs that differ in nothing but granularity."""
     layouts = [name for name in found.known("layout", measured="write", data=data) if "_element_" in name]
-    for mode, producers in found.crews:
+    for mode, producers in found.producer_groups:
         for what, value, target, paper in (("time", "seconds", "≤ 1.5", "6.9"), ("CPU", "cpu_s", "", "")):
             of = found.of_layout(value, measured="write", data=data, mode=mode, producers=producers)
             each = {name: mean_ratio([(of(name), of(event_layout(name)))]) for name in layouts}
             known = {name: spread for name, spread in each.items() if spread}
             if known:
                 worst = max(known, key=lambda name: known[name].median)
-                name = f"{what} to write, element / event, {crew_name(mode, producers)} (worst: {worst})"
+                name = f"{what} to write, element / event, {producers_name(mode, producers)} (worst: {worst})"
                 yield Figure(name, known[worst], target, paper)
 
 
 def _scalings(found: Found, data: str) -> Iterator[Figure]:
     layouts = found.known("layout", measured="write", data=data)
-    for mode in dict.fromkeys(mode for mode, _ in found.crews):
+    for mode in dict.fromkeys(mode for mode, _ in found.producer_groups):
         one, two = (
             found.of_layout("seconds", measured="write", data=data, mode=mode, producers=count) for count in (1, 2)
         )
@@ -142,7 +142,7 @@ def _arrangements(found: Found, data: str) -> Iterator[Figure]:
     pairs = [
         (name.replace("soa_", "aos_"), name) for name in found.known("layout", data=data) if name.startswith("soa_")
     ]
-    mode, producers = found.crews[-1]
+    mode, producers = found.producer_groups[-1]
     write = {"measured": "write", "mode": mode, "producers": producers}
     read = {"measured": "read", "columns": "everything"}
     for name, value, wanted, paper in (

@@ -1,6 +1,6 @@
 """Events from a seed, in two kinds: the noise of the paper, and values that are correlated as those of wires are.
 
-A batch depends on the seed and its own number only: every layout and every crew of producers gets the same bytes.
+A batch depends on the seed and its own number only: every layout and every group of producers gets the same bytes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 from thalweg._studies.layouts import paper
-from thalweg._studies.layouts.figures import Found, Spread, crew_name, mean_ratio
+from thalweg._studies.layouts.figures import Found, Spread, mean_ratio, producers_name
 
 AOS, SOA, PAPER, LIGHT = "#1f6f8b", "#d9792b", "#b0b7bd", "#9cc3d0"
 BASE = "aos_event_all"
@@ -29,8 +29,8 @@ def _draw(path: Path, found: Found, data: str) -> Path:
     _reading(right, found, data, rows)
     _sizes(last, found, data, rows)
     left.set_yticks(list(rows.values()), list(rows))
-    if len(found.crews) > 1:
-        picture.legend(loc="outside upper left", ncols=len(found.crews), fontsize=9, frameon=False)
+    if len(found.producer_groups) > 1:
+        picture.legend(loc="outside upper left", ncols=len(found.producer_groups), fontsize=9, frameon=False)
     picture.savefig(path)
     return path
 
@@ -50,23 +50,23 @@ def _bars(axes: Axes, rows: Rows, value: Callable[[str], Spread | None]) -> None
 
 
 def _writing(axes: Axes, found: Found, data: str, rows: Rows) -> None:
-    mode, producers = found.crews[-1]
+    mode, producers = found.producer_groups[-1]
     wanted = {"measured": "write", "data": data}
     _bars(axes, rows, lambda name: found.spread("GB_per_s", layout=name, mode=mode, producers=producers, **wanted))
     markers = iter("|x+1234")
-    for other, count in found.crews[:-1]:
+    for other, count in found.producer_groups[:-1]:
         marker = next(markers)
         found_of = [
             (found.spread("GB_per_s", layout=n, mode=other, producers=count, **wanted), r) for n, r in rows.items()
         ]
         points = [(spread.median, row) for spread, row in found_of if spread]
-        axes.plot(*zip(*points, strict=True), marker, color="#444444", markersize=6, label=crew_name(other, count))
+        axes.plot(*zip(*points, strict=True), marker, color="#444444", markersize=6, label=producers_name(other, count))
     axes.set_xlabel("raw data, GB/s, durable")
-    axes.set_title(f"writing {data}: {crew_name(mode, producers)}", fontsize=10)
+    axes.set_title(f"writing {data}: {producers_name(mode, producers)}", fontsize=10)
 
 
 def _slowdown(axes: Axes, found: Found, data: str, rows: Rows) -> None:
-    mode, producers = found.crews[-1]
+    mode, producers = found.producer_groups[-1]
     seconds = found.of_layout("seconds", measured="write", data=data, mode=mode, producers=producers)
     for name, row in rows.items():
         base = f"{name[:3]}_event_all"

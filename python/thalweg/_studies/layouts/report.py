@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from thalweg._studies.layouts import paper
-from thalweg._studies.layouts.figures import Figure, Found, Spread, crew_name, mean_ratio, number
+from thalweg._studies.layouts.figures import Figure, Found, Spread, mean_ratio, number, producers_name
 from thalweg._studies.layouts.products import SELECTIONS
 from thalweg._studies.layouts.settings import Settings
 
@@ -32,13 +32,18 @@ def markdown(found: Found, figures: Sequence[Figure], settings: Settings, machin
 
 
 def _writing(found: Found, data: str) -> str:
-    crews = found.crews
-    mode, producers = crews[-1]
-    head = ["layout", *(crew_name(*crew) for crew in crews), f"rows/s, {crew_name(mode, producers)}", "arranging, s"]
+    groups = found.producer_groups
+    mode, producers = groups[-1]
+    head = [
+        "layout",
+        *(producers_name(*group) for group in groups),
+        f"rows/s, {producers_name(mode, producers)}",
+        "arranging, s",
+    ]
     lines = []
     for layout in found.known("layout", measured="write", data=data):
         wanted = {"measured": "write", "data": data, "layout": layout}
-        cells = [found.spread("GB_per_s", **wanted, mode=each, producers=count) for each, count in crews]
+        cells = [found.spread("GB_per_s", **wanted, mode=each, producers=count) for each, count in groups]
         last = [found.spread(value, **wanted, mode=mode, producers=producers) for value in ("rows_per_s", "arrange_s")]
         lines.append([layout, *map(_cell, cells), *(number(each.median) if each else "" for each in last)])
     return _table(head, lines)
@@ -72,11 +77,11 @@ def _sizes(found: Found) -> str:
 def _beside(found: Found) -> str:
     """Each beside "one row an event, all in one table" of its arrangement: what a layout costs."""
     data = found.known("data")
-    crews = found.crews
+    groups = found.producer_groups
     head = [
         "layout",
         "paper: thread seconds",
-        *(f"{each}: {crew_name(mode, count)}" for each in data for mode, count in crews),
+        *(f"{each}: {producers_name(mode, count)}" for each in data for mode, count in groups),
     ]
     head += ["paper: size", *(f"{each}: size" for each in data)]
     lines = []
@@ -86,10 +91,10 @@ def _beside(found: Found) -> str:
         cells += [
             _relative(found, "seconds", layout, base, data=each, measured="write", mode=mode, producers=count)
             for each in data
-            for mode, count in crews
+            for mode, count in groups
         ]
         cells.append(f"{paper.LOG[layout].file_size / paper.LOG['aos_event_all'].file_size:.3f}")
-        mode, count = crews[-1]
+        mode, count = groups[-1]
         cells += [
             _relative(
                 found, "file_bytes", layout, "aos_event_all", 3, data=each, measured="write", mode=mode, producers=count

@@ -37,11 +37,11 @@ def write(path: Path, case: Case, data: Data, settings: Settings) -> dict[str, A
     plan = plan_of(case.layout, settings)
     stretches = np.array_split(np.arange(len(data.batches)), case.producers)
     works: list[Work] = [partial(_append, plan, data, stretch.tolist()) for stretch in stretches if stretch.size]
-    crew = (_Threads if case.mode == "threads" else _Processes)(works)
+    producers = (_Threads if case.mode == "threads" else _Processes)(works)
     cpu_before_s, begin = _cpu_s(), time.perf_counter()
     out = create_file(path, plan, settings)
     try:
-        crew.run(out)
+        producers.run(out)
         report = out.close()
     finally:
         out.abandon()

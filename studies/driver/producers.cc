@@ -1,4 +1,4 @@
-#include "studies/driver/crew.h"
+#include "studies/driver/producers.h"
 
 #include "thalweg/dataset/run/staging.h"
 

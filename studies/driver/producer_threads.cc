@@ -1,14 +1,14 @@
 #include <exception>
 #include <thread>
 
-#include "studies/driver/crew.h"
+#include "studies/driver/producers.h"
 
 namespace thalweg::study {
 namespace {
 
-class ThreadCrew final : public Crew {
+class ProducerThreads final : public Producers {
   public:
-    explicit ThreadCrew(Material const& material) {
+    explicit ProducerThreads(Material const& material) {
         for (std::size_t i = 0; i < material.tables.size(); ++i) {
             members_.push_back({material.tables[i], material.prepare(i), {}, nullptr, {}});
         }
@@ -50,6 +50,8 @@ class ThreadCrew final : public Crew {
 
 } // namespace
 
-std::unique_ptr<Crew> make_thread_crew(Material const& material) { return std::make_unique<ThreadCrew>(material); }
+std::unique_ptr<Producers> make_producer_threads(Material const& material) {
+    return std::make_unique<ProducerThreads>(material);
+}
 
 } // namespace thalweg::study

@@ -21,15 +21,15 @@ struct Produced {
 Produced produce(dataset::Producer producer, Rows const& rows);
 
 // Rows are ready when it is made, so that a clock can start.
-class Crew {
+class Producers {
   public:
-    virtual ~Crew() = default;
+    virtual ~Producers() = default;
     virtual void start(dataset::Writer& writer) = 0;
     virtual Produced wait() = 0;
 };
 
-std::unique_ptr<Crew> make_thread_crew(Material const& material);
+std::unique_ptr<Producers> make_producer_threads(Material const& material);
 // Forks, so there must be no other thread yet.
-std::unique_ptr<Crew> make_process_crew(Material const& material, dataset::WriteOptions const& write);
+std::unique_ptr<Producers> make_producer_processes(Material const& material, dataset::WriteOptions const& write);
 
 } // namespace thalweg::study

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "studies/driver/clocks.h"
-#include "studies/driver/crew.h"
+#include "studies/driver/producers.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/attach.h"
@@ -41,13 +41,13 @@ void attach_and_produce(int socket, Material const& material, std::size_t index,
     tell(socket, message);
 }
 
-class ProcessCrew final : public Crew {
+class ProducerProcesses final : public Producers {
   public:
-    ProcessCrew(Material const& material, unsigned seal_threads) {
+    ProducerProcesses(Material const& material, unsigned seal_threads) {
         for (std::size_t i = 0; i < material.tables.size(); ++i) add(material, i, seal_threads);
         for (auto const& member : members_) hear(member.socket.get());
     }
-    ~ProcessCrew() override {
+    ~ProducerProcesses() override {
         for (auto& member : members_) {
             member.socket = {}; // a child that still waits for its handle ends with an error
             ::waitpid(member.pid, nullptr, 0);
@@ -97,8 +97,8 @@ class ProcessCrew final : public Crew {
 
 } // namespace
 
-std::unique_ptr<Crew> make_process_crew(Material const& material, dataset::WriteOptions const& write) {
-    return std::make_unique<ProcessCrew>(material, write.seal_threads);
+std::unique_ptr<Producers> make_producer_processes(Material const& material, dataset::WriteOptions const& write) {
+    return std::make_unique<ProducerProcesses>(material, write.seal_threads);
 }
 
 } // namespace thalweg::study
