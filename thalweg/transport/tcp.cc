@@ -19,9 +19,14 @@ namespace {
 sockaddr* raw(Address& address) { return reinterpret_cast<sockaddr*>(&address.storage); }
 sockaddr const* raw(Address const& address) { return reinterpret_cast<sockaddr const*>(&address.storage); }
 
+[[noreturn]] void fail_socket(base::Message message, int error) {
+    if (error == EMFILE) message.suggestion = "raise the limit of open files (`ulimit -n`), or open fewer connections";
+    base::fail_system(message, error);
+}
+
 base::FileDescriptor make_socket(Address const& address) {
     int const fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) base::fail_system({"cannot make a socket for " + address.str()}, errno);
+    if (fd < 0) fail_socket({"cannot make a socket for " + address.str()}, errno);
     return base::FileDescriptor(fd);
 }
 

@@ -16,6 +16,12 @@ constexpr std::uint64_t kLookIntervalNs = 50'000'000; // for the silent and the 
 constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be greeted
 constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to say bye
 constexpr int kMessagesPerTurn = 16;                  // then it is the next connection's turn
+// Of connections to a handler that are not greeted yet: a handler keeps few that have not said who they are.
+constexpr std::size_t kMostComing = 64;
+
+bool is_coming(Link const& link) {
+    return link.phase() == Link::Phase::connecting || link.phase() == Link::Phase::greeting;
+}
 
 void check(ClientOptions const& options) {
     if (options.handlers.empty()) base::fail_usage({"no handler is given", "", "name one address at least"});
@@ -133,6 +139,8 @@ void Client::State::turn(std::uint64_t wait_ns) {
         renew(now);
         clear_again(now);
     }
+    for (auto& handler : handlers) handler.coming = 0;
+    for (auto const& connection : connections) handlers[connection.handler].coming += is_coming(connection.link);
     for (auto& connection : connections) look_after(connection, now);
 }
 
@@ -195,14 +203,16 @@ void Client::State::serve(Connection& connection, transport::Ready const& ready)
 void Client::State::look_after(Connection& connection, std::uint64_t now) {
     auto& link = connection.link;
     auto& handler = handlers[connection.handler];
-    bool const is_slow = link.phase() == Link::Phase::connecting || link.phase() == Link::Phase::greeting;
-    if (is_slow && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
+    if (is_coming(link) && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
     if (link.phase() != Link::Phase::away) return;
     if (connection.was_up) connection_lost(connection);
     if (handler.away_since_ns == 0) handler.away_since_ns = now;
     if (options.give_up_ns > 0 && now - handler.away_since_ns > options.give_up_ns)
         base::fail_system({"handler " + handler.address + " stays away", link.failure()});
-    if (link.since_ns() == 0 || now > link.since_ns() + options.reconnect_ns) link.connect();
+    bool const may_connect = link.since_ns() == 0 || now > link.since_ns() + options.reconnect_ns;
+    if (!may_connect || handler.coming >= kMostComing) return;
+    ++handler.coming;
+    link.connect();
 }
 
 // What was asked for there is asked for again.

@@ -38,6 +38,7 @@ struct Client::State {
         std::vector<Connection*> connections;
         Welcome welcome;                        // instance 0: never met
         std::uint64_t away_since_ns = 0;        // 0: it is here
+        std::size_t coming = 0;                 // connections that are not greeted yet
         double event_bytes = 0;                 // of its share of an event, about, and rather more
         std::uint32_t run = 0;                  // of which it has sent events
         std::uint64_t without_run_since_ns = 0; // it refuses the run of which it is asked; 0: it does not

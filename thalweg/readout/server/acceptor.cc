@@ -9,14 +9,17 @@ namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kSleepNs = 10'000'000;
-constexpr std::uint64_t kPauseNs = 100'000'000;
-constexpr int kMostInARow = 64; // who is connected already is served in between
+constexpr std::uint64_t kPauseNs = 100'000'000; // after the machine was out of something
+// Who is connected already is served in between. Where there are as many silent ones as may be, a batch goes for every
+// batch that comes: it is to have had 80 ms to say hello, however many knock. They wait with the kernel meanwhile.
+constexpr int kMostInARow = 64;
+constexpr std::uint64_t kCrowdedPauseNs = 10'000'000;
 constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
 
 } // namespace
 
-Acceptor::Acceptor(ServerConfig const& config, std::string name)
-    : name_(std::move(name)), allowed_(config.allow),
+Acceptor::Acceptor(ServerConfig const& config, std::string name, Guests const& guests)
+    : name_(std::move(name)), guests_(guests), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
     if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
@@ -33,7 +36,7 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
     try {
         for (int i = 0; i < kMostInARow; ++i) {
             auto accepted = transport::accept_from(listener_.socket, options_);
-            if (!accepted) break;
+            if (!accepted) return kSleepNs;
             if (!allowed_.contain(accepted->peer)) {
                 refuse(*accepted,
                        {Refusal::not_allowed, fmt::format("{} lets nobody in from {}", name_, accepted->peer.str())},
@@ -43,14 +46,19 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
             own.own_counters().accepted.add(1);
             threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
         }
-    } catch (base::SystemError const&) {
-        // Out of descriptors or memory. Who knocks would wake us again and again: we do not listen for a while.
+        if (guests_.is_crowded()) pause(own, kCrowdedPauseNs);
+    } catch (base::SystemError const&) { // out of descriptors or memory
         own.own_counters().accept_failures.add(1);
-        own.poller().remove(listener_.socket.get());
-        listens_ = false;
-        resume_ns_ = own.now_ns() + kPauseNs;
+        pause(own, kPauseNs);
     }
     return kSleepNs;
+}
+
+// Who knocks would wake us again and again.
+void Acceptor::pause(ServerThread& own, std::uint64_t duration_ns) {
+    own.poller().remove(listener_.socket.get());
+    listens_ = false;
+    resume_ns_ = own.now_ns() + duration_ns;
 }
 
 void Acceptor::refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters) {

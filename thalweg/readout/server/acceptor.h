@@ -15,7 +15,7 @@ namespace thalweg::readout {
 
 class Acceptor {
   public:
-    Acceptor(ServerConfig const& config, std::string name);
+    Acceptor(ServerConfig const& config, std::string name, Guests const& guests);
 
     std::string const& address() const { return address_; }
     // In the first of `threads`. Returns how long it may sleep.
@@ -23,14 +23,16 @@ class Acceptor {
 
   private:
     void refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters);
+    void pause(ServerThread& own, std::uint64_t duration_ns);
 
     std::string name_;
+    Guests const& guests_;
     transport::SocketOptions options_;
     transport::Networks allowed_;
     transport::Listener listener_;
     std::string address_;
     std::size_t next_thread_ = 0;
-    std::uint64_t resume_ns_ = 0; // after the machine was out of something
+    std::uint64_t resume_ns_ = 0; // until then it does not listen
     bool listens_ = false;
 };
 

@@ -13,6 +13,9 @@ namespace thalweg::readout {
 
 class Guests {
   public:
+    // Connections that have not said hello, of all threads; then the one that is silent for longest goes.
+    static constexpr std::uint32_t kMostSilent = 512;
+
     explicit Guests(ServerConfig const& config)
         : most_{config.max_connections, std::max(1u, config.max_connections / 2)}, most_bytes_{
                                                                                        config.queued_total_bytes,
@@ -30,6 +33,10 @@ class Guests {
         --all_;
         observers_ -= role == Role::observer;
     }
+    // A connection is accepted, and then says hello or goes.
+    void accepted() { ++silent_; }
+    void no_longer_silent() { --silent_; }
+    bool is_crowded() const { return silent_.load(std::memory_order_relaxed) >= kMostSilent; }
     std::uint32_t most(Role role) const { return most_[index(role)]; }
 
     // Bytes of answers that are queued here or in the kernel.
@@ -46,7 +53,7 @@ class Guests {
 
     std::uint32_t most_[2];
     std::uint64_t most_bytes_[2];
-    std::atomic<std::uint32_t> all_ = 0, observers_ = 0;
+    std::atomic<std::uint32_t> all_ = 0, observers_ = 0, silent_ = 0;
     std::atomic<std::uint64_t> bytes_[2] = {0, 0};
 };
 

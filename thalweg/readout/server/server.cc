@@ -19,7 +19,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 struct Server::Shared {
     Shared(ServerConfig server, std::string const& name)
-        : config(std::move(server)), guests(std::make_shared<Guests>(config)), acceptor(config, name) {}
+        : config(std::move(server)), guests(std::make_shared<Guests>(config)), acceptor(config, name, *guests) {}
 
     void serve() {
         for (auto const& thread : threads) thread->serve(served);

@@ -71,6 +71,19 @@ TEST_P(ServerBadDay, SilentConnectionsPushOutOnlyEachOther) {
     EXPECT_LE(sample("connections"), 513);
 }
 
+TEST_P(ServerBadDay, HoweverManyKnockEachHasTimeToSayHello) {
+    rlimit limit;
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < 3500) GTEST_SKIP() << "too few descriptors: " << limit.rlim_cur;
+    start();
+    auto const begin = std::chrono::steady_clock::now();
+    std::deque<TestClient> silent;
+    for (int i = 0; i < 1700; ++i) silent.emplace_back(server->address());
+    EXPECT_TRUE(reaches("silent_connections_total", 1000));
+    // 64 come every 10 ms, and so many go.
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 1000 / 64 * 10ms - 20ms);
+}
+
 TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
     start();
     ring->add(10);

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kHelloNs = 2'000 * kMs;   // a client that has said nothing for so long is none
-constexpr std::size_t kMostSilent = 512;          // of all threads; then the one that is silent for longest goes
 constexpr std::uint64_t kStalledNs = 5'000 * kMs; // who takes nothing for so long goes, where room is short
 constexpr std::uint32_t kObserversSendBuffer = 64 << 10;
 // Observers have a quarter of the time, and what collectors leave of the rest.
@@ -155,12 +154,13 @@ void ServerThread::add(base::FileDescriptor socket) {
     connections_.emplace(key, std::move(connection));
     silent_.push_back(key);
     ++silent_count_;
+    desk_.guests->accepted();
     remove_oldest_silent();
 }
 
 // Whoever may not say hello can still connect: they may only push each other out.
 void ServerThread::remove_oldest_silent() {
-    auto const most = std::max<std::size_t>(kMostSilent / desk_.config.threads, 1);
+    auto const most = std::max<std::size_t>(Guests::kMostSilent / desk_.config.threads, 1);
     while (!silent_.empty()) {
         auto const found = connections_.find(silent_.front());
         bool const is_silent = found != connections_.end() && found->second->is_silent;
@@ -174,10 +174,15 @@ void ServerThread::remove_oldest_silent() {
     }
 }
 
-// From now on it is known who it is.
-void ServerThread::greet(std::uint64_t key, Connection& connection) {
+void ServerThread::no_longer_silent(Connection& connection) {
     connection.is_silent = false;
     --silent_count_;
+    desk_.guests->no_longer_silent();
+}
+
+// From now on it is known who it is.
+void ServerThread::greet(std::uint64_t key, Connection& connection) {
+    no_longer_silent(connection);
     if (connection.session.role() != Role::observer) return;
     transport::set_send_buffer(connection.socket, kObserversSendBuffer);
     poller_.remove(connection.socket.get());
@@ -347,7 +352,7 @@ void ServerThread::remove(std::uint64_t key) {
     poller_of(*it->second).remove(it->second->socket.get());
     desk_.guests->holds(it->second->session.role(), it->second->held_bytes, 0);
     freed_bytes_ += it->second->held_bytes;
-    if (it->second->is_silent) --silent_count_;
+    if (it->second->is_silent) no_longer_silent(*it->second);
     connections_.erase(it);
 }
 

@@ -83,6 +83,7 @@ class ServerThread {
     void remove(std::uint64_t key);
     void remove_idle();
     void remove_oldest_silent();
+    void no_longer_silent(Connection& connection);
     void look_for_room();
     transport::Poller& poller_of(Connection const& connection) { return connection.observes ? observers_ : poller_; }
 
