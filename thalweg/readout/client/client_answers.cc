@@ -97,6 +97,7 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
     std::erase_if(it.clears, [&](OwnRange const& range) { return is_over(range.id); });
     it.run = 0;
+    it.has_no_rest = is_over({run, 0, 0});
     it.anew_until = taken_end;
     for (auto& range : ranges) {
         auto& part = range.part(handler);
@@ -114,13 +115,12 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     anew_from = taken_end;
 }
 
-// The others may still have what the first one knows nothing of. Who is away, or goes on, is not waited for for ever.
+// The others may still have what the first one knows nothing of. Who is away may have been killed and come back with
+// what its card wrote meanwhile; neither it nor who goes on is waited for for ever.
 bool Client::State::has_ended(std::uint64_t now) {
     if (ended_ns == 0) ended_ns = now;
     if (now - ended_ns > options.patience_ns) return true;
-    return std::all_of(handlers.begin() + 1, handlers.end(), [](HandlerState const& it) {
-        return it.has_no_rest || it.connections[0]->link.phase() != Link::Phase::ready;
-    });
+    return std::all_of(handlers.begin() + 1, handlers.end(), [](auto const& it) { return it.has_no_rest; });
 }
 
 void Client::State::on_left_behind(HandlerState& handler, Request const& request, Taken const& taken) {
@@ -243,7 +243,7 @@ void Client::State::on_refused(Connection& connection, Request const* request, R
     if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot be
     if (request->type == MessageType::take) {
         (connection.handler == 0 ? next_take_ns : handler.next_rest_ns) = base::monotonic_ns() + options.reconnect_ns;
-        handler.has_no_rest = is_other_run;
+        handler.has_no_rest = is_other_run && refused.run != 0; // else it has not begun yet
     }
     if (request->type != MessageType::clear) return;
     if (is_other_run && refused.run == 0 && handler.run != request->cleared.id.run) {

@@ -69,6 +69,7 @@ void Client::State::take_what_is_left() {
                              !(ended && handler.has_no_rest) && now >= handler.next_rest_ns;
         if (!may_ask) continue;
         handler.asks_for_rest = true;
+        handler.has_no_rest = false; // until it says so again
         auto const key = random_key();
         auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
         connection.link.send(MessageType::take, tag,

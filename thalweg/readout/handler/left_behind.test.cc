@@ -100,6 +100,42 @@ TEST(LeftBehind, WhatASecondHandlerStillKeepsForADeadCollectorIsClearedByItsSucc
     EXPECT_EQ(all.client.counters().left_behind, 0u);
 }
 
+// Which is not to say that it has nothing.
+TEST(LeftBehind, AHandlerThatHadNotBegunTheRunIsWaitedForAtItsEnd) {
+    OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
+    one.begin(kFirst + 8, 192);
+    Collecting all(options_for({&one, &two}));
+    std::this_thread::sleep_for(200ms); // it is asked, and has no run
+    two.begin(kFirst, 200);
+    EXPECT_TRUE(all.reaches(192));
+    one.server->end_run();
+    one.server->wait_until_cleared(10'000'000'000);
+    std::this_thread::sleep_for(100ms);
+    two.server->end_run();
+    EXPECT_TRUE(two.server->wait_until_cleared(20'000'000'000));
+    all.runner.join();
+    EXPECT_EQ(all.events, 200u);
+}
+
+TEST(LeftBehind, AHandlerThatIsAwayWhenTheFirstOneEndsIsWaitedFor) {
+    OneHandler one(60'000'000'000);
+    auto two = std::make_unique<OneHandler>(60'000'000'000, 2, 2);
+    one.begin(kFirst, 192), two->begin(kFirst, 192);
+    auto const address = two->address();
+    Collecting all(options_for({&one, two.get()}));
+    EXPECT_TRUE(all.reaches(192));
+    two.reset();
+    one.server->end_run();
+    one.server->wait_until_cleared(10'000'000'000);
+    std::this_thread::sleep_for(300ms);
+    two = std::make_unique<OneHandler>(60'000'000'000, 3, 2, address); // killed, and started anew
+    two->begin(kFirst + 192, 8);
+    two->server->end_run();
+    EXPECT_TRUE(two->server->wait_until_cleared(20'000'000'000));
+    all.runner.join();
+    EXPECT_EQ(all.events, 200u);
+}
+
 TEST(LeftBehind, AHandlerThatGoesOnIsNotWaitedForForEver) {
     OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
     one.begin(kFirst, 192), two.begin(kFirst, 192);
