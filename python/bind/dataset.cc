@@ -98,12 +98,20 @@ void bind_reports(nb::module_& module) {
         .def_ro("lost_rows", &TableReport::lost_rows)
         .def_ro("raw_bytes", &TableReport::raw_bytes)
         .def_ro("stored_bytes", &TableReport::stored_bytes);
+    nb::class_<AbandonedProducer>(module, "AbandonedProducer")
+        .def_ro("number", &AbandonedProducer::number)
+        .def_ro("table", &AbandonedProducer::table)
+        .def_ro("rows", &AbandonedProducer::rows)
+        .def_ro("reason", &AbandonedProducer::reason)
+        .def("__str__", &AbandonedProducer::str);
     nb::class_<RunReport>(module, "RunReport")
         .def_ro("tables", &RunReport::tables)
         .def_ro("pages", &RunReport::pages)
         .def_ro("damaged_pages", &RunReport::damaged_pages)
         .def_ro("producers", &RunReport::producers)
         .def_ro("producers_lost", &RunReport::producers_lost)
+        .def_ro("producers_abandoned", &RunReport::producers_abandoned)
+        .def_ro("abandoned", &RunReport::abandoned)
         .def_ro("units", &RunReport::units)
         .def_ro("units_lost", &RunReport::units_lost)
         .def_ro("dropped_bytes", &RunReport::dropped_bytes)
@@ -136,9 +144,16 @@ void bind_status(nb::module_& module) {
     nb::class_<EndedProducers>(module, "EndedProducers")
         .def_ro("producers", &EndedProducers::producers)
         .def_ro("died", &EndedProducers::died)
+        .def_ro("abandoned", &EndedProducers::abandoned)
         .def_ro("rows", &EndedProducers::rows)
         .def_ro("named", &EndedProducers::named);
+    nb::class_<AbandonedStatus>(module, "AbandonedStatus")
+        .def_ro("number", &AbandonedStatus::number)
+        .def_ro("table", &AbandonedStatus::table)
+        .def_ro("rows", &AbandonedStatus::rows)
+        .def_ro("reason", &AbandonedStatus::reason);
     nb::class_<CommitStatus>(module, "CommitStatus")
+        .def_ro("abandoned", &CommitStatus::abandoned)
         .def_ro("producers", &CommitStatus::producers)
         .def_ro("ended", &CommitStatus::ended)
         .def_ro("units_committed", &CommitStatus::units_committed)
@@ -199,7 +214,10 @@ void bind_units(nb::module_& module) {
                 return keys;
             },
             nb::sig("def committed_keys(self) -> list[int | bytes]"))
-        .def("finish", &WorkUnits::finish, WithoutGil());
+        .def("finish", &WorkUnits::finish, WithoutGil())
+        .def(
+            "abandon", [](WorkUnits& units, std::string const& reason) { units.abandon(reason); }, nb::arg("reason"),
+            WithoutGil());
     nb::class_<UnitRange>(module, "UnitRange")
         .def_ro("table", &UnitRange::table)
         .def_ro("producer", &UnitRange::producer)
@@ -217,6 +235,9 @@ void bind_writing(nb::module_& module) {
     nb::class_<Producer>(module, "Producer")
         .def("append", append, nb::arg("rows"), nb::arg("columns"))
         .def("finish", &Producer::finish, WithoutGil())
+        .def(
+            "abandon", [](Producer& producer, std::string const& reason) { producer.abandon(reason); },
+            nb::arg("reason"), WithoutGil())
         .def_prop_ro("rows", &Producer::rows);
     nb::class_<Writer>(module, "Writer")
         .def("producer", &Writer::producer, nb::arg("table"), WithoutGil())

@@ -5,7 +5,15 @@ from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
 from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
-from thalweg._reports import EndedProducers, ProducerStatus, RunReport, Status, TableReport, Verification
+from thalweg._reports import (
+    AbandonedProducer,
+    EndedProducers,
+    ProducerStatus,
+    RunReport,
+    Status,
+    TableReport,
+    Verification,
+)
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
 from thalweg._tuning import Tuning
@@ -34,6 +42,7 @@ from thalweg._work_unit import WorkUnit
 from thalweg._write import Attached, Producer, Writer, attach, create, recover
 
 __all__ = [
+    "AbandonedProducer",
     "Attached",
     "DataError",
     "EndedProducers",

@@ -20,6 +20,17 @@ class TableReport:
 
 
 @dataclass(frozen=True)
+class AbandonedProducer:
+    """A producer whose worker ended on an exception."""
+
+    number: int
+    table: str
+    rows: int
+    """That it had appended before."""
+    reason: str
+
+
+@dataclass(frozen=True)
 class RunReport:
     """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
 
@@ -31,6 +42,10 @@ class RunReport:
     producers: int
     producers_lost: int
     """That died, or never finished."""
+    producers_abandoned: int
+    """Whose workers ended on an exception; what they had appended before is kept. Not among those lost."""
+    abandoned: tuple[AbandonedProducer, ...]
+    """The first ones of these."""
     units: int
     """Work units that count."""
     units_lost: int
@@ -63,6 +78,8 @@ class RunReport:
             lines.append(f"{_counted(self.units_lost, 'work unit')} lost, which have to be done again")
         if self.producers_lost:
             lines.append(f"{self.producers_lost} of {_counted(self.producers, 'producer')} lost")
+        if self.producers_abandoned:
+            lines.append(f"{self.producers_abandoned} of {_counted(self.producers, 'producer')} abandoned")
         return "\n".join([*lines, *self.notes])
 
 
@@ -118,6 +135,8 @@ class EndedProducers:
     producers: int
     died: int
     """Among them; what they had published is kept."""
+    abandoned: int
+    """Among them: their workers ended on an exception; what they had appended before is kept."""
     rows: int
 
 
@@ -129,6 +148,8 @@ class Status:
     """Those that have not ended."""
     ended: tuple[EndedProducers, ...]
     """One for each table."""
+    abandoned: tuple[AbandonedProducer, ...]
+    """The first ones whose workers ended on an exception."""
     pages: int
     claimed_bytes: int
     journal_bytes: int
@@ -169,6 +190,8 @@ def report_of(result: _core.CompleteResult) -> RunReport:
         damaged_pages=facts.damaged_pages,
         producers=facts.producers,
         producers_lost=facts.producers_lost,
+        producers_abandoned=facts.producers_abandoned,
+        abandoned=tuple(AbandonedProducer(it.number, it.table, it.rows, it.reason) for it in facts.abandoned),
         units=facts.units,
         units_lost=facts.units_lost,
         dropped_bytes=facts.dropped_bytes,
@@ -204,12 +227,17 @@ def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> 
         for each in status.producers
     )
     ended = (
-        EndedProducers(table=table.name, producers=each.producers, died=each.died, rows=each.rows)
+        EndedProducers(
+            table=table.name, producers=each.producers, died=each.died, abandoned=each.abandoned, rows=each.rows
+        )
         for table, each in zip(schema.tables, status.ended, strict=True)
     )
     return Status(
         producers=tuple(producers),
         ended=tuple(ended),
+        abandoned=tuple(
+            AbandonedProducer(it.number, schema.tables[it.table].name, it.rows, it.reason) for it in status.abandoned
+        ),
         pages=status.pages,
         claimed_bytes=status.claimed_bytes,
         journal_bytes=status.journal_bytes,

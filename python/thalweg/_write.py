@@ -23,7 +23,10 @@ Path: TypeAlias = "str | os.PathLike[str]"
 
 
 class Producer:
-    """Takes rows of one table. One for each thread; leaving its `with` block finishes it."""
+    """Takes rows of one table. One for each thread.
+
+    Leaving its `with` block finishes it; leaving that on an exception abandons it, with the exception's text.
+    """
 
     def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
         self._core: _core.Producer | None = core
@@ -83,10 +86,20 @@ class Producer:
             if core is not None:
                 core.finish()
 
-    def abandon(self) -> None:
-        """Takes no more rows, and leaves those it has to the committer of the run."""
+    def abandon(self, reason: str = "") -> None:
+        """Takes no more rows; those it has taken are kept, and the run's report says that it was abandoned, and why.
+
+        Does nothing where it is finished.
+        """
         with self._lock:
-            self._core = None
+            core, self._core = self._core, None
+            if core is not None:
+                core.abandon(reason)
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)
+        if core is not None:  # a worker that ended on an exception may have had no `with` block
+            core.abandon("nobody finished it")
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -98,11 +111,19 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.finish()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abandon(text_of(error))
 
     def __repr__(self) -> str:
         return f"<Producer of table '{self.table}': {self.rows} rows>"
+
+
+def text_of(error: BaseException | None) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _Producers:
@@ -122,9 +143,9 @@ class _Producers:
             self._all[-1].finish()
             self._all.pop()
 
-    def abandon(self) -> None:
+    def abandon(self, reason: str) -> None:
         while self._all:
-            self._all.pop().abandon()
+            self._all.pop().abandon(reason)
 
 
 class Writer:
@@ -209,12 +230,15 @@ class Writer:
                 self._core, self._units, self._end = None, None, "closed"
                 return report
 
-    def abandon(self) -> None:
-        """Ends the run without completing the file: `tw.recover` does that. Does nothing in a forked child."""
+    def abandon(self, reason: str = "the run was abandoned") -> None:
+        """Ends the run without completing the file: `tw.recover` does that. Does nothing in a forked child.
+
+        `reason` is what its report will say of the producers of this process that were not finished.
+        """
         if os.getpid() != self._pid or self._core is None:
             return
+        self._producers.abandon(reason)
         self._core.abandon()
-        self._producers.abandon()
         self._core, self._units, self._end = None, None, "abandoned"  # which gives up the lock, for `recover`
 
     def _open_units(self) -> _core.WorkUnits:
@@ -235,9 +259,9 @@ class Writer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if kind is not None:
-            self.abandon()
+            self.abandon(text_of(error))
         elif self._core is not None:
             self.close()
 
@@ -246,7 +270,11 @@ class Writer:
 
 
 class Attached:
-    """A run that another process created. Leaving its `with` block finishes the producers made here."""
+    """A run that another process created.
+
+    Leaving its `with` block finishes the producers made here; leaving that on an exception abandons them, with the
+    exception's text, which the report of the run has then.
+    """
 
     def __init__(self, core: _core.OpenRun) -> None:
         self._core = core
@@ -277,8 +305,16 @@ class Attached:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.finish()
+    def abandon(self, reason: str = "") -> None:
+        """Abandons all producers made here, as `Producer.abandon` does; an open work unit does not count."""
+        self._producers.abandon(reason)
+        self._units.abandon(reason)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abandon(text_of(error))
 
     def __repr__(self) -> str:
         return f"<Attached to {self.path}>"

@@ -26,6 +26,15 @@ Worker::Worker(std::string const& handle, source::Source& source, std::vector<st
 }
 
 void Worker::run() {
+    try {
+        work();
+    } catch (std::exception const& error) {
+        for (auto& lane : lanes_) lane.producer.abandon(error.what()); // the report of the run will say so
+        throw;
+    }
+}
+
+void Worker::work() {
     auto const done = [](Lane const& lane) { return lane.done; };
     while (!std::all_of(lanes_.begin(), lanes_.end(), done)) {
         apply(state_);

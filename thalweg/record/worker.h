@@ -50,6 +50,7 @@ class Worker {
         bool done = false;
     };
 
+    void work();
     void apply(State state);
     bool take_turn(Lane& lane);
     static void publish_counters(Lane const& lane);

@@ -95,6 +95,10 @@ class Files:
     def errors(self) -> list[str]:
         return [file.error for file in self.all if file.error]
 
+    def abandoned(self) -> list[str]:
+        """Of files that are closed: producers whose workers ended on an exception."""
+        return [str(each) for file in self.all if file.result for each in file.result.report.abandoned]
+
     def abandon(self) -> None:
         """What is being closed at the moment is left as it is: closing can be repeated, by `recover`."""
         for file in self.all:

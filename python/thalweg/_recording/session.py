@@ -141,7 +141,7 @@ class Session:
             if self._control.interrupts > 1:
                 return self._abandon()
             self._look("closing")
-        for error in self._files.errors():
+        for error in [*self._files.errors(), *self._files.abandoned()]:
             self._fail(error)
         self._end_ns = _core.monotonic_ns()
         return True

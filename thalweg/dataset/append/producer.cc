@@ -76,6 +76,18 @@ Producer::~Producer() {
         return;
     }
     if (finished_) return;
+    if (std::uncaught_exceptions() > exceptions_) staging_->set_abandoned("an exception left the block that had it");
+    give_up_slot();
+}
+
+void Producer::abandon(std::string_view reason) noexcept {
+    if (finished_ || !run_ || fork_generation_ != base::fork_generation()) return;
+    finished_ = true;
+    staging_->set_abandoned(reason);
+    give_up_slot();
+}
+
+void Producer::give_up_slot() {
     sealer_.reset(); // waits for writes in flight, so that nothing is written after the slot is given up
     run_->ledger->slot(slot_).state = SlotState::finished;
 }
@@ -365,10 +377,7 @@ void Producer::finish() {
     // Also after an error: what is in staging stays there for the committer, and the error is the caller's.
     struct GiveUpSlot {
         Producer& producer;
-        ~GiveUpSlot() {
-            producer.sealer_.reset();
-            producer.run_->ledger->slot(producer.slot_).state = SlotState::finished;
-        }
+        ~GiveUpSlot() { producer.give_up_slot(); }
     } const give_up{*this};
     if (!torn_) end_cluster();
     sealer_->drain(nullptr);

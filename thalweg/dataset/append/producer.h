@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "thalweg/dataset/run/open_run.h"
@@ -20,7 +22,7 @@ class Producer {
   public:
     // `of_units`: its rows count in work units only (work_unit.h).
     Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units = false);
-    // Abandons what is not published; what is published is taken over by the committer.
+    // What is published is taken over by the committer. In a block that an exception leaves: as `abandon`.
     ~Producer();
     Producer(Producer&&) noexcept;
 
@@ -30,6 +32,10 @@ class Producer {
 
     // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
     void finish();
+
+    // Its worker ends on an exception, with this text: the run's report will say so. What was appended is kept. The
+    // producer takes no more rows. Does nothing where it is finished.
+    void abandon(std::string_view reason) noexcept;
 
     // Goes on in the next file where the run was continued in one; `append` does so, too. For streams that are silent.
     void follow_rotation();
@@ -68,6 +74,7 @@ class Producer {
     void end_cluster();
     void check_usable() const;
     std::size_t take_slot(OpenRun& run) const;
+    void give_up_slot();
     bool can_rewind() const;
     void rewind();
 
@@ -102,6 +109,7 @@ class Producer {
     std::uint64_t rows_before_ = 0; // in files before this one
     std::uint64_t rows_per_batch_ = 1;
     std::uint64_t fork_generation_ = 0;
+    int exceptions_ = std::uncaught_exceptions(); // when it was made
     bool finished_ = false;
     bool torn_ = false; // an error left columns of different length: nothing may be added behind them
     std::function<void()> while_waiting_;

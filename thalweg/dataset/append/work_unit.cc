@@ -92,6 +92,13 @@ void UnitWorker::finish() {
     producers_.clear();
 }
 
+void UnitWorker::abandon(std::string_view reason) noexcept {
+    for (auto& producer : producers_) {
+        if (producer) producer->abandon(reason);
+    }
+    producers_.clear();
+}
+
 void UnitWorker::set_while_waiting(std::function<void()> callback) {
     while_waiting_ = std::move(callback);
     for (auto& producer : producers_) {
@@ -182,6 +189,12 @@ std::vector<UnitKey> WorkUnits::committed_keys() const {
 
 void WorkUnits::abandon() {
     base::Lock const lock(idle_->mutex);
+    idle_->workers.clear();
+}
+
+void WorkUnits::abandon(std::string_view reason) {
+    std::lock_guard const lock(idle_->mutex);
+    for (auto& worker : idle_->workers) worker->abandon(reason);
     idle_->workers.clear();
 }
 

@@ -25,6 +25,7 @@ class UnitWorker {
     bool commit();
     void drop();
     void finish();
+    void abandon(std::string_view reason) noexcept;
     void set_while_waiting(std::function<void()> callback);
 
   private:
@@ -91,6 +92,8 @@ class WorkUnits {
     void finish();
     // Leaves what these have to the committer.
     void abandon();
+    // The same, of a worker that ends on an exception: the run's report will say so.
+    void abandon(std::string_view reason);
 
   private:
     std::shared_ptr<OpenRun> run_;

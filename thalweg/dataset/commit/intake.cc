@@ -164,6 +164,10 @@ void ProducerIntake::settle(JournalWriter& journal, bool died) {
     take_pages(journal);
     if (is_of_units()) commit_for_the_dead(journal);
     take_rows(journal, std::numeric_limits<std::uint64_t>::max());
+    if (auto const reason = staging_.abandoned()) {
+        journal.append(RecordType::abandoned, AbandonedRecord{number_, static_cast<std::uint32_t>(reason->size())},
+                       std::as_bytes(std::span(*reason)));
+    }
     journal.append(RecordType::finish, FinishRecord{number_, died ? 1u : 0u, staging_.rows_counted()});
     settled_ = true;
 }

@@ -5,6 +5,8 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::size_t kMostAbandoned = 10; // that are named one by one
+
 std::uint64_t bytes_in_no_page(Staging const& staging) {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < staging.columns(); ++i) {
@@ -67,7 +69,13 @@ void ProducerList::settle(ProducerIntake& producer, JournalWriter& journal, bool
     producer.settle(journal, died);
     auto& ended = ended_[producer.table()];
     ++ended.producers;
-    if (died) ++ended.died;
+    if (auto const reason = producer.staging().abandoned()) {
+        ++ended.abandoned;
+        if (abandoned_.size() < kMostAbandoned)
+            abandoned_.push_back({producer.number(), producer.table(), producer.staging().rows_counted(), *reason});
+    } else if (died) {
+        ++ended.died;
+    }
     ended.rows += producer.staging().rows_counted();
     auto const counts = counts_of(producer.staging());
     for (std::size_t i = 0; i < counts.size(); ++i) ended.counts[i] += counts[i];
@@ -147,6 +155,7 @@ void ProducerList::add_to(CommitStatus& status) const {
     auto const& ledger = *run_.ledger;
     base::Lock const lock(mutex_);
     status.ended = ended_;
+    status.abandoned = abandoned_;
     std::vector<bool> known(ledger.slots_used());
     for (auto const& producer : producers_) {
         if (producer->settled()) continue;

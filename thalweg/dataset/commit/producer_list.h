@@ -51,6 +51,7 @@ class ProducerList {
     mutable base::Mutex mutex_; // add_to() comes from any thread
     std::vector<std::unique_ptr<ProducerIntake>> producers_ THALWEG_GUARDED_BY(mutex_);
     std::vector<EndedProducers> ended_ THALWEG_GUARDED_BY(mutex_); // by table
+    std::vector<AbandonedStatus> abandoned_ THALWEG_GUARDED_BY(mutex_);
     struct Settled {
         ProducerStatus status;
         std::vector<std::uint64_t> items;

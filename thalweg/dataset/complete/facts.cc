@@ -16,6 +16,8 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::size_t kMostAbandoned = 10; // producers that are named one by one
+
 // Why a page cannot be trusted; no reason: it can.
 struct Doubt {
     std::string reason;
@@ -113,8 +115,18 @@ void report_part(PartBuilder const& part, model::RunHead const& head, bool is_ov
     report.dropped_bytes += dropped_bytes(part, head.columns[producer.table]);
     report.notes.insert(report.notes.end(), part.notes().begin(), part.notes().end());
     ++report.producers;
-    if (!producer.finish || producer.finish->died != 0) ++report.producers_lost;
+    if (producer.abandoned) {
+        if (++report.producers_abandoned <= kMostAbandoned)
+            report.abandoned.push_back({part.part().producer, table.table, rows, *producer.abandoned});
+    } else if (!producer.finish || producer.finish->died != 0)
+        ++report.producers_lost;
     if (!producer.finish) ++report.producers_unsettled;
+}
+
+void note_abandoned(RunReport& report) {
+    for (auto const& producer : report.abandoned) report.notes.push_back(producer.str());
+    if (report.producers_abandoned > report.abandoned.size())
+        report.notes.push_back(fmt::format("{} producers were abandoned in all", report.producers_abandoned));
 }
 
 // While the run is being written, a segment may begin between our look at the folder and at the main journal.
@@ -133,6 +145,11 @@ read_facts(JournalFiles const& files) {
 }
 
 } // namespace
+
+std::string AbandonedProducer::str() const {
+    return fmt::format("producer {} of table '{}' was abandoned behind {} rows ({})", number, table, rows,
+                       reason.empty() ? "no reason was given" : reason);
+}
 
 Gathered gather(JournalFiles const& files, storage::Storage const& file, RunState state) {
     auto [journal, rows, missing, damage] = read_facts(files);
@@ -172,6 +189,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
         if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
         gathered.facts.tables[part.facts().table].push_back(part.take_part());
     }
+    note_abandoned(report);
     return gathered;
 }
 

@@ -20,17 +20,30 @@ struct TableReport {
     std::uint64_t stored_bytes = 0;
 };
 
+// Its worker ended on an exception.
+struct AbandonedProducer {
+    std::uint32_t number = 0;
+    std::string table;
+    std::uint64_t rows = 0; // that it had appended, and that are kept
+    std::string reason;
+
+    // A sentence.
+    std::string str() const;
+};
+
 struct RunReport {
     std::vector<TableReport> tables;
     std::uint64_t pages = 0;
     std::uint64_t damaged_pages = 0;
     std::uint64_t producers = 0;
-    std::uint64_t producers_lost = 0;      // that died, or never finished
-    std::uint64_t producers_unsettled = 0; // among them: the journal does not hold all that they had published
-    std::uint64_t units = 0;               // work units that count
-    std::uint64_t units_lost = 0;          // committed, and not whole
-    std::uint64_t dropped_bytes = 0;       // stored in the file for rows of units that were dropped
-    std::vector<std::string> notes;        // plain sentences: what was damaged or left out, and where
+    std::uint64_t producers_lost = 0;         // that died, or never finished
+    std::uint64_t producers_unsettled = 0;    // among them: the journal does not hold all that they had published
+    std::uint64_t producers_abandoned = 0;    // whose workers ended on an exception; not among those lost
+    std::vector<AbandonedProducer> abandoned; // the first ones of these
+    std::uint64_t units = 0;                  // work units that count
+    std::uint64_t units_lost = 0;             // committed, and not whole
+    std::uint64_t dropped_bytes = 0;          // stored in the file for rows of units that were dropped
+    std::vector<std::string> notes;           // plain sentences: what was damaged or left out, and where
 };
 
 // Bytes of the file whose Adler-32 their producer told.

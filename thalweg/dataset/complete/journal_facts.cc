@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/utf8.h"
 #include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/dataset/journal/page_of.h"
 
@@ -57,6 +58,9 @@ void JournalFacts::read_behind_head(RecordView const& record) {
         break;
     case RecordType::finish:
         read_finish(record);
+        break;
+    case RecordType::abandoned:
+        read_abandoned(record);
         break;
     case RecordType::barrier:
         read_barrier(record);
@@ -164,6 +168,13 @@ void JournalFacts::read_rows(RecordView const& record) {
 void JournalFacts::read_finish(RecordView const& record) {
     auto const value = take<FinishRecord>(record);
     producer_of(value.producer, 0, record).finish = value;
+}
+
+void JournalFacts::read_abandoned(RecordView const& record) {
+    auto const value = take<AbandonedRecord>(record);
+    if (record.payload.size() < sizeof value + std::uint64_t{value.reason_bytes}) fail(record, "it is too short");
+    auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
+    producer_of(value.producer, 0, record).abandoned = base::readable({text, value.reason_bytes});
 }
 
 void JournalFacts::read_barrier(RecordView const& record) {

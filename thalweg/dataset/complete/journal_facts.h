@@ -31,6 +31,7 @@ struct ProducerFacts {
     std::vector<std::vector<Page>> waiting;      // journaled as rows
     std::uint64_t rows_seen = 0;                 // behind the last row of which anything is here
     std::optional<FinishRecord> finish;
+    std::optional<std::string> abandoned; // its worker ended on an exception: its text
 };
 
 // Where a page was announced.
@@ -78,6 +79,7 @@ class JournalFacts {
     void read_pages(RecordView const& record);
     void read_rows(RecordView const& record);
     void read_finish(RecordView const& record);
+    void read_abandoned(RecordView const& record);
     void read_barrier(RecordView const& record);
     void read_unit(RecordView const& record);
     void read_footer(RecordView const& record);

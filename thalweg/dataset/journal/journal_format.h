@@ -47,6 +47,7 @@ enum class RecordType : std::uint32_t {
     segment = 11,     // SegmentRecord
     voided_page = 12, // VoidedPageRecord
     voided_unit = 13, // UnitRecord without parts: what is said of that key in front of it does not count
+    abandoned = 14,   // AbandonedRecord, then the text of the reason
 };
 
 struct RecordHead {
@@ -121,6 +122,13 @@ struct FinishRecord {
     std::uint64_t rows;
 };
 static_assert(sizeof(FinishRecord) == 16);
+
+// The worker of the producer ended on an exception. What it had appended before is kept; a FinishRecord follows.
+struct AbandonedRecord {
+    std::uint32_t producer;
+    std::uint32_t reason_bytes;
+};
+static_assert(sizeof(AbandonedRecord) == 8);
 
 // The rows of one producer that belong to a work unit which was committed. A unit is complete when `parts` of these are
 // there, of different producers; it counts when all its rows are whole.

@@ -29,16 +29,26 @@ struct ProducerStatus {
 // Of all producers of a table that have settled, together.
 struct EndedProducers {
     std::uint64_t producers = 0;
-    std::uint64_t died = 0; // among them
+    std::uint64_t died = 0;      // among them
+    std::uint64_t abandoned = 0; // among them: their workers ended on an exception
     std::uint64_t rows = 0;
     std::vector<std::uint64_t> counts; // by Count
     std::map<std::string, std::uint64_t> named;
 };
 
+// A producer whose worker ended on an exception.
+struct AbandonedStatus {
+    std::uint32_t number = 0;
+    std::size_t table = 0;
+    std::uint64_t rows = 0;
+    std::string reason;
+};
+
 struct CommitStatus {
     std::vector<ProducerStatus> producers;
-    std::vector<EndedProducers> ended;   // by table
-    std::vector<ProducerStatus> settled; // among these, whose rows are not all durable yet
+    std::vector<EndedProducers> ended;      // by table
+    std::vector<ProducerStatus> settled;    // among these, whose rows are not all durable yet
+    std::vector<AbandonedStatus> abandoned; // the first ones of this file
     std::uint64_t pages = 0;
     std::uint64_t claimed_bytes = 0;
     std::uint64_t journal_bytes = 0;

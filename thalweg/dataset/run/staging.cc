@@ -7,11 +7,12 @@
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/base/utf8.h"
 
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '2'};
+constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '3'};
 constexpr std::size_t kHeadBytes = base::round_up(sizeof(StagingHead), 64);
 
 std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout const& layout) {
@@ -135,6 +136,19 @@ std::uint64_t Staging::rows_counted() const {
 std::uint64_t Staging::items_counted(std::size_t column) const {
     auto const& state = columns_[column];
     return (head_->of_units != 0 ? state.committed : state.published).load(std::memory_order_acquire);
+}
+
+void Staging::set_abandoned(std::string_view reason) const {
+    auto size = std::min(reason.size(), sizeof head_->abandoned - 1);
+    while (size < reason.size() && size > 0 && (reason[size] & 0xc0) == 0x80) --size; // not in the middle of a letter
+    reason.copy(head_->abandoned, size);
+    head_->abandoned[size] = 0;
+    head_->is_abandoned.store(1, std::memory_order_release);
+}
+
+std::optional<std::string> Staging::abandoned() const {
+    if (head_->is_abandoned.load(std::memory_order_acquire) == 0) return std::nullopt;
+    return base::readable({head_->abandoned, ::strnlen(head_->abandoned, sizeof head_->abandoned)});
 }
 
 std::byte* Staging::item(std::size_t column, std::uint64_t index) const {

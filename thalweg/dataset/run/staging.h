@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,6 +71,8 @@ struct StagingHead {
     std::atomic<std::uint32_t> unit_entry; // being committed; 0: none
     std::uint32_t unit_part;               // of that unit, that this producer has
     std::uint64_t unit_first_row;
+    char abandoned[256];                     // why, ended by a zero; set before the next
+    std::atomic<std::uint32_t> is_abandoned; // 1: its worker ended on an exception
     std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Count::count_)> counts;
     std::array<NamedCounter, kNamedCounters> named;
     alignas(64) std::atomic<std::uint64_t> ring_head; // next to be written, by the producer
@@ -98,6 +101,11 @@ class Staging {
     void add(Count which, std::uint64_t amount) const { count(which).fetch_add(amount, std::memory_order_relaxed); }
     // The counter of that name, made when it is first asked for. Throws base::UsageError where there are too many.
     std::atomic<std::uint64_t>& named_counter(std::string_view name) const;
+
+    // The producer's worker ended on an exception, whose text is cut to what has room here.
+    void set_abandoned(std::string_view reason) const;
+    // Nothing where it was not; UTF-8.
+    std::optional<std::string> abandoned() const;
 
     // Rows, and items of a column, that count whatever becomes of the producer.
     std::uint64_t rows_counted() const;
