@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/dataset/reader.h"
+#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {
