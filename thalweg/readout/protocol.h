@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "thalweg/readout/event_state.h"
 #include "thalweg/readout/seal.h"
 
 namespace thalweg::readout {
@@ -105,15 +106,6 @@ struct Events {
     std::uint32_t count = 0; // next - first
 };
 static_assert(sizeof(Events) == 24);
-
-enum class EventState : std::uint8_t {
-    complete,
-    incomplete, // of some group, or in some group
-    absent,     // no packet of it ever came
-    cleared,    // by its owner
-    evicted,    // it had to make room
-    not_yet,    // not closed at the deadline
-};
 
 struct EventRecord {
     std::uint64_t event = 0;

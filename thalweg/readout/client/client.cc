@@ -19,10 +19,6 @@ constexpr int kMessagesPerTurn = 16;                  // then it is the next con
 // Of connections to a handler that are not greeted yet: a handler keeps few that have not said who they are.
 constexpr std::size_t kMostComing = 64;
 
-bool is_coming(Link const& link) {
-    return link.phase() == Link::Phase::connecting || link.phase() == Link::Phase::greeting;
-}
-
 void check(ClientOptions const& options) {
     if (options.handlers.empty()) base::fail_usage({"no handler is given", "", "name one address at least"});
     if (options.range_events == 0 || options.range_events > kMaxRequestEvents)
@@ -39,7 +35,8 @@ void check(ClientOptions const& options) {
 } // namespace
 
 Client::State::State(ClientOptions const& given)
-    : options(given), random(base::random_word()), credit(given.credit_bytes) {
+    : options(given), requests(given.credit_bytes), sampler(given.sample_fraction, given.range_events),
+      assembler(given.handlers.size(), counters) {
     check(options);
     for (auto& word : client_id) word = base::random_word();
     Hello const head{options.role, static_cast<std::uint32_t>(options.token.size()), {client_id[0], client_id[1]}};
@@ -100,15 +97,12 @@ bool Client::settle(std::uint64_t timeout_ns) {
     state.keeper->stop(); // we turn
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     auto const is_settled = [&] {
-        return std::none_of(state.requests.begin(), state.requests.end(),
-                            [](auto const& each) { return each.second.type == MessageType::clear; }) &&
-               std::all_of(state.handlers.begin(), state.handlers.end(),
-                           [](auto const& it) { return it.clears.empty() && it.refused_clears.empty(); });
+        return !state.requests.has_clears() && std::all_of(state.handlers.begin(), state.handlers.end(),
+                                                           [](auto const& it) { return it.clears.empty(); });
     };
     auto const tries_again = [&] { // each of these has an end of its own
-        return std::any_of(state.handlers.begin(), state.handlers.end(), [](auto const& it) {
-            return !it.refused_clears.empty() && it.connections[0]->link.phase() == Link::Phase::ready;
-        });
+        return std::any_of(state.handlers.begin(), state.handlers.end(),
+                           [](auto const& it) { return it.clears.tries_again() && it.is_ready(); });
     };
     while (!is_settled() && (base::monotonic_ns() < end_ns || tries_again())) state.turn(kTurnNs);
     state.publish();
@@ -116,14 +110,8 @@ bool Client::settle(std::uint64_t timeout_ns) {
 }
 
 void Client::commit(RangeId const& range) {
-    auto& uncommitted = state_->uncommitted;
-    auto const is_it = [&](OwnRange const& it) { return it.id.run == range.run && it.id.first == range.first; };
-    std::vector<Key> keys; // several, where handlers gave it to us one by one
-    for (auto const& it : uncommitted)
-        if (is_it(it)) keys.push_back(it.key);
-    std::erase_if(uncommitted, is_it);
-    for (auto const& key : keys)
-        for (auto& handler : state_->handlers) state_->clear(handler, {range, key});
+    for (auto const& committed : state_->uncommitted.commit(range))
+        for (auto& handler : state_->handlers) state_->clear(handler, committed);
 }
 
 // Sends what is queued, waits for what comes, and understands it.
@@ -140,7 +128,7 @@ void Client::State::turn(std::uint64_t wait_ns) {
         clear_again(now);
     }
     for (auto& handler : handlers) handler.coming = 0;
-    for (auto const& connection : connections) handlers[connection.handler].coming += is_coming(connection.link);
+    for (auto const& connection : connections) handlers[connection.handler].coming += connection.is_coming();
     for (auto& connection : connections) look_after(connection, now);
 }
 
@@ -154,7 +142,7 @@ void Client::State::stood_still(std::uint64_t since_ns, std::uint64_t now) {
     auto const later = [&](std::uint64_t& begin_ns) {
         if (begin_ns != 0) begin_ns = std::min(now, begin_ns + (now - since_ns));
     };
-    for (auto& [tag, request] : requests) later(request.sent_ns);
+    requests.visit([&](Request& request) { later(request.sent_ns); });
     for (auto& handler : handlers) later(handler.away_since_ns), later(handler.without_run_since_ns);
     for (auto& range : ranges)
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) later(range.part(handler).waiting_since_ns);
@@ -175,7 +163,7 @@ void Client::State::part(std::uint64_t until_ns) {
     for (bool const says_bye : {false, true}) {
         std::vector<Link*> links;
         for (auto& connection : connections)
-            if (says_bye == (&connection == handlers[connection.handler].connections[0]))
+            if (says_bye == (&connection == &handlers[connection.handler].first_connection()))
                 links.push_back(&connection.link);
         for (auto* link : links) {
             if (says_bye && link->phase() == Link::Phase::ready) link->queue(MessageType::bye, 0, {}, {});
@@ -203,7 +191,7 @@ void Client::State::serve(Connection& connection, transport::Ready const& ready)
 void Client::State::look_after(Connection& connection, std::uint64_t now) {
     auto& link = connection.link;
     auto& handler = handlers[connection.handler];
-    if (is_coming(link) && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
+    if (connection.is_coming() && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
     if (link.phase() != Link::Phase::away) return;
     if (connection.was_up) connection_lost(connection);
     if (handler.away_since_ns == 0) handler.away_since_ns = now;
@@ -220,36 +208,26 @@ void Client::State::connection_lost(Connection& connection) {
     connection.was_up = false;
     if (!ended) ++counters.reconnects; // afterwards handlers may go
     auto& handler = handlers[connection.handler];
-    for (auto it = requests.begin(); it != requests.end();) {
-        auto const& request = it->second;
-        if (request.connection != &connection) {
-            ++it;
-            continue;
-        }
-        credit.release(request.reserved_bytes);
+    requests.take_all_of(connection, [&](Request const& request) {
         if (request.type == MessageType::take) {
             if (connection.handler == 0) --takes;
             handler.takes_lost = true;
             handler.asks_for_rest = false;
         }
-        if (request.type == MessageType::clear) handler.clears.push_back(request.cleared);
+        if (request.type == MessageType::clear) handler.clears.hold(request.cleared);
         if (request.range) request.range->part(connection.handler).tag = 0;
-        it = requests.erase(it);
-    }
+    });
 }
 
 void Client::State::look_for_silence(std::uint64_t now) {
-    for (auto const& [tag, request] : requests) {
-        auto& link = request.connection->link;
-        if (link.phase() == Link::Phase::ready &&
-            now > request.sent_ns + options.deadline_ms * 1'000'000ull + options.answer_ns) {
-            link.fail("it does not answer");
-        }
-    }
+    requests.visit([&](Request const& request) {
+        bool const is_late = now > request.sent_ns + options.deadline_ms * 1'000'000ull + options.answer_ns;
+        if (request.connection->is_ready() && is_late) request.connection->link.fail("it does not answer");
+    });
     std::string who;
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) continue;
-        auto const& why = handler.connections.front()->link.failure();
+        auto const& why = handler.first_connection().link.failure();
         who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", handler.address,
                            why.empty() ? "it has not greeted yet" : why);
     }
@@ -257,8 +235,22 @@ void Client::State::look_for_silence(std::uint64_t now) {
     waiting_for = who;
 }
 
+void Client::State::hand_on(EventSink const& sink) {
+    for (auto range = ranges.begin(); range != ranges.end();) {
+        auto const next = std::next(range);
+        if (range->is_whole()) {
+            bool const is_anything_left = assembler.hand_on(*range, sink);
+            if (!is_anything_left) sampler.has_fallen_behind();
+            if (sink.end_of_range && options.role == Role::collector) sink.end_of_range(range->id());
+            range->give_back(pool);
+            spare_ranges.splice(spare_ranges.begin(), ranges, range);
+        }
+        range = next;
+    }
+}
+
 void Client::State::publish() {
-    counters.max_outstanding_bytes = credit.most_bytes();
+    counters.max_outstanding_bytes = requests.credit().most_bytes();
     std::lock_guard const lock(mutex);
     published = counters;
 }

@@ -25,12 +25,10 @@ template <class T> T body_of(ReceivedMessage const& message) {
 
 // What a handler sends must make sense: if not, the connection ends and what was asked for is asked for again.
 void Client::State::handle(Connection& connection, ReceivedMessage message) {
-    auto const found = requests.find(message.head.tag);
-    bool const is_known = found != requests.end() && found->second.connection == &connection;
-    auto const request = is_known ? found->second : Request{};
+    auto const found = requests.take(message.head.tag, connection);
+    bool const is_known = found.has_value();
+    auto const request = found.value_or(Request{});
     if (is_known) {
-        credit.release(request.reserved_bytes);
-        requests.erase(found);
         if (request.type == MessageType::take && connection.handler == 0) --takes;
         if (request.type == MessageType::take) handlers[connection.handler].asks_for_rest = false;
         if (request.range) request.range->part(connection.handler).tag = 0;
@@ -72,15 +70,15 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
     most_message_bytes =
         std::max<std::uint64_t>(most_message_bytes, options.credit_bytes + welcome.max_fragment_bytes + (1 << 20));
     if (is_new) begun_anew(connection.handler, welcome);
-    bool const gives_ranges = &connection == handler.connections[0];
-    if (gives_ranges && std::exchange(handler.takes_lost, false) && !is_new) return give_back(connection);
+    bool const takes_here = &connection == &handler.first_connection();
+    if (takes_here && std::exchange(handler.takes_lost, false) && !is_new) return give_back(connection);
     connection.was_up = true;
     if (options.role == Role::observer && connection.handler == 0) {
         std::lock_guard const lock(mutex);
         run = welcome.run;
     }
-    if (handler.connections[0] != &connection) return;
-    for (auto const& range : std::exchange(handler.clears, {})) clear(handler, range);
+    if (!takes_here) return;
+    for (auto const& range : handler.clears.take_held()) clear(handler, range);
 }
 
 // What was given to us, and never arrived, must be given away again. Ranges that we know of are given to us again, too:
@@ -95,24 +93,22 @@ void Client::State::give_back(Connection& connection) {
 void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto& it = handlers[handler];
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
-    std::erase_if(it.clears, [&](OwnRange const& range) { return is_over(range.id); });
+    it.clears.drop_held(is_over);
     it.run = 0;
     it.has_no_rest = is_over({run, 0, 0});
-    it.anew_until = taken_end;
+    it.anew_until = taken_events.end();
     for (auto& range : ranges) {
         auto& part = range.part(handler);
-        forget_request(part.tag);
+        requests.forget(part.tag);
         part.tag = 0;
         part.begun_anew = true;
         if (is_over(range.id())) range.lose(handler, ~0ull);
     }
     // Its other connections are to the one that is no more.
     for (auto* each : it.connections) {
-        if (each->link.phase() == Link::Phase::ready && each->was_up) each->link.fail("it was started anew");
+        if (each->is_ready() && each->was_up) each->link.fail("it was started anew");
     }
-    if (handler != 0) return;
-    gap_possible = true;
-    anew_from = taken_end;
+    if (handler == 0) taken_events.started_anew();
 }
 
 // The others may still have what the first one knows nothing of. Who is away may have been killed and come back with
@@ -123,28 +119,20 @@ bool Client::State::has_ended(std::uint64_t now) {
     return std::all_of(handlers.begin() + 1, handlers.end(), [](auto const& it) { return it.has_no_rest; });
 }
 
-void Client::State::on_left_behind(HandlerState& handler, Request const& request, Taken const& taken) {
+void Client::State::on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken) {
     handler.has_no_rest = taken.ended != 0 && taken.count == 0;
     if (taken.count == 0) {
         handler.next_rest_ns = base::monotonic_ns() + kPauseNs;
         return;
     }
     if (taken.run != run) base::fail_data({fmt::format("it gave away events of run {}, not {}", taken.run, run)});
-    if (is_known(taken)) { // what this handler gave is sealed with another key
-        uncommitted.push_back({{taken.run, taken.first, taken.count}, request.key});
-        return;
-    }
+    RangeId const id{taken.run, taken.first, taken.count};
+    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // what is given anew is sealed anew
     counters.left_behind += taken.count;
-    counters.gaps -= gaps.remove(taken.first, taken.first + taken.count);
+    counters.gaps -= taken_events.found(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
     own(taken, request.key);
     ranges.back().left_behind = true;
-}
-
-bool Client::State::is_known(Taken const& taken) const {
-    return std::any_of(uncommitted.begin(), uncommitted.end(), [&](auto const& it) {
-        return it.id.run == taken.run && it.id.first == taken.first && it.id.count == taken.count;
-    });
 }
 
 void Client::State::on_taken(Request const& request, Taken const& taken) {
@@ -158,30 +146,29 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
         next_take_ns = base::monotonic_ns() + kPauseNs;
         return;
     }
-    // Where it goes on, these are late packets of events that we had: duplicates, as `history` will tell.
-    if (taken.run == run && taken.first < anew_from && taken.continues == 0)
-        base::fail_system(
-            {fmt::format("handler {} was started anew and counts events of run {} from the beginning",
-                         handlers[0].address, run),
-             fmt::format("it gives away event {}, though all before {} were taken before", taken.first, anew_from),
-             "start it with another run number"});
-    if (is_known(taken)) { // what this handler gave is sealed with another key
-        uncommitted.push_back({{taken.run, taken.first, taken.count}, request.key});
-        return;
-    }
+    if (taken_events.counts_from_the_beginning(taken))
+        base::fail_system({fmt::format("handler {} was started anew and counts events of run {} from the beginning",
+                                       handlers[0].address, run),
+                           fmt::format("it gives away event {}, though all before {} were taken before", taken.first,
+                                       taken_events.anew_from()),
+                           "start it with another run number"});
+    RangeId const id{taken.run, taken.first, taken.count};
+    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // what is given anew is sealed anew
     if (taken.again != 0) counters.again += taken.count;
-    bool const same_reset = taken.first >> 24 == (taken_end - 1) >> 24;
-    if (gap_possible && taken_end > 0 && taken.run == run && same_reset && taken.first > taken_end)
-        counters.gaps += taken.first - taken_end, gaps.add(taken_end, taken.first);
-    gap_possible = false;
+    counters.gaps += taken_events.add(taken);
     if (taken.run != run) {
         std::lock_guard const lock(mutex);
         run = taken.run;
-        taken_end = anew_from = 0;
-        gaps = {};
     }
-    taken_end = std::max(taken_end, taken.first + taken.count);
     own(taken, request.key);
+}
+
+void Client::State::on_cleared(Request const& request, Cleared const& cleared) {
+    if (cleared.done != 0) return;
+    auto& handler = handlers[request.connection->handler];
+    bool const is_tried =
+        handler.clears.try_again(request.cleared, request.give_up_ns, handler.welcome.lease_ns, base::monotonic_ns());
+    if (!is_tried) ++counters.refused_clears;
 }
 
 void Client::State::on_events(Request const& request, ReceivedMessage message) {
@@ -201,7 +188,7 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
     auto& part = range.part(index);
     handler.without_run_since_ns = 0;
     if (std::exchange(handler.run, range.id().run) != range.id().run)
-        for (auto const& cleared : std::exchange(handler.clears, {})) clear(handler, cleared);
+        for (auto const& cleared : handler.clears.take_held()) clear(handler, cleared);
     if (taken == 0) {
         if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
         return;
@@ -247,7 +234,7 @@ void Client::State::on_refused(Connection& connection, Request const* request, R
     }
     if (request->type != MessageType::clear) return;
     if (is_other_run && refused.run == 0 && handler.run != request->cleared.id.run) {
-        handler.clears.push_back(request->cleared); // for when it has begun
+        handler.clears.hold(request->cleared); // for when it has begun
     } else {
         ++counters.refused_clears;
     }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/readout/client/client_history.h"
+#include "thalweg/readout/client/history.h"
 #include "thalweg/readout/client/test_handler_options.h"
 #include "thalweg/readout/protocol.h"
 #include "thalweg/transport/poller.h"

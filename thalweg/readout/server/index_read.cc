@@ -112,8 +112,8 @@ std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_byt
         }
         if (!sink.fits(sizeof record + record.bytes, max_bytes)) return event;
         // A group of dead links holds up nobody, but what it lacks is missing.
-        bool const complete = record.fragments == lanes.size() && (status & kIncomplete) == 0;
-        if (record.fragments > 0) record.state = complete ? EventState::complete : EventState::incomplete;
+        bool const all_complete = record.fragments == lanes.size() && (status & kIncomplete) == 0;
+        record.state = state_of_readable(record.fragments, all_complete);
         tally.events[static_cast<std::size_t>(record.state)]++;
         tally.fragments += record.fragments;
         sink.record(record);

@@ -7,10 +7,8 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kUnknownEventBytes = 64 << 10;
 constexpr std::uint64_t kMostAnswerBytes = 1 << 30;
 constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better than a later one
-constexpr std::uint64_t kShortestTryNs = 10'000'000, kLongestTryNs = 500'000'000;
 
 } // namespace
 
@@ -19,17 +17,9 @@ void Client::State::greet(Connection& connection) {
     connection.link.flush();
 }
 
-std::uint32_t Client::State::add_request(Request const& request) {
-    if (next_tag == 0) ++next_tag;
-    requests.emplace(next_tag, request).first->second.sent_ns = base::monotonic_ns();
-    return next_tag++;
-}
-
-void Client::State::forget_request(std::uint32_t tag) {
-    auto const found = requests.find(tag);
-    if (found == requests.end()) return;
-    credit.release(found->second.reserved_bytes);
-    requests.erase(found);
+std::uint32_t Client::State::add_request(Request request) {
+    request.sent_ns = base::monotonic_ns();
+    return requests.add(request);
 }
 
 void Client::State::ask(bool take_more) {
@@ -44,8 +34,8 @@ void Client::State::ask(bool take_more) {
 }
 
 void Client::State::take_ranges() {
-    auto& connection = *handlers[0].connections[0];
-    if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < next_take_ns) return;
+    auto& connection = handlers[0].first_connection();
+    if (!connection.is_ready() || base::monotonic_ns() < next_take_ns) return;
     for (; ranges.size() + takes < options.ranges_in_flight; ++takes) {
         auto const key = random_key();
         auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
@@ -64,9 +54,9 @@ void Client::State::take_what_is_left() {
     auto const now = base::monotonic_ns();
     for (std::size_t i = 1; i < handlers.size() && run != 0; ++i) {
         auto& handler = handlers[i];
-        auto& connection = *handler.connections[0];
-        bool const may_ask = connection.link.phase() == Link::Phase::ready && !handler.asks_for_rest &&
-                             !(ended && handler.has_no_rest) && now >= handler.next_rest_ns;
+        auto& connection = handler.first_connection();
+        bool const may_ask = connection.is_ready() && !handler.asks_for_rest && !(ended && handler.has_no_rest) &&
+                             now >= handler.next_rest_ns;
         if (!may_ask) continue;
         handler.asks_for_rest = true;
         handler.has_no_rest = false; // until it says so again
@@ -82,38 +72,24 @@ void Client::State::take_what_is_left() {
     }
 }
 
-// An observer goes from range to range, and asks for some. When it has fallen behind what is kept, it asks anew what
-// there is.
 void Client::State::sample_ranges() {
-    auto& link = handlers[0].connections[0]->link;
-    auto const& welcome = handlers[0].welcome;
-    if (link.phase() != Link::Phase::ready || ranges.size() >= options.ranges_in_flight) return;
+    auto& connection = handlers[0].first_connection();
+    if (!connection.is_ready() || ranges.size() >= options.ranges_in_flight) return;
     if (base::monotonic_ns() < next_take_ns) return;
-    if (welcome.closed_event == 0 || sample_at == ~0ull) {
-        next_take_ns = base::monotonic_ns() + options.reconnect_ns;
-        sample_at = 0;
-        return link.fail("to ask what there is");
-    }
-    if (sample_at == 0) {
-        auto const recent = welcome.closed_event - std::min<std::uint64_t>(welcome.closed_event, options.range_events);
-        sample_at = std::max(welcome.first_event, recent);
-    }
-    while (std::uniform_real_distribution<double>()(random) >= options.sample_fraction)
-        sample_at += options.range_events;
-    auto const rest = kEventsOfEcr - sample_at % kEventsOfEcr;
-    RangeId const id{welcome.run, sample_at, std::min<std::uint64_t>(rest, options.range_events)};
-    sample_at += id.count;
-    add_range(id, {});
+    if (auto const id = sampler.next(handlers[0].welcome)) return add_range(*id, {});
+    next_take_ns = base::monotonic_ns() + options.reconnect_ns;
+    connection.link.fail("to ask what there is");
 }
 
 void Client::State::own(Taken const& taken, Key const& key) {
-    uncommitted.push_back({{taken.run, taken.first, taken.count}, key});
-    add_range(uncommitted.back().id, seal_of(key));
+    RangeId const id{taken.run, taken.first, taken.count};
+    uncommitted.add({id, key});
+    add_range(id, seal_of(key));
 }
 
 bool Client::State::is_over_and_away(std::size_t index) const {
     auto const& handler = handlers[index];
-    bool const is_away = handler.away_since_ns != 0 && handler.connections[0]->link.phase() != Link::Phase::ready;
+    bool const is_away = handler.away_since_ns != 0 && !handler.is_ready();
     return is_away && (index == 0 ? ended : handler.has_no_rest);
 }
 
@@ -136,21 +112,13 @@ bool Client::State::request(Range& range, std::size_t index) {
         }
         return true;
     }
-    if (connection.link.phase() != Link::Phase::ready || base::monotonic_ns() < handler.next_ask_ns) return true;
+    if (!connection.is_ready() || base::monotonic_ns() < handler.next_ask_ns) return true;
     auto& part = range.part(index);
     auto const count = range.end() - part.next;
-    // As much as the rest takes, by what was seen lately; no more than the handler's share of the credit, but always
-    // enough for one event.
-    // A handler that was greeted before its run began could not say how large events are.
-    auto const largest = handler.welcome.max_fragment_bytes != 0
-                             ? std::uint64_t{handler.welcome.max_fragment_bytes}
-                             : std::max(kUnknownEventBytes, 2 * static_cast<std::uint64_t>(handler.event_bytes));
-    auto const most = largest + sizeof(EventRecord);
-    auto const each = handler.event_bytes > 0 ? std::min(most, static_cast<std::uint64_t>(handler.event_bytes)) : most;
-    auto const share = std::max(sizeof(Events) + most, credit.limit_bytes() / handlers.size());
-    auto const bytes =
-        std::min({sizeof(Events) + std::max(count * each, most), share, credit.limit_bytes(), kMostAnswerBytes});
-    if (!credit.reserve(bytes)) return false;
+    auto const& credit = requests.credit();
+    auto const share = credit.limit_bytes() / handlers.size();
+    auto const bytes = std::min({handler.bytes_to_ask(count, share), credit.limit_bytes(), kMostAnswerBytes});
+    if (!requests.reserve(bytes)) return false;
     part.tag = add_request({.connection = &connection, .range = &range, .reserved_bytes = bytes});
     range.asked(base::monotonic_ns());
     connection.link.send(MessageType::get, part.tag,
@@ -159,12 +127,9 @@ bool Client::State::request(Range& range, std::size_t index) {
     return true;
 }
 
-void Client::State::clear(HandlerState& handler, OwnRange const& range, std::uint64_t give_up_ns) {
-    auto& connection = *handler.connections[0];
-    if (connection.link.phase() != Link::Phase::ready) {
-        handler.clears.push_back(range);
-        return;
-    }
+void Client::State::clear(RemoteHandler& handler, OwnRange const& range, std::uint64_t give_up_ns) {
+    auto& connection = handler.first_connection();
+    if (!connection.is_ready()) return handler.clears.hold(range);
     auto const& id = range.id;
     if (id.first < handler.anew_until) claim(connection, range);
     auto const tag = add_request(
@@ -177,31 +142,12 @@ void Client::State::clear(HandlerState& handler, OwnRange const& range, std::uin
 // owner lives, it clears the range itself, and this is answered with that.
 void Client::State::clear_again(std::uint64_t now) {
     for (auto& handler : handlers) {
-        auto& connection = *handler.connections[0];
-        if (connection.link.phase() != Link::Phase::ready) continue;
-        auto const due = std::stable_partition(handler.refused_clears.begin(), handler.refused_clears.end(),
-                                               [now](RefusedClear const& it) { return now < it.next_try_ns; });
-        std::vector<RefusedClear> const tried(due, handler.refused_clears.end());
-        handler.refused_clears.erase(due, handler.refused_clears.end());
-        for (auto const& it : tried) {
-            if (it.range.id.first >= handler.anew_until) claim(connection, it.range); // else clear() does it
+        if (!handler.is_ready()) continue;
+        for (auto const& it : handler.clears.take_due(now)) {
+            if (it.range.id.first >= handler.anew_until)
+                claim(handler.first_connection(), it.range); // else clear() does
             clear(handler, it.range, it.give_up_ns);
         }
-    }
-}
-
-// No lease of who died lives longer than one lease more: twice as long is enough on a slow machine, too.
-void Client::State::on_cleared(Request const& request, Cleared const& cleared) {
-    if (cleared.done != 0) return;
-    auto const now = base::monotonic_ns();
-    auto& handler = handlers[request.connection->handler];
-    auto const lease_ns = handler.welcome.lease_ns;
-    auto const give_up_ns = request.give_up_ns != 0 ? request.give_up_ns : now + 2 * lease_ns;
-    if (now >= give_up_ns) {
-        ++counters.refused_clears;
-    } else {
-        auto const next_try_ns = now + std::clamp(lease_ns / 8, kShortestTryNs, kLongestTryNs);
-        handler.refused_clears.push_back({request.cleared, next_try_ns, give_up_ns});
     }
 }
 
@@ -218,13 +164,13 @@ void Client::State::claim(Connection& connection, OwnRange const& range) {
 void Client::State::renew(std::uint64_t now) {
     if (uncommitted.empty() || options.role != Role::collector) return;
     for (auto& handler : handlers) {
-        auto& connection = *handler.connections[0];
-        if (connection.link.phase() != Link::Phase::ready || handler.welcome.lease_ns == 0) continue;
+        auto& connection = handler.first_connection();
+        if (!connection.is_ready() || handler.welcome.lease_ns == 0) continue;
         if (now < connection.link.last_sent_ns() + handler.welcome.lease_ns / 3) continue;
         auto const bytes = sizeof(Events) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
-        if (!credit.reserve(bytes)) continue;
+        if (!requests.reserve(bytes)) continue;
         auto const tag = add_request({.connection = &connection, .reserved_bytes = bytes});
-        auto const& oldest = uncommitted.front();
+        auto const& oldest = uncommitted.oldest();
         connection.link.send(
             MessageType::get, tag,
             Get{oldest.id.first, oldest.id.run, 1, static_cast<std::uint32_t>(bytes), 0, seal_of(oldest.key)});

@@ -1,4 +1,4 @@
-#include "thalweg/readout/client/client_history.h"
+#include "thalweg/readout/client/history.h"
 
 #include <algorithm>
 #include <iterator>

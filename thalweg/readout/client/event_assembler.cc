@@ -1,0 +1,99 @@
+#include "thalweg/readout/client/event_assembler.h"
+
+#include "thalweg/base/assert.h"
+#include "thalweg/base/error.h"
+#include "thalweg/readout/event_state.h"
+
+namespace thalweg::readout {
+
+bool EventAssembler::hand_on(Range& range, EventSink const& sink) {
+    THALWEG_ASSERT(range.is_whole(), "only a whole range is handed on");
+    auto const& id = range.id();
+    if (run_ != id.run) handed_on_ = {};
+    run_ = id.run;
+    std::uint64_t gone = 0;
+    for (auto& index = range.handed_on; index < id.count; ++index) {
+        auto const parts_lost = counters_.parts_lost, wrong = counters_.wrong;
+        event_ = {.run = id.run, .event = id.first + index, .latency_ns = 0};
+        if (!put_together(range, index)) {
+            ++gone;
+            continue;
+        }
+        if (handed_on_.contains(event_.event)) {
+            ++counters_.duplicates;
+            continue;
+        }
+        event_.latency_ns = range.latency_ns(index);
+        event_.fragments = fragments_;
+        try {
+            if (sink.event) sink.event(event_);
+        } catch (...) { // the next run() goes on with this event
+            counters_.parts_lost = parts_lost, counters_.wrong = wrong;
+            throw;
+        }
+        ++counters_.events;
+        ++(event_.state == EventState::complete ? counters_.complete : counters_.incomplete);
+        counters_.fragments += fragments_.size();
+        counters_.bytes += event_bytes_;
+    }
+    handed_on_.add(id.first, range.end());
+    return gone < id.count;
+}
+
+// Of one event, what all handlers have. False: that is nothing, and it is counted why.
+bool EventAssembler::put_together(Range const& range, std::uint64_t index) {
+    fragments_.clear();
+    event_bytes_ = 0;
+    JoinedState joined;
+    auto const wrong_before = counters_.wrong;
+    for (std::size_t handler = 0; handler < handlers_; ++handler) {
+        auto const& piece = range.piece(handler, index);
+        counters_.parts_lost += piece.lost ? 1 : 0;
+        auto const before = fragments_.size();
+        read_fragments(piece);
+        bool const is_missing = fragments_.size() == before;
+        if (is_missing) ++event_.handlers_missing;
+        joined.add(piece.state, piece.lost, is_missing);
+    }
+    if (counters_.wrong != wrong_before) joined.lose();
+    event_.state = joined.of_event();
+    if (!fragments_.empty()) return true;
+    switch (joined.of_nothing()) {
+    case JoinedState::Nothing::lost:
+        ++counters_.lost;
+        break;
+    case JoinedState::Nothing::evicted:
+        ++counters_.evicted;
+        break;
+    case JoinedState::Nothing::cleared:
+        ++counters_.cleared;
+        break;
+    case JoinedState::Nothing::absent:
+        ++counters_.absent;
+    }
+    return false;
+}
+
+// Fragments that are not what they should be are counted, and never handed on.
+void EventAssembler::read_fragments(Piece const& piece) {
+    std::span<std::byte const> rest{piece.data, piece.bytes};
+    for (std::uint16_t i = 0; i < piece.fragments; ++i) {
+        try {
+            FragmentView const& view = fragments_.emplace_back(rest);
+            auto const bytes = view.bytes().size();
+            rest = rest.subspan(bytes);
+            if (view.header().event == event_.event && view.header().run == event_.run) {
+                event_bytes_ += bytes;
+            } else {
+                fragments_.pop_back();
+                ++counters_.wrong;
+            }
+        } catch (base::DataError const&) {
+            counters_.wrong += piece.fragments - i; // where the next one would begin is not known
+            return;
+        }
+    }
+    if (!rest.empty()) ++counters_.wrong; // bytes that belong to nothing
+}
+
+} // namespace thalweg::readout

@@ -1,0 +1,49 @@
+// The ranges that are ours: taken, and not yet committed.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "thalweg/base/assert.h"
+#include "thalweg/readout/client/client_range.h"
+
+namespace thalweg::readout {
+
+class OwnRanges {
+  public:
+    bool empty() const { return ranges_.empty(); }
+    OwnRange const& oldest() const { return ranges_.front(); }
+
+    // Where several handlers gave it to us one by one, each has its own key of it.
+    void add(OwnRange const& range) {
+        THALWEG_ASSERT(range.id.count > 0, "a range has an event");
+        ranges_.push_back(range);
+    }
+    bool contain(RangeId const& id) const {
+        return std::any_of(ranges_.begin(), ranges_.end(), [&](OwnRange const& it) {
+            return it.id.run == id.run && it.id.first == id.first && it.id.count == id.count;
+        });
+    }
+    // The range, or its first events, are safe. Returns it once for each of its keys; what is behind these events is
+    // given back with everything else when we go.
+    std::vector<OwnRange> commit(RangeId const& id) {
+        std::vector<OwnRange> committed;
+        for (auto const& it : ranges_) {
+            if (!begins_like(it.id, id)) continue;
+            THALWEG_ASSERT(id.count <= it.id.count, "no more can be committed than was taken");
+            committed.push_back({id, it.key});
+        }
+        std::erase_if(ranges_, [&](OwnRange const& it) { return begins_like(it.id, id); });
+        return committed;
+    }
+
+  private:
+    static bool begins_like(RangeId const& one, RangeId const& other) {
+        return one.run == other.run && one.first == other.first;
+    }
+
+    std::deque<OwnRange> ranges_; // the oldest first
+};
+
+} // namespace thalweg::readout

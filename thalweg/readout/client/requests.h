@@ -1,0 +1,91 @@
+// What was asked of handlers and is not answered yet, by tag, with the credit that is kept for the answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "thalweg/base/assert.h"
+#include "thalweg/readout/client/client_range.h"
+#include "thalweg/readout/client/credit.h"
+#include "thalweg/readout/client/remote_handler.h"
+#include "thalweg/readout/protocol.h"
+
+namespace thalweg::readout {
+
+struct ClientRequest {
+    MessageType type = MessageType::get;
+    Connection* connection = nullptr;
+    Range* range = nullptr;       // of a get; none: it is a mere sign of life
+    OwnRange cleared = {};        // of a clear
+    std::uint64_t give_up_ns = 0; // of a clear that was refused before: then it is refused for good
+    Key key = {};                 // of a take: what is given is sealed with it
+    std::uint64_t reserved_bytes = 0;
+    std::uint64_t sent_ns = 0;
+};
+
+class Requests {
+  public:
+    explicit Requests(std::uint64_t credit_bytes) : credit_(credit_bytes) {}
+
+    // Room for an answer, before it is asked for. False: others are to come first.
+    bool reserve(std::uint64_t bytes) { return credit_.reserve(bytes); }
+    Credit const& credit() const { return credit_; }
+
+    // Returns its tag, which is never 0.
+    std::uint32_t add(ClientRequest const& request) {
+        if (next_tag_ == 0) ++next_tag_;
+        bool const is_new = requests_.emplace(next_tag_, request).second;
+        THALWEG_ASSERT(is_new, "a tag stands for one request at a time");
+        THALWEG_ASSERT_COSTLY(reserved_bytes() == credit_.outstanding_bytes(), "every byte of credit has its request");
+        return next_tag_++;
+    }
+    // The request that an answer on this connection is of; none: nobody asked for it there.
+    std::optional<ClientRequest> take(std::uint32_t tag, Connection const& connection) {
+        auto const found = requests_.find(tag);
+        if (found == requests_.end() || found->second.connection != &connection) return std::nullopt;
+        return remove(found);
+    }
+    // Its answer, should it come, is of nobody.
+    void forget(std::uint32_t tag) {
+        if (auto const found = requests_.find(tag); found != requests_.end()) remove(found);
+    }
+    // All of a connection that is lost.
+    template <typename Visit> void take_all_of(Connection const& connection, Visit&& visit) {
+        for (auto it = requests_.begin(); it != requests_.end();) {
+            auto const here = it++;
+            if (here->second.connection == &connection) visit(remove(here));
+        }
+    }
+    template <typename Visit> void visit(Visit&& visit) {
+        for (auto& [tag, request] : requests_) visit(request);
+    }
+    bool has_clears() const {
+        for (auto const& [tag, request] : requests_)
+            if (request.type == MessageType::clear) return true;
+        return false;
+    }
+
+  private:
+    using ByTag = std::unordered_map<std::uint32_t, ClientRequest>;
+
+    ClientRequest remove(ByTag::iterator at) {
+        auto const request = at->second;
+        requests_.erase(at);
+        credit_.release(request.reserved_bytes);
+        return request;
+    }
+    std::uint64_t reserved_bytes() const {
+        std::uint64_t sum = 0;
+        for (auto const& [tag, request] : requests_) sum += request.reserved_bytes;
+        return sum;
+    }
+
+    Credit credit_;
+    ByTag requests_;
+    std::uint32_t next_tag_ = 1;
+};
+
+} // namespace thalweg::readout
