@@ -14,7 +14,12 @@ void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
         record.key_bytes = key.is_integer ? kIntegerKey : static_cast<std::uint32_t>(key.text.size());
         journal.append(RecordType::voided_unit, record, std::as_bytes(std::span(key.text)));
     }
+    for (auto const& [producer, ranges] : gathered.cut) {
+        KeptRecord const kept{producer, static_cast<std::uint32_t>(ranges.size())};
+        journal.append(RecordType::kept, kept, std::as_bytes(std::span(ranges)));
+    }
     for (auto const& finish : gathered.unfinished) journal.append(RecordType::finish, finish);
+    journal.append(RecordType::resumed, {});
     journal.sync();
 }
 

@@ -163,6 +163,37 @@ TEST_P(RunMemory, WhatIsFromBeforeARestartIsNotTrusted) {
     }));
 }
 
+// Whoever had published rows before the committer met him is in no journal.
+TEST_P(RunMemory, WhereItIsGoneRowsMayBeLostOfProducersThatNobodyKnows) {
+    Directory const directory;
+    auto const path = directory.file(GetParam());
+    auto const child = ::fork();
+    if (child == 0) {
+        auto const writer = Writer::create(path, events(kSamples), {});
+        remove_segments(writer->handle());
+        ::raise(SIGKILL);
+    }
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    auto const report = recover(path).report;
+    EXPECT_EQ(report.producers, 0u);
+    ASSERT_EQ(report.notes.size(), 1u);
+    EXPECT_NE(report.notes[0].find("rows published after the last ones in the journal may be lost"), std::string::npos)
+        << report.notes[0];
+}
+
+TEST_P(RunMemory, WhereAllWasJournaledInTheEndNothingIsSaidToBeLost) {
+    Directory const directory;
+    auto const path = directory.file(GetParam());
+    auto const writer = Writer::create(path, events(kSamples), {});
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, kRows, kSamples);
+    producer.finish();
+    writer->abandon();
+    auto const report = recover(path).report;
+    EXPECT_EQ(report.tables[0].rows, kRows);
+    EXPECT_EQ(report.notes, std::vector<std::string>{});
+}
+
 INSTANTIATE_TEST_SUITE_P(Containers, RunMemory, ::testing::Values("run.h5", "run.root"));
 
 TEST(RunMemoryFolder, IsWhatIsWantedThenWhatTheEnvironmentNamesThenThatOfTheData) {

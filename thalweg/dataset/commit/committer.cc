@@ -243,6 +243,7 @@ JournalWriter Committer::finish() {
     }
     journal_cluster_ends();
     producers_.drop_settled();
+    if (producers_.all().empty()) journal_.append(RecordType::settled, {});
     auto const covers = journal_.size_bytes();
     run_.file->sync();
     journal_.append(RecordType::barrier, BarrierRecord{covers});

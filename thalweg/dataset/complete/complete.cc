@@ -64,6 +64,7 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
         }
     }
     units.journal_cluster_ends(journal);
+    if (notes.empty()) journal.append(RecordType::settled, {});
     journal.sync();
 }
 
@@ -117,11 +118,13 @@ void check_not_written(std::string const& path, Ledger const& ledger) {
                       "recover a copy of the file and its journal, or wait"});
 }
 
-std::string note_of_lost_memory(std::string const& path, bool is_original) {
-    return fmt::format("{}: {}: rows published after the last ones in the journal are {}", path,
+// Who has published something and was not met by the committer before all died, is in no journal: so even where that
+// knows of no rows that are missing, nobody can say that there were none.
+std::string note_of_lost_memory(std::string const& path, bool is_original, bool is_known) {
+    return fmt::format("{}: {}: rows published after the last ones in the journal {} {}", path,
                        is_original ? "the memory of its producers is gone, as after a restart of the machine"
                                    : "it is a copy, and the memory of its producers belongs to the original",
-                       is_original ? "lost" : "not in it");
+                       is_known ? "are" : "may be", is_original ? "lost" : "missing");
 }
 
 } // namespace
@@ -163,8 +166,9 @@ CompleteResult recover(std::string const& path) {
     if (!run.is_original) options.state = RunState::copied;
     options.least_end = run.claimed;
     auto result = complete_run(*run.file, run.journal, *run.format, options);
-    if (!run.has_memory && result.report.producers_unsettled > 0)
-        run.notes.push_back(note_of_lost_memory(path, run.is_original));
+    auto const& report = result.report;
+    if (!run.has_memory && !report.settled)
+        run.notes.push_back(note_of_lost_memory(path, run.is_original, report.producers_unsettled > 0));
     result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
     if (run.is_original)
         remove_journal(path, run.head.id);

@@ -43,7 +43,7 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     return {"is not what its checksum says"};
 }
 
-// Returns their offsets.
+// Returns their offsets. Where one of them was durable, nothing is known any more to be.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
                                                RunReport& report) {
     std::vector<std::uint64_t> bad_pages;
@@ -59,6 +59,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
         if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
         if (reason.empty()) continue;
         bad_pages.push_back(page.offset);
+        if (journal.is_durable(each) && !journal.voided_pages.contains(page.offset)) journal.forget_durable_items();
         // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
         if (!unreadable) journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
@@ -139,8 +140,15 @@ read_facts(JournalFiles const& files) {
     std::set<std::uint32_t> found;
     auto const damage = read_journal(
         files, [&](RecordView const& record) { return journal.read(record); }, rows.get(), &found);
-    auto missing = journal.closed ? std::set<std::uint32_t>{} : journal.segments;
-    for (auto const segment : found) missing.erase(segment);
+    std::set<std::uint32_t> missing;
+    bool is_damaged =
+        std::ranges::any_of(damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
+    for (auto const& [segment, offset] : journal.segments) {
+        if (journal.closed || found.contains(segment)) continue;
+        missing.insert(segment);
+        is_damaged = is_damaged || journal.was_durable(offset);
+    }
+    if (!is_damaged) journal.find_durable_items();
     return {std::move(journal), rows, std::move(missing), damage};
 }
 
@@ -160,6 +168,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
     gathered.rows = rows;
     gathered.closed = journal.closed;
     auto& report = gathered.report;
+    report.settled = journal.settled;
     bool const is_being_written = state == RunState::open && damage.is_at_end;
     if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
@@ -187,6 +196,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
         auto const& producer = part.facts();
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
         if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
+        if (part.has_cut()) gathered.cut[number] = part.part().rows;
         gathered.facts.tables[part.facts().table].push_back(part.take_part());
     }
     note_abandoned(report);

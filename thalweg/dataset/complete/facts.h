@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,9 @@ struct RunReport {
     std::uint64_t pages = 0;
     std::uint64_t damaged_pages = 0;
     std::uint64_t producers = 0;
-    std::uint64_t producers_lost = 0;         // that died, or never finished
-    std::uint64_t producers_unsettled = 0;    // among them: the journal does not hold all that they had published
+    std::uint64_t producers_lost = 0;      // that died, or never finished
+    std::uint64_t producers_unsettled = 0; // among them: the journal does not hold all that they had published
+    bool settled = false; // the journal holds all that was ever published, also by producers that it does not know
     std::uint64_t producers_abandoned = 0;    // whose workers ended on an exception; not among those lost
     std::vector<AbandonedProducer> abandoned; // the first ones of these
     std::uint64_t units = 0;                  // work units that count
@@ -63,8 +65,9 @@ struct Gathered {
     std::vector<KnownBytes> known;        // in no order
     std::vector<std::uint64_t> bad_pages; // their offsets
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
-    std::uint32_t next_producer = 0;      // no number from here on was ever used
-    bool closed = false;                  // the journal says that the file is complete
+    std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
+    std::uint32_t next_producer = 0;                           // no number from here on was ever used
+    bool closed = false;                                       // the journal says that the file is complete
 };
 
 // What happened to a run whose journal is read: what may be missing, and what is believed.

@@ -69,7 +69,7 @@ void JournalFacts::read_behind_head(RecordView const& record) {
         read_metadata(record);
         break;
     case RecordType::closed:
-        closed = true;
+        closed = settled = true;
         break;
     case RecordType::unit:
         read_unit(record);
@@ -85,6 +85,16 @@ void JournalFacts::read_behind_head(RecordView const& record) {
         break;
     case RecordType::segment:
         read_segment(record);
+        break;
+    case RecordType::resumed:
+        resumed_at_ = record.end_offset;
+        settled = false;
+        break;
+    case RecordType::settled:
+        settled = true;
+        break;
+    case RecordType::kept:
+        read_kept(record);
         break;
     default:
         break; // of a later version: more than we know, not less
@@ -110,6 +120,7 @@ void JournalFacts::read_producer(RecordView const& record) {
     producer.of_units = value.of_units != 0;
     producer.pages.resize(columns);
     producer.waiting.resize(columns);
+    producer.durable_items.resize(columns);
 }
 
 ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
@@ -162,7 +173,9 @@ void JournalFacts::read_rows(RecordView const& record) {
     Page const page{value.first, value.count, 0, record.items_address, bytes, bytes, 0, false, Page::Place::journal};
     check(page, producer.table, value.column, record);
     see(producer, value.column, page);
-    producer.waiting[value.column].push_back(page);
+    auto& waiting = producer.waiting[value.column];
+    waiting.push_back(page);
+    announced_rows.push_back({value.producer, value.column, waiting.size() - 1, record.end_offset});
 }
 
 void JournalFacts::read_finish(RecordView const& record) {
@@ -234,7 +247,50 @@ void JournalFacts::read_segment(RecordView const& record) {
     if (value.over != 0)
         segments.erase(value.segment);
     else
-        segments.insert(value.segment);
+        segments.emplace(value.segment, record.payload_offset);
+}
+
+void JournalFacts::read_kept(RecordView const& record) {
+    auto const value = take<KeptRecord>(record);
+    auto& producer = producer_of(value.producer, 0, record);
+    Ranges kept;
+    std::uint64_t end = 0;
+    for (std::uint32_t i = 0; i < value.ranges; ++i) {
+        auto const first = take<std::uint64_t>(record, sizeof value + i * 16);
+        auto const rows = take<std::uint64_t>(record, sizeof value + i * 16 + 8);
+        if (first < end || first >= kLimit || rows >= kLimit) fail(record, "its ranges are impossible");
+        append_range(kept, first, rows);
+        end = first + rows;
+    }
+    producer.kept = std::move(kept);
+}
+
+void JournalFacts::find_durable_items() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Ranges> early; // behind a gap, as they come
+    auto const add = [&](Announced const& each, Page const& page) {
+        auto& items = producers.at(each.producer).durable_items[each.column];
+        if (page.first <= items)
+            items = std::max(items, page.first + page.count);
+        else
+            early[{each.producer, each.column}].push_back({page.first, page.count});
+    };
+    for (auto const& each : announced) {
+        if (is_durable(each)) add(each, producers.at(each.producer).pages[each.column][each.index]);
+    }
+    for (auto const& each : announced_rows) {
+        if (is_durable(each)) add(each, producers.at(each.producer).waiting[each.column][each.index]);
+    }
+    for (auto& [key, ranges] : early) {
+        auto& items = producers.at(key.first).durable_items[key.second];
+        std::sort(ranges.begin(), ranges.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+        for (auto const& range : ranges) {
+            if (range.first <= items) items = std::max(items, range.first + range.count);
+        }
+    }
+}
+
+void JournalFacts::forget_durable_items() {
+    for (auto& [number, producer] : producers) std::ranges::fill(producer.durable_items, 0);
 }
 
 void JournalFacts::read_metadata(RecordView const& record) {

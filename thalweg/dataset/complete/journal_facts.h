@@ -31,10 +31,12 @@ struct ProducerFacts {
     std::vector<std::vector<Page>> waiting;      // journaled as rows
     std::uint64_t rows_seen = 0;                 // behind the last row of which anything is here
     std::optional<FinishRecord> finish;
-    std::optional<std::string> abandoned; // its worker ended on an exception: its text
+    std::optional<std::string> abandoned;     // its worker ended on an exception: its text
+    std::optional<Ranges> kept;               // when the run was resumed: no other rows count
+    std::vector<std::uint64_t> durable_items; // by column: a BARRIER covers the records of so many, from the first on
 };
 
-// Where a page was announced.
+// Where a page was announced, or rows were journaled.
 struct Announced {
     std::uint32_t producer;
     std::uint32_t column;
@@ -53,6 +55,12 @@ class JournalFacts {
 
     // Whether a BARRIER says that the page is on the disk.
     bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
+    // Whether what the journal says there was durable, since the run was resumed last.
+    bool was_durable(std::uint64_t offset) const { return resumed_at_ <= offset && offset < covered_bytes_; }
+    // Once everything is read, and before pages are left out.
+    void find_durable_items();
+    // Something durable was damaged: then nobody knows what of the rest was.
+    void forget_durable_items();
 
     std::optional<model::RunHead> head;
     std::map<std::uint32_t, ProducerFacts> producers;
@@ -61,10 +69,12 @@ class JournalFacts {
     std::set<std::uint64_t> voided_pages; // by offset
     std::uint64_t footers_end = 0;        // of the room claimed for interim footers
     std::vector<Announced> announced;
-    std::vector<KnownBytes> known; // of the same pages
+    std::vector<Announced> announced_rows;
+    std::vector<KnownBytes> known; // of the announced pages
     std::vector<std::string> notes;
-    std::set<std::uint32_t> segments; // later ones that the journal needs
+    std::map<std::uint32_t, std::uint64_t> segments; // later ones that the journal needs, and where it says so
     bool closed = false;
+    bool settled = false; // all that was ever published is here
 
   private:
     void read_behind_head(RecordView const& record);
@@ -86,9 +96,11 @@ class JournalFacts {
     void read_voided_unit(RecordView const& record);
     void read_metadata(RecordView const& record);
     void read_segment(RecordView const& record);
+    void read_kept(RecordView const& record);
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;
+    std::uint64_t resumed_at_ = 0;
     std::uint64_t clusters_ = 0;
     std::map<UnitKey, std::size_t> unit_indices_;
 };

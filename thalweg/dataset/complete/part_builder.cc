@@ -1,5 +1,6 @@
 #include "thalweg/dataset/complete/part_builder.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "thalweg/dataset/complete/cluster_keeper.h"
@@ -36,6 +37,34 @@ void PartBuilder::keep_all() {
     keep({{0, facts_.finish ? facts_.finish->rows : std::numeric_limits<std::uint64_t>::max()}});
 }
 
+// Of the rows that were durable, from the first on. What is there of them is read once more, so this is asked only
+// where there are gaps.
+std::uint64_t PartBuilder::durable_rows() {
+    model::Part durable;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        auto& pages = durable.columns.emplace_back();
+        for (auto page : part_.columns[i]) {
+            if (page.first >= facts_.durable_items[i]) break;
+            page.count = std::min(page.count, facts_.durable_items[i] - page.first);
+            pages.push_back(page);
+        }
+    }
+    auto notes = notes_;
+    auto const rows = whole_rows(durable, std::vector<std::uint64_t>(columns_.size()));
+    notes_ = std::move(notes); // each problem is said once
+    return rows.empty() || rows.front().first != 0 ? 0 : rows.front().count;
+}
+
+// A gap costs the rest of its block: either the rows in front of it that begin the block, or all rows behind it. As a
+// rule the fewest rows go; but those that were durable stay, whatever a power cut has left behind them.
+Ranges PartBuilder::blocks_of(Ranges const& valid) {
+    auto kept = keep_blocks(valid, layout_.block_rows);
+    if (total(kept) == total(valid) || valid.front().first != 0) return kept;
+    auto const& first = valid.front();
+    if (contains(kept, 0, first.count) || contains(kept, 0, std::min(durable_rows(), first.count))) return kept;
+    return {first};
+}
+
 void PartBuilder::keep(Ranges const& counted) {
     notes_.clear();
     part_.rows.clear();
@@ -47,7 +76,9 @@ void PartBuilder::keep(Ranges const& counted) {
         for (auto const& cluster : part_.clusters) append_range(part_.rows, cluster.first_row, cluster.rows);
     } else {
         auto const valid = whole_rows(part_, std::vector<std::uint64_t>(columns_.size()));
-        part_.rows = keep_blocks(intersect(valid, counted), layout_.block_rows);
+        auto const rows = facts_.kept ? intersect(intersect(valid, counted), *facts_.kept) : intersect(valid, counted);
+        part_.rows = blocks_of(rows);
+        has_cut_ = total(part_.rows) != total(rows);
     }
 }
 

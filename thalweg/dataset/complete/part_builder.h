@@ -26,11 +26,15 @@ class PartBuilder {
     ProducerFacts const& facts() const { return facts_; }
     model::Part const& part() const { return part_; }
     model::Part take_part() { return std::move(part_); }
+    // Rows that are whole, and that the blocks they would stand in cannot hold.
+    bool has_cut() const { return has_cut_; }
     // What was left out, and why.
     std::vector<std::string> const& notes() const { return notes_; }
 
   private:
     Ranges whole_rows(model::Part const& some, std::vector<std::uint64_t> const& starts);
+    Ranges blocks_of(Ranges const& valid);
+    std::uint64_t durable_rows();
     void number_clusters();
 
     model::RunHead const& head_;
@@ -41,6 +45,7 @@ class PartBuilder {
     model::TableLayout const& layout_;
     std::string const& table_;
     model::Part part_;
+    bool has_cut_ = false;
     std::vector<std::string> notes_;
 };
 

@@ -48,6 +48,9 @@ enum class RecordType : std::uint32_t {
     voided_page = 12, // VoidedPageRecord
     voided_unit = 13, // UnitRecord without parts: what is said of that key in front of it does not count
     abandoned = 14,   // AbandonedRecord, then the text of the reason
+    kept = 15,        // KeptRecord, then its ranges
+    resumed = 16,     // empty: what is damaged or missing in front of it was so when the run was resumed
+    settled = 17,     // empty: all that was ever published is in the journal, in front of it
 };
 
 struct RecordHead {
@@ -150,6 +153,14 @@ struct VoidedPageRecord {
     std::uint64_t offset; // in the data file
 };
 static_assert(sizeof(VoidedPageRecord) == 8);
+
+// Of a producer with gaps, when the run was resumed: the rows that the table keeps, as ranges that follow (first row
+// and number of rows, u64 each), ascending. So what is kept does not depend on what becomes durable later.
+struct KeptRecord {
+    std::uint32_t producer;
+    std::uint32_t ranges;
+};
+static_assert(sizeof(KeptRecord) == 8);
 
 // Room that was claimed for an interim footer: nothing but the anchors knows of it otherwise.
 struct FooterRecord {

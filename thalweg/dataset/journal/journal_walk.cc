@@ -92,6 +92,7 @@ JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
     BlockReader reader(segment);
     JournalDamage damage{0, begin, ""};
     auto const note = [&](std::uint64_t offset, char const* reason) {
+        damage.offsets.push_back(offset);
         if (!damage.reason.empty()) return;
         damage.reason = fmt::format("{} at offset {} of {}", reason, offset, segment.path());
         damage.is_at_end = true;

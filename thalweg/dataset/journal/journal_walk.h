@@ -18,6 +18,7 @@ struct JournalDamage {
     std::uint64_t end_offset = 0;      // behind the last good record
     std::string reason;                // of the first damage, with its offset; empty when there was none
     bool is_at_end = false; // nothing good follows: a crash leaves that, or a record that is just being written
+    std::vector<std::uint64_t> offsets = {}; // of all damage in this segment
 };
 
 struct WalkedRecord {
