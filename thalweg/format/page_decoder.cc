@@ -43,14 +43,21 @@ std::span<std::byte const> PageDecoder::stored(model::Page const& page, storage:
         base::fail_data({fmt::format("the page at offset {} is cut off", page.offset),
                          fmt::format("it has {} bytes, the file ends at {}", page.stored_bytes, size)});
     }
-    bool const follows =
-        check_checksum && page.checksum_follows && size - page.offset - page.stored_bytes >= kPageChecksumBytes;
+    bool const follows = check_checksum && page.checksum_follows;
+    if (follows && size - page.offset - page.stored_bytes < kPageChecksumBytes) {
+        base::fail_data(
+            {fmt::format("the page at offset {} is cut off", page.offset),
+             fmt::format("its checksum should follow its {} bytes, the file ends at {}", page.stored_bytes, size)});
+    }
     auto const bytes = stored_.of(page.stored_bytes + (follows ? kPageChecksumBytes : 0));
     storage.read(page.offset, bytes);
     auto const stored = bytes.first(page.stored_bytes);
-    auto checksum = page.checksum;
-    if (follows) std::memcpy(&checksum, bytes.data() + page.stored_bytes, kPageChecksumBytes);
-    if (check_checksum && checksum != 0) check(page, stored, checksum);
+    if (check_checksum && page.checksum) check(page, stored, *page.checksum);
+    if (follows) {
+        std::uint64_t checksum = 0;
+        std::memcpy(&checksum, bytes.data() + page.stored_bytes, kPageChecksumBytes);
+        check(page, stored, checksum);
+    }
     return stored;
 }
 
@@ -62,9 +69,11 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
                          fmt::format("its record says that items lie up to {}", from + out.size())});
     }
     bool const whole = out.size() == page.raw_bytes;
-    if (!page.encoded && whole && page.offset + page.stored_bytes <= storage.size()) {
+    auto const size = storage.size();
+    bool const cut_off = page.offset > size || page.stored_bytes > size - page.offset; // said by `stored`
+    if (!page.encoded && whole && !page.checksum_follows && !cut_off) {
         storage.read(page.offset, out);
-        if (check_checksum && page.checksum != 0) check(page, out, page.checksum);
+        if (check_checksum && page.checksum) check(page, out, *page.checksum);
         return;
     }
     if (page.encoded && whole) {

@@ -20,9 +20,9 @@ struct Page {
     std::uint64_t skip = 0;
     std::uint64_t offset = 0; // of the stored bytes
     std::uint64_t stored_bytes = 0;
-    std::uint64_t raw_bytes = 0; // decoded size: of the whole page, `skip` and padding included
-    std::uint64_t checksum = 0;  // base::xxh3 of the stored bytes; 0 where none was kept
-    bool encoded = false;        // by the column's codec; otherwise the stored bytes are the raw ones
+    std::uint64_t raw_bytes = 0;           // decoded size: of the whole page, `skip` and padding included
+    std::optional<std::uint64_t> checksum; // base::xxh3 of the stored bytes, where it is known: 0 is one like any other
+    bool encoded = false;                  // by the column's codec; otherwise the stored bytes are the raw ones
     // journal: bytes that wait there for a page of their own; nowhere: zeros, stored by nobody
     Place place = Place::file;
     std::uint8_t codec = 0; // 0: the layout's; else one of ColumnMap::other_codecs, from 1 on

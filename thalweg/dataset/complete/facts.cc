@@ -38,8 +38,9 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     }
     auto const stored = std::span(scratch).first(page.stored_bytes);
     auto const tail = std::span(scratch).subspan(page.stored_bytes);
-    bool const same_tail = std::ranges::equal(tail, std::as_bytes(std::span(&page.checksum, 1)).first(tail.size()));
-    if (base::xxh3(stored) == page.checksum && same_tail) return {};
+    auto const checksum = base::xxh3(stored);
+    bool const same_tail = std::ranges::equal(tail, std::as_bytes(std::span(&checksum, 1)).first(tail.size()));
+    if (checksum == page.checksum && same_tail) return {};
     return {"is not what its checksum says"};
 }
 

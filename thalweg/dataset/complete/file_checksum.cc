@@ -23,7 +23,8 @@ std::uint32_t combine_adler32(std::uint32_t first, std::uint32_t second, std::ui
 
 KnownBytes known_page(model::Page const& page, std::uint32_t adler32, bool checksum_follows) {
     if (!checksum_follows) return {page.offset, page.stored_bytes, adler32};
-    auto const tail = std::as_bytes(std::span(&page.checksum, 1));
+    auto const checksum = page.checksum.value();
+    auto const tail = std::as_bytes(std::span(&checksum, 1));
     return {page.offset, page.stored_bytes + tail.size(),
             combine_adler32(adler32, base::adler32(1, tail), tail.size())};
 }

@@ -170,7 +170,8 @@ void JournalFacts::read_rows(RecordView const& record) {
     auto const value = take<RowsRecord>(record);
     auto& producer = producer_of(value.producer, value.column, record);
     auto const bytes = record.items_bytes;
-    Page const page{value.first, value.count, 0, record.items_address, bytes, bytes, 0, false, Page::Place::journal};
+    Page const page{value.first, value.count,  0,     record.items_address, bytes,
+                    bytes,       std::nullopt, false, Page::Place::journal};
     check(page, producer.table, value.column, record);
     see(producer, value.column, page);
     auto& waiting = producer.waiting[value.column];

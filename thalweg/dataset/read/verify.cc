@@ -67,7 +67,7 @@ class Verifier {
         base::Lock const lock(mutex_);
         ++result_.pages;
         result_.bytes += item.page.stored_bytes;
-        if (item.page.checksum == 0 && !item.page.checksum_follows) ++result_.pages_without_checksum;
+        if (!item.page.checksum && !item.page.checksum_follows) ++result_.pages_without_checksum;
         if (fault.empty()) {
             known_.push_back(known);
         } else {

@@ -31,22 +31,29 @@ void check_dataset(std::string const& file, Dataset const& dataset, StoredDatase
 } // namespace
 
 std::uint64_t check_index(storage::Storage const& file) {
+    if (!has_superblock(file)) base::fail_data({file.path() + " is no HDF5 file", "its signature is missing"});
+    auto const has_mark = run_id_of(file).has_value();
+    if (!has_mark && !is_sealed(file)) {
+        base::fail_usage({file.path() + " has no page table", "Thalweg did not write it"});
+    }
+    check_seal(file); // before libhdf5 sees the file
+    if (!has_mark) {
+        base::fail_data(
+            {file.path() + " is not as it was when it was completed", "the mark at offset 2048 is damaged"});
+    }
     LibraryLock const lock;
     ReadingFile space(file);
-    if (!has_superblock(file)) base::fail_data({file.path() + " is no HDF5 file", "its signature is missing"});
-    if (!run_id_of(file)) base::fail_usage({file.path() + " has no page table", "Thalweg did not write it"});
-    check_seal(file);
     auto const handle = open_file(space, file.path());
-    auto record = read_run_record(handle);
+    auto record = read_run_record(space, handle);
     if (!record) base::fail_data({file.path() + " has no page table"});
-    auto const datasets = datasets_of(*record, read_page_table(handle));
+    auto const datasets = datasets_of(*record, read_page_table(space, handle));
     std::uint64_t pages = 0;
     for (auto const& [path, dataset] : datasets) {
         StoredDataset stored(space, handle, path);
         check_dataset(file.path(), dataset, stored);
         pages += dataset.pages.size();
     }
-    static_cast<void>(read_units(handle)); // compares them with their checksum
+    static_cast<void>(read_units(space, handle)); // compares them with their checksum
     return pages;
 }
 

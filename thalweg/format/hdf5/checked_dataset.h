@@ -4,6 +4,7 @@
 #include "thalweg/format/hdf5/appender.h"
 #include "thalweg/format/hdf5/claiming_file.h"
 #include "thalweg/format/hdf5/plan.h"
+#include "thalweg/format/hdf5/reading_file.h"
 
 namespace thalweg::format::hdf5 {
 
@@ -19,6 +20,7 @@ CheckedDataset append_checked(std::string path, model::Scalar scalar, std::span<
 void link_checked(CheckedDataset const& checked, FileHandle const& handle, ClaimingFile& file);
 
 // Throws base::DataError where the items are not what was written.
-std::vector<std::byte> read_checked(FileHandle const& handle, std::string const& path, model::Scalar scalar);
+std::vector<std::byte> read_checked(ReadingFile& file, FileHandle const& handle, std::string const& path,
+                                    model::Scalar scalar);
 
 } // namespace thalweg::format::hdf5

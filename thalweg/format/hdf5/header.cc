@@ -77,6 +77,16 @@ void check_seal(storage::Storage const& file) {
     }
 }
 
+bool is_sealed(storage::Storage const& file) {
+    if (!has_superblock(file) || file.size() < base::kBlockBytes) return false;
+    try {
+        check_seal(file);
+        return true;
+    } catch (base::DataError const&) {
+        return false;
+    }
+}
+
 bool has_superblock(storage::Storage const& file) {
     std::array<std::byte, kSignature.size()> signature{};
     if (file.size() < signature.size()) return false;

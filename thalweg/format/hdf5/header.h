@@ -21,6 +21,9 @@ void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byt
 // Throws base::DataError where the metadata is not what was sealed.
 void check_seal(storage::Storage const& file);
 
+// The metadata is what was sealed.
+bool is_sealed(storage::Storage const& file);
+
 bool has_superblock(storage::Storage const& file);
 // One sector at offset 0; empty clears it.
 void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);

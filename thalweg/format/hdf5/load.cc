@@ -8,6 +8,7 @@
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
+#include "thalweg/format/hdf5/reader_process.h"
 #include "thalweg/format/hdf5/stored_dataset.h"
 
 namespace thalweg::format::hdf5 {
@@ -16,8 +17,6 @@ namespace {
 using model::Column;
 using model::Page;
 using Mappings = std::vector<Mapping>;
-
-constexpr std::size_t kSampledDatasets = 32;
 
 // Calls `use` with every dataset that holds items of a column, be it the column's own or those of its parts.
 template <typename Use> void for_each_dataset(RunRecord& record, Use const& use) {
@@ -42,7 +41,7 @@ bool same_codec(std::string const& a, std::string const& b, std::size_t element_
            codec::filter_pipeline(codec::Spec::parse(b), element_bytes);
 }
 
-// The sampled pages are where HDF5's own index has them.
+// All pages are where HDF5's own index has them.
 bool agrees(Dataset const& dataset, ReadingFile& file, FileHandle const& handle) {
     StoredDataset stored(file, handle, dataset.path);
     auto const& facts = stored.facts();
@@ -50,9 +49,7 @@ bool agrees(Dataset const& dataset, ReadingFile& file, FileHandle const& handle)
         facts.shape != dataset.shape || !same_codec(facts.codec, dataset.codec, model::size_bytes(facts.scalar))) {
         return false;
     }
-    auto const pages = dataset.pages.size();
-    for (auto const i : {std::size_t{0}, pages / 2, pages - 1}) {
-        if (i >= pages) continue;
+    for (std::size_t i = 0; i < dataset.pages.size(); ++i) {
         auto const found = stored.page(i);
         auto const& expected = dataset.pages[i];
         if (found.offset != expected.offset || found.stored_bytes != expected.stored_bytes) return false;
@@ -61,12 +58,7 @@ bool agrees(Dataset const& dataset, ReadingFile& file, FileHandle const& handle)
 }
 
 bool agree(Datasets const& datasets, ReadingFile& file, FileHandle const& handle) {
-    auto const step = std::max<std::size_t>(1, datasets.size() / kSampledDatasets);
-    std::size_t number = 0;
-    for (auto const& [path, dataset] : datasets) {
-        if (number++ % step == 0 && !agrees(dataset, file, handle)) return false;
-    }
-    return true;
+    return std::ranges::all_of(datasets, [&](auto const& each) { return agrees(each.second, file, handle); });
 }
 
 // All datasets by HDF5's own metadata, for files that another program has rewritten; the layouts of the head are set
@@ -102,13 +94,14 @@ std::vector<Page> pages_of_parts(Mappings const& mappings, Datasets const& datas
     return pages;
 }
 
-model::RunMap load_record(RunRecord record, ReadingFile& file, FileHandle const& handle) {
-    auto datasets = datasets_of(record, read_page_table(handle));
-    if (!agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
+model::RunMap load_record(RunRecord record, bool is_sealed, ReadingFile& file, FileHandle const& handle) {
+    auto datasets = datasets_of(record, read_page_table(file, handle));
+    // Another program may have moved any page, and left the old one where it was.
+    if (!is_sealed && !agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
     model::RunMap map{std::move(record.head), {}, std::move(record.metadata)};
     fill_tables(map, datasets, record.mappings);
     try {
-        map.units = read_units(handle);
+        map.units = read_units(file, handle);
     } catch (base::DataError const& error) {
         map.units_fault = error.what();
     }
@@ -181,15 +174,31 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
     }
 }
 
-model::RunMap Hdf5Format::load(storage::Storage const& file) const {
+model::RunMap load_here(storage::Storage const& file, bool is_sealed) {
     LibraryLock const lock;
     ReadingFile space(file);
     auto const handle = open_file(space, file.path());
-    if (auto record = read_run_record(handle)) return load_record(std::move(*record), space, handle);
+    if (auto record = read_run_record(space, handle)) {
+        return load_record(std::move(*record), is_sealed, space, handle);
+    }
+    if (hdf5::run_id_of(file)) {
+        base::fail_data({file.path() + " cannot be read",
+                         "Thalweg wrote it, but /thalweg/run is not there: its metadata "
+                         "is damaged, or another program has removed it",
+                         "other HDF5 programs may still read it; what h5repack makes of it is read as anybody's"});
+    }
     model::RunMap map;
     auto const datasets = read_foreign(map, space, handle);
     fill_tables(map, datasets, {});
     return map;
+}
+
+model::RunMap Hdf5Format::load(storage::Storage const& file) const {
+    if (!has_superblock(file) && hdf5::run_id_of(file)) {
+        base::fail_data(
+            {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
+    }
+    return is_sealed(file) ? load_here(file, true) : load_by_program(file);
 }
 
 } // namespace thalweg::format::hdf5

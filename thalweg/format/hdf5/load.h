@@ -16,6 +16,9 @@ std::vector<model::Page> pages_of(Dataset const& dataset);
 void fill_tables(model::RunMap& map, Datasets const& datasets,
                  std::map<std::string, std::vector<Mapping>> const& mappings);
 
+// By libhdf5 in this process. What `is_sealed` is as Thalweg wrote it; what is not may make libhdf5 crash.
+model::RunMap load_here(storage::Storage const& file, bool is_sealed);
+
 // Schema and datasets of a file that Thalweg did not write.
 Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& handle);
 

@@ -11,6 +11,6 @@ namespace thalweg::format::hdf5 {
 std::vector<CheckedDataset> plan_page_table(FilePlan const& plan, Appender& appender);
 
 // All pages, dataset after dataset; `encoded` is left open.
-std::vector<GridPage> read_page_table(FileHandle const& handle);
+std::vector<GridPage> read_page_table(ReadingFile& file, FileHandle const& handle);
 
 } // namespace thalweg::format::hdf5

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace thalweg::format::hdf5 {
 // A page where it lies in the file: a chunk of its dataset.
 struct GridPage {
     std::uint64_t offset = 0;
-    std::uint64_t stored_bytes = 0; // 0: there is no page here
-    std::uint64_t checksum = 0;     // 0 where none was kept
+    std::uint64_t stored_bytes = 0;        // 0: there is no page here
+    std::optional<std::uint64_t> checksum; // of the stored bytes, where it is known
     bool encoded = false;
 };
 

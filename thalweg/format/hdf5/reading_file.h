@@ -21,6 +21,8 @@ class ReadingFile final : public AddressSpace {
     // What the last read into the token would have read; none where there was no such read.
     std::optional<StoredRange> take_location();
 
+    storage::Storage const& storage() const { return file_; }
+
     haddr_t allocate(H5FD_mem_t type, hsize_t size_bytes) override;
     haddr_t allocated_end() const override { return allocated_end_; }
     void set_allocated_end(haddr_t end) override { allocated_end_ = end; }

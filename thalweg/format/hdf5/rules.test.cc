@@ -240,7 +240,7 @@ TEST(Hdf5Rules, WrongSizesAreErrors) {
     handle.close("");
     auto const file = file_of(space);
     ReadingFile reading(*file);
-    EXPECT_THROW(read_checked(open_file(reading, "huge.h5"), "/data", Scalar::uint8), base::DataError);
+    EXPECT_THROW(read_checked(reading, open_file(reading, "huge.h5"), "/data", Scalar::uint8), base::DataError);
 }
 
 TEST(Hdf5Rules, AColumnOfRowsThatLiesInPartsIsAnError) {

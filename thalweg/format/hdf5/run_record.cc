@@ -58,6 +58,12 @@ RunRecord record_from_json(json const& all) {
     return record;
 }
 
+bool exists(FileHandle const& handle, char const* path) {
+    auto const found = H5Lexists(handle.get(), path, H5P_DEFAULT);
+    if (found < 0) fail_hdf5(std::string("whether there is a ") + path + " cannot be read");
+    return found > 0;
+}
+
 void check_version(FileHandle const& handle) {
     GroupHandle const group(H5Gopen2(handle.get(), kGroup, H5P_DEFAULT), "the group /thalweg cannot be opened");
     auto const version = read_number(group.get(), kVersion);
@@ -93,12 +99,10 @@ void write_run_attributes(model::RunHead const& head, std::map<std::string, std:
     for (auto const& [key, value] : metadata) write_text(values.get(), key, value);
 }
 
-std::optional<RunRecord> read_run_record(FileHandle const& handle) {
-    if (H5Lexists(handle.get(), kGroup, H5P_DEFAULT) <= 0 || H5Lexists(handle.get(), kRun, H5P_DEFAULT) <= 0) {
-        return std::nullopt;
-    }
+std::optional<RunRecord> read_run_record(ReadingFile& file, FileHandle const& handle) {
+    if (!exists(handle, kGroup) || !exists(handle, kRun)) return std::nullopt;
     check_version(handle);
-    auto const text = read_checked(handle, kRun, model::Scalar::uint8);
+    auto const text = read_checked(file, handle, kRun, model::Scalar::uint8);
     try {
         auto const* begin = reinterpret_cast<char const*>(text.data());
         return record_from_json(json::parse(begin, begin + text.size()));
@@ -107,9 +111,9 @@ std::optional<RunRecord> read_run_record(FileHandle const& handle) {
     }
 }
 
-std::vector<std::byte> read_units(FileHandle const& handle) {
-    if (H5Lexists(handle.get(), kUnits, H5P_DEFAULT) <= 0) return {};
-    return read_checked(handle, kUnits, model::Scalar::uint8);
+std::vector<std::byte> read_units(ReadingFile& file, FileHandle const& handle) {
+    if (!exists(handle, kUnits)) return {};
+    return read_checked(file, handle, kUnits, model::Scalar::uint8);
 }
 
 } // namespace thalweg::format::hdf5

@@ -38,9 +38,9 @@ void write_run_attributes(model::RunHead const& head, std::map<std::string, std:
                           FileHandle const& handle);
 
 // None where the file was not written by Thalweg.
-std::optional<RunRecord> read_run_record(FileHandle const& handle);
+std::optional<RunRecord> read_run_record(ReadingFile& file, FileHandle const& handle);
 
 // Empty where there are none. Throws base::DataError where they are damaged.
-std::vector<std::byte> read_units(FileHandle const& handle);
+std::vector<std::byte> read_units(ReadingFile& file, FileHandle const& handle);
 
 } // namespace thalweg::format::hdf5

@@ -93,7 +93,7 @@ GridPage StoredDataset::page(std::uint64_t page) {
         return {}; // never written
     }
     if (mask != 0 && mask != raw_mask_) refuse("one of its chunks lacks some of its filters, but not all");
-    return {location->offset, location->size_bytes, 0, mask == 0 && raw_mask_ != 0};
+    return {location->offset, location->size_bytes, std::nullopt, mask == 0 && raw_mask_ != 0};
 }
 
 GridPage StoredDataset::contiguous_page(std::uint64_t page) const {
@@ -102,7 +102,7 @@ GridPage StoredDataset::contiguous_page(std::uint64_t page) const {
     if (H5Pget_external_count(creation_.get()) > 0) refuse("its values lie in another file");
     auto const first = page * facts_.page_items;
     auto const count = std::min(facts_.page_items, facts_.items - first);
-    return {offset + first * facts_.item_bytes, count * facts_.item_bytes, 0, false};
+    return {offset + first * facts_.item_bytes, count * facts_.item_bytes, std::nullopt, false};
 }
 
 Dataset StoredDataset::read() {

@@ -169,7 +169,8 @@ class TestRun {
         for (std::uint64_t first = 0; first < items; first += layout.page_items) {
             auto const count = std::min(layout.page_items, items - first);
             auto const piece = std::span(raw).subspan(first * column.item_bytes(), count * column.item_bytes());
-            model::Page page{first, count, 0, 0, piece.size(), piece.size(), 0, false, model::Page::Place::file};
+            model::Page page{
+                first, count, 0, 0, piece.size(), piece.size(), std::nullopt, false, model::Page::Place::file};
             if (count == layout.page_items) {
                 Bytes encoded(codec->bound_bytes(page_bytes));
                 auto const size = codec->encode(piece, encoded);

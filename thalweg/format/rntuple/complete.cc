@@ -126,6 +126,14 @@ std::vector<PageList> pieces_of(PageList list) {
     return pieces;
 }
 
+// The seal is of what surrounds the text that it stands in: any seal gives the same surroundings.
+template <typename MakeText>
+Ending sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64_t seconds, MakeText const& make_text) {
+    auto const unsealed = make_text(FileSeal{skeleton.bytes.size(), 0, 0});
+    auto const seal = make_seal(skeleton, make_ending(skeleton.bytes, unsealed, offset, seconds), unsealed);
+    return make_ending(skeleton.bytes, make_text(seal), offset, seconds);
+}
+
 } // namespace
 
 std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal,
@@ -145,8 +153,9 @@ std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage c
     }
     auto const units = append_units(facts.units, writer);
     auto const end = writer.flush();
-    auto const text = run_text(head, facts.metadata, true, units);
-    auto const ending = make_ending(parts.skeleton.bytes, text, end, head.created_s);
+    auto const ending = sealed_ending(parts.skeleton, end, head.created_s, [&](FileSeal const& seal) {
+        return run_text(head, facts.metadata, true, units, seal);
+    });
     file.write(end, ending.appended);
     file.resize(ending.file_bytes);
     file.sync();

@@ -15,27 +15,46 @@ namespace {
 constexpr char const* kWriter = "Thalweg";
 constexpr char const* kWhatText = "the text 'thalweg'";
 constexpr char const* kUnits = "units";
+constexpr char const* kSeal = "seal";
 constexpr char const* kTextChecksum = "xxh3"; // nothing else in the file covers the text
+
+// Always of the same length. Not a number: some readers of JSON keep 53 bits of those.
+std::string hexadecimal(std::uint64_t checksum) { return fmt::format("{:016x}", checksum); }
 
 std::string checksum_of(nlohmann::ordered_json const& json) {
     auto const text = json.dump();
-    return fmt::format("{:016x}", base::xxh3(std::as_bytes(std::span(text))));
+    return hexadecimal(base::xxh3(std::as_bytes(std::span(text))));
+}
+
+std::uint64_t from_hexadecimal(nlohmann::ordered_json const& json) {
+    auto const digits = json.get<std::string>();
+    std::uint64_t checksum = 0;
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), checksum, 16);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+        base::fail_data({fmt::format("{} cannot be used", kWhatText), "'" + digits + "' is no checksum"});
+    }
+    return checksum;
+}
+
+nlohmann::ordered_json seal_to_json(FileSeal const& seal) {
+    return {{"skeleton_bytes", seal.skeleton_bytes},
+            {"skeleton", hexadecimal(seal.skeleton)},
+            {"ending", hexadecimal(seal.ending)}};
+}
+
+FileSeal seal_from_json(nlohmann::ordered_json const& json) {
+    return {json.at("skeleton_bytes").get<std::uint64_t>(), from_hexadecimal(json.at("skeleton")),
+            from_hexadecimal(json.at("ending"))};
 }
 
 nlohmann::ordered_json units_to_json(StoredUnits const& units) {
-    nlohmann::ordered_json json{{"bytes", units.bytes}, {kTextChecksum, fmt::format("{:016x}", units.checksum)}};
+    nlohmann::ordered_json json{{"bytes", units.bytes}, {kTextChecksum, hexadecimal(units.checksum)}};
     for (auto const& piece : units.pieces) json["pieces"].push_back({piece.offset, piece.stored_bytes});
     return json;
 }
 
 StoredUnits units_from_json(nlohmann::ordered_json const& json) {
-    StoredUnits units;
-    units.bytes = json.at("bytes").get<std::uint64_t>();
-    auto const digits = json.at(kTextChecksum).get<std::string>();
-    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), units.checksum, 16);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-        base::fail_data({fmt::format("{} cannot be used", kWhatText), "the checksum of the work units is no number"});
-    }
+    StoredUnits units{json.at("bytes").get<std::uint64_t>(), from_hexadecimal(json.at(kTextChecksum)), {}};
     for (auto const& piece : json.at("pieces")) {
         units.pieces.push_back({piece.at(0).get<std::uint64_t>(), piece.at(1).get<std::uint64_t>()});
     }
@@ -63,10 +82,11 @@ FileParts file_parts(model::RunHead const& head) {
 }
 
 NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed,
-                   StoredUnits const& units) {
+                   StoredUnits const& units, FileSeal const& seal) {
     nlohmann::ordered_json json{
         {"closed", closed}, {"metadata", metadata}, {"head", nlohmann::ordered_json::parse(model::to_json(head))}};
     if (units.bytes > 0) json[kUnits] = units_to_json(units);
+    if (closed) json[kSeal] = seal_to_json(seal);
     json[kTextChecksum] = checksum_of(json);
     return {kTextName, json.dump()};
 }
@@ -80,7 +100,8 @@ RunText parse_run_text(std::string const& text) {
         }
         return RunText{model::run_head_from_json(json.at("head").dump()),
                        json.at("metadata").get<std::map<std::string, std::string>>(), json.at("closed").get<bool>(),
-                       json.contains(kUnits) ? units_from_json(json.at(kUnits)) : StoredUnits{}};
+                       json.contains(kUnits) ? units_from_json(json.at(kUnits)) : StoredUnits{},
+                       json.contains(kSeal) ? seal_from_json(json.at(kSeal)) : FileSeal{}};
     });
 }
 

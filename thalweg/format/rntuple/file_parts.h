@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "thalweg/format/rntuple/descriptions.h"
+#include "thalweg/format/rntuple/seal.h"
 #include "thalweg/format/rntuple/tfile.h"
 #include "thalweg/format/rntuple/units.h"
 #include "thalweg/model/run.h"
@@ -24,13 +25,14 @@ FileParts file_parts(model::RunHead const& head);
 
 // The text under the name "thalweg": what RNTuple has no place for. `metadata` with what was added since the beginning.
 NamedText run_text(model::RunHead const& head, std::map<std::string, std::string> const& metadata, bool closed,
-                   StoredUnits const& units = {});
+                   StoredUnits const& units = {}, FileSeal const& seal = {});
 
 struct RunText {
     model::RunHead head;
     std::map<std::string, std::string> metadata;
     bool closed = false;
     StoredUnits units;
+    FileSeal seal;
 };
 RunText parse_run_text(std::string const& text);
 

@@ -80,7 +80,10 @@ std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file
 }
 
 void RNTupleFormat::check(storage::Storage const& file) const {
-    if (auto const ntuples = read_ntuples(file); ntuples.text) read_units(file, ntuples.text->units);
+    auto const ntuples = read_ntuples(file);
+    if (!ntuples.text) return;
+    check_seal(file, ntuples.text->seal);
+    read_units(file, ntuples.text->units);
 }
 
 MetadataBound RNTupleFormat::metadata_bound(model::RunHead const& head) const {

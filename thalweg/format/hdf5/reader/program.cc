@@ -1,0 +1,88 @@
+#include "thalweg/format/hdf5/reader/program.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <sys/resource.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/load.h"
+#include "thalweg/format/hdf5/reader_socket.h"
+#include "thalweg/format/hdf5/run_map_bytes.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+// Damaged metadata may ask for anything: loops without an end, all the memory there is.
+constexpr rlim_t kMostCpuSeconds = 300;
+constexpr rlim_t kMostMemoryBytes = 16 * base::kGiB;
+
+std::span<std::byte const> bytes_of(std::string const& text) { return std::as_bytes(std::span(text)); }
+
+void limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
+    rlimit now{};
+    if (::getrlimit(resource, &now) != 0) return;
+    now.rlim_cur = std::min(now.rlim_cur, most);
+    ::setrlimit(resource, &now);
+}
+
+// The file of the process that asks.
+class AskedFor final : public storage::Storage {
+  public:
+    AskedFor(int socket, std::string path, std::uint64_t size_bytes)
+        : socket_(socket), path_(std::move(path)), size_bytes_(size_bytes) {}
+
+    std::string const& path() const override { return path_; }
+    std::string engine() const override { return "another process"; }
+    void read(std::uint64_t offset, std::span<std::byte> bytes) const override {
+        if (offset > size_bytes_ || bytes.size() > size_bytes_ - offset) {
+            base::fail_data({fmt::format("{} bytes at offset {} are wanted", bytes.size(), offset),
+                             fmt::format("the file ends at {}", size_bytes_)});
+        }
+        if (!send_message(socket_, {MessageKind::read, offset, bytes.size()}, {}) || !receive_all(socket_, bytes)) {
+            base::fail_system({path_ + " cannot be read", "the process that asked is gone"});
+        }
+    }
+    std::uint64_t size() const override { return size_bytes_; }
+    void write(std::uint64_t, std::span<std::byte const>) override { refuse(); }
+    void resize(std::uint64_t) override { refuse(); }
+    void reserve(std::uint64_t, std::uint64_t) override { refuse(); }
+    void sync() override { refuse(); }
+    std::unique_ptr<storage::WriteQueue> write_queue(std::size_t) override { refuse(); }
+
+  private:
+    [[noreturn]] void refuse() const { base::fail_usage({path_ + " cannot be changed", "it is open for reading"}); }
+
+    int socket_;
+    std::string path_;
+    std::uint64_t size_bytes_;
+};
+
+} // namespace
+
+int run_reader_program(int socket) {
+    limit(RLIMIT_CPU, kMostCpuSeconds);
+    limit(RLIMIT_AS, kMostMemoryBytes);
+    limit(RLIMIT_CORE, 0);
+    MessageHead head;
+    if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
+    std::string path(head.size_bytes, '\0');
+    if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
+    AskedFor const file(socket, path, head.offset);
+    try {
+        auto const answer = to_bytes(load_here(file, false));
+        return send_message(socket, {MessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
+    } catch (base::UsageError const& error) {
+        std::string const why = error.what();
+        return send_message(socket, {MessageKind::usage_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
+    } catch (std::exception const& error) {
+        std::string const why = error.what();
+        return send_message(socket, {MessageKind::data_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
+    }
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,16 @@
+// A run's map as bytes, from one process to another of the same build.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "thalweg/model/run.h"
+
+namespace thalweg::format::hdf5 {
+
+std::vector<std::byte> to_bytes(model::RunMap const& map);
+// Throws base::DataError for anything that is not such a map: the other process may have lost its mind.
+model::RunMap run_map_from_bytes(std::span<std::byte const> bytes);
+
+} // namespace thalweg::format::hdf5
