@@ -42,6 +42,21 @@ TEST(Hdf5Foreign, DatasetsOfOneLengthAreATable) {
     EXPECT_THROW(check_index(*file), base::UsageError);
 }
 
+// One damaged byte in an extent, and the list of its pages would take all the memory there is.
+TEST(Hdf5Foreign, AnExtentThatNoFileOfThatSizeHasIsRefused) {
+    ForeignFile made;
+    made.dataset("/detector/x", H5T_IEEE_F64LE, numbers<double>(1000), {1000});
+    made.unwritten("/detector/sparse", 1000);
+    made.unwritten("/detector/huge", hsize_t{1} << 50);
+    auto const file = made.storage();
+    auto const map = hdf5_format().load(*file);
+    ASSERT_EQ(map.head.columns[0].size(), 2u);
+    EXPECT_NE(map.metadata.at("not_read").find("/detector/huge cannot be read (it says that it has 1125899906842624 "
+                                               "items of 4 bytes, and the file has "),
+              std::string::npos)
+        << map.metadata.at("not_read");
+}
+
 TEST(Hdf5Foreign, ListsOfLh5AreLists) {
     ForeignFile made;
     auto const values = numbers<float>(60);

@@ -115,6 +115,8 @@ TEST(Mutation, AFileOfOursGivesItsValuesOrAnError) {
         outcomes.count(why);
         ASSERT_FALSE(HasFailure()) << "mutation " << i;
     }
+    auto const sound = file_of(whole, "run.h5"); // the heap of this process is as it was
+    EXPECT_EQ(values_of(hdf5_format().load(*sound), *sound), expected);
     outcomes.show();
     EXPECT_GT(outcomes.refused, 0);
 }
@@ -142,6 +144,12 @@ TEST(Mutation, AForeignFileDoesNotHarmWhoReadsIt) {
             why = error.what();
         }
         outcomes.count(why);
+    }
+    auto const sound = file_of(whole, "foreign.h5"); // the heap of this process is as it was
+    auto const values = values_of(hdf5_format().load(*sound), *sound);
+    ASSERT_EQ(values.size(), 2u); // `wide` has other rows
+    for (auto const& each : values) {
+        EXPECT_TRUE(std::ranges::equal(each, std::as_bytes(std::span(numbers))));
     }
     outcomes.show();
     EXPECT_GT(outcomes.refused, 0);

@@ -12,6 +12,9 @@ namespace thalweg::format::hdf5 {
 namespace {
 
 constexpr std::uint64_t kContiguousPageBytes = base::kMiB; // into which contiguous data is cut
+// A page takes at least an entry in an index, but nothing where it was never written.
+constexpr std::uint64_t kLeastBytesOfPage = 8;
+constexpr std::uint64_t kFewPages = 1 << 16;
 
 using Extents = std::vector<hsize_t>;
 
@@ -105,7 +108,20 @@ GridPage StoredDataset::contiguous_page(std::uint64_t page) const {
     return {offset + first * facts_.item_bytes, count * facts_.item_bytes, std::nullopt, false};
 }
 
+// Before memory is taken for its pages: a damaged extent may be of any size.
+void StoredDataset::check_size() const {
+    auto const file_bytes = file_.storage().size();
+    bool const fits = layout_ == H5D_CONTIGUOUS
+                          ? facts_.items <= file_bytes / facts_.item_bytes
+                          : facts_.items / facts_.page_items <= kFewPages + file_bytes / kLeastBytesOfPage;
+    bool const is_empty = layout_ == H5D_CONTIGUOUS && H5Dget_offset(dataset_.get()) == HADDR_UNDEF;
+    if (fits || (is_empty && facts_.items / facts_.page_items <= kFewPages)) return;
+    refuse(fmt::format("it says that it has {} items of {} bytes, and the file has {} bytes in all", facts_.items,
+                       facts_.item_bytes, file_bytes));
+}
+
 Dataset StoredDataset::read() {
+    check_size();
     auto dataset = facts_;
     dataset.pages.reserve(page_count());
     for (std::uint64_t i = 0; i < page_count(); ++i) dataset.pages.push_back(page(i));

@@ -29,6 +29,7 @@ class StoredDataset {
     void read_type();
     void read_extents();
     void read_chunks();
+    void check_size() const;
     GridPage contiguous_page(std::uint64_t page) const;
 
     ReadingFile& file_;

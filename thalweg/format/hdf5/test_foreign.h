@@ -35,6 +35,19 @@ class ForeignFile {
         check(H5Dwrite(object.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write");
     }
 
+    // In chunks of 100, none of which is ever written.
+    void unwritten(std::string const& path, hsize_t items) {
+        PropertyHandle const links(H5Pcreate(H5P_LINK_CREATE), "links");
+        H5Pset_create_intermediate_group(links.get(), 1);
+        PropertyHandle const creation(H5Pcreate(H5P_DATASET_CREATE), "creation");
+        hsize_t const chunk = 100;
+        H5Pset_chunk(creation.get(), 1, &chunk);
+        SpaceHandle const space(H5Screate_simple(1, &items, nullptr), "space");
+        DatasetHandle const object(H5Dcreate2(handle_.get(), path.c_str(), H5T_NATIVE_INT32, space.get(), links.get(),
+                                              creation.get(), H5P_DEFAULT),
+                                   "dataset");
+    }
+
     void attribute(std::string const& path, std::string const& name, std::string const& value) {
         ObjectHandle const object(H5Oopen(handle_.get(), path.c_str(), H5P_DEFAULT), "object");
         write_text(object.get(), name, value);
