@@ -51,10 +51,27 @@ TEST(Hdf5Foreign, AnExtentThatNoFileOfThatSizeHasIsRefused) {
     auto const file = made.storage();
     auto const map = hdf5_format().load(*file);
     ASSERT_EQ(map.head.columns[0].size(), 2u);
-    EXPECT_NE(map.metadata.at("not_read").find("/detector/huge cannot be read (it says that it has 1125899906842624 "
-                                               "items of 4 bytes, and the file has "),
+    EXPECT_NE(map.metadata.at("not_read")
+                  .find("/detector/huge cannot be read (it says that it has 1125899906842624 "
+                        "items of 4 bytes, and the file has "),
               std::string::npos)
         << map.metadata.at("not_read");
+}
+
+// The process that reads them says them in JSON, which is UTF-8.
+TEST(Hdf5Foreign, ValuesUnderNamesThatAreNoUtf8AreRead) {
+    ForeignFile made;
+    auto const x = numbers<double>(1000);
+    made.dataset("/detec\xfftor/x\xfe", H5T_IEEE_F64LE, x, {1000});
+    made.attribute("/detec\xfftor/x\xfe", "units", "m\xfdm");
+    auto const file = made.storage();
+    auto const map = hdf5_format().load(*file);
+    ASSERT_EQ(map.tables.size(), 1u);
+    EXPECT_EQ(map.head.schema.tables[0].name, "detec\\xfftor");
+    EXPECT_EQ(map.head.schema.tables[0].fields[0].name, "x\\xfe");
+    EXPECT_EQ(map.head.schema.tables[0].fields[0].unit, "m\\xfdm");
+    EXPECT_EQ(map.notes.size(), 3u);
+    EXPECT_EQ(TestRun::read(map, *file, 0, 0), bytes_of(x));
 }
 
 TEST(Hdf5Foreign, ListsOfLh5AreLists) {

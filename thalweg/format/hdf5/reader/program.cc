@@ -12,6 +12,7 @@
 #include "thalweg/format/hdf5/load.h"
 #include "thalweg/format/hdf5/reader_socket.h"
 #include "thalweg/format/hdf5/run_map_bytes.h"
+#include "thalweg/model/readable_names.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::hdf5 {
@@ -74,7 +75,9 @@ int run_reader_program(int socket) {
     if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
     AskedFor const file(socket, path, head.offset);
     try {
-        auto const answer = to_bytes(load_here(file, false));
+        auto map = load_here(file, false);
+        model::make_names_readable(map); // the answer has them in JSON, which is UTF-8
+        auto const answer = to_bytes(map);
         return send_message(socket, {MessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
     } catch (base::UsageError const& error) {
         std::string const why = error.what();
