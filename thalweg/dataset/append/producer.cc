@@ -14,6 +14,11 @@
 namespace thalweg::dataset {
 namespace {
 
+// Fewer raw bytes are not worth a cluster when a producer ends that never filled a page: the committer journals them,
+// and they share one with the rest of other producers when the file is completed. A cluster takes kilobytes of metadata
+// and padding.
+constexpr std::uint64_t kLeastClusterBytes = 64 << 10;
+
 // The largest number where the sum has no place in half of it.
 std::uint64_t checked_sum_of(std::span<std::byte const> lengths) {
     std::uint64_t sum = 0;
@@ -379,7 +384,8 @@ void Producer::finish() {
         Producer& producer;
         ~GiveUpSlot() { producer.give_up_slot(); }
     } const give_up{*this};
-    if (!torn_) end_cluster();
+    bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
+    if (!torn_ && (has_page || cluster_.bytes >= kLeastClusterBytes)) end_cluster();
     sealer_->drain(nullptr);
 }
 

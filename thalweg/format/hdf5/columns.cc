@@ -7,6 +7,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/lists.h"
 #include "thalweg/format/hdf5/names.h"
+#include "thalweg/format/hdf5/value_parts.h"
 
 namespace thalweg::format::hdf5 {
 namespace {

@@ -1,7 +1,6 @@
 #include "thalweg/format/hdf5/lists.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/names.h"
@@ -87,14 +86,6 @@ class Adder {
     std::uint64_t total_ = 0;
 };
 
-std::vector<Span> spans_of_part(std::vector<Span> const& spans, std::size_t part) {
-    std::vector<Span> own;
-    for (auto const& span : spans) {
-        if (span.part == part) own.push_back({part, span.first, span.count, span.first});
-    }
-    return own;
-}
-
 } // namespace
 
 std::vector<Span> add_up_lengths(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages,
@@ -104,30 +95,6 @@ std::vector<Span> add_up_lengths(Dataset& dataset, std::vector<Span> const& span
     for (auto const& span : spans) push(elements, adder.add(span));
     adder.finish();
     return elements;
-}
-
-void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<Span> const& spans, PagesByPart const& pages,
-                   ItemReader& reader, Appender& appender) {
-    if (spans.empty() || (spans.size() == 1 && spans[0].first == 0)) {
-        lay_on_grid(dataset, spans, pages, reader, appender);
-        plan.datasets.push_back(std::move(dataset));
-        return;
-    }
-    VirtualDataset whole{dataset.path, dataset.scalar, dataset.shape, dataset.items, {}};
-    for (std::size_t part = 0; part < pages.size(); ++part) {
-        auto const own = spans_of_part(spans, part);
-        if (own.empty()) continue;
-        auto piece = dataset;
-        piece.path = part_path(dataset.path, part);
-        piece.items = own.back().first + own.back().count;
-        lay_on_grid(piece, own, pages, reader, appender);
-        for (auto const& span : spans) {
-            if (span.part == part) whole.mappings.push_back({piece.path, piece.items, span.first, span.count, span.at});
-        }
-        plan.datasets.push_back(std::move(piece));
-    }
-    std::sort(whole.mappings.begin(), whole.mappings.end(), [](auto const& a, auto const& b) { return a.at < b.at; });
-    plan.virtual_datasets.push_back(std::move(whole));
 }
 
 } // namespace thalweg::format::hdf5

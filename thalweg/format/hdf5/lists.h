@@ -1,4 +1,4 @@
-// Columns of lists: lengths become one running sum, values stay in parts.
+// Columns of lists: lengths become one running sum.
 #pragma once
 
 #include "thalweg/format/hdf5/grid.h"
@@ -9,10 +9,5 @@ namespace thalweg::format::hdf5 {
 // items that are in those lists. The spans of each part ascend in `first`.
 std::vector<Span> add_up_lengths(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages,
                                  ItemReader& reader, Appender& appender);
-
-// The values inside lists: a dataset for each part, on the grid of that part's own pages, and a virtual one in front of
-// them. Where one part alone holds all items, it is the dataset itself. `dataset` says what each of them is like.
-void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<Span> const& spans, PagesByPart const& pages,
-                   ItemReader& reader, Appender& appender);
 
 } // namespace thalweg::format::hdf5

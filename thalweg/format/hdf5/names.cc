@@ -10,7 +10,12 @@ namespace {
 
 constexpr std::string_view kParts = ".parts";
 
+std::string path_of_part(std::string const& dataset_path, std::string const& part) {
+    auto const slash = dataset_path.rfind('/');
+    return fmt::format("{}/{}/{}/{}", dataset_path.substr(0, slash), kParts, dataset_path.substr(slash + 1), part);
 }
+
+} // namespace
 
 std::string dataset_path(model::Table const& table, model::Column const& column) {
     std::string path = "/" + table.name + "/";
@@ -26,9 +31,10 @@ std::string dataset_path(model::Table const& table, model::Column const& column)
 }
 
 std::string part_path(std::string const& dataset_path, std::size_t part) {
-    auto const slash = dataset_path.rfind('/');
-    return fmt::format("{}/{}/{}/{}", dataset_path.substr(0, slash), kParts, dataset_path.substr(slash + 1), part);
+    return path_of_part(dataset_path, std::to_string(part));
 }
+
+std::string gathered_path(std::string const& dataset_path) { return path_of_part(dataset_path, "gathered"); }
 
 void check_name(model::Table const& table, model::Column const& column) {
     auto const path = dataset_path(table, column) + "/";

@@ -13,6 +13,8 @@ std::string dataset_path(model::Table const& table, model::Column const& column)
 
 // Where the items of one part of a list's values lie: "/ch0/hits/.parts/flattened_data/0".
 std::string part_path(std::string const& dataset_path, std::size_t part);
+// And those of all parts that have less than a page.
+std::string gathered_path(std::string const& dataset_path);
 
 // Throws base::DataError where a field has the name of what holds the parts.
 void check_name(model::Table const& table, model::Column const& column);

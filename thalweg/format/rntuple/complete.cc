@@ -9,6 +9,7 @@
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_parts.h"
 #include "thalweg/format/rntuple/format.h"
+#include "thalweg/format/rntuple/rest_cluster.h"
 #include "thalweg/format/rntuple/tfile_records.h"
 
 namespace thalweg::format::rntuple {
@@ -16,20 +17,29 @@ namespace {
 
 constexpr std::uint64_t kMaxListBytes = 512 * base::kMiB;
 
-// Describes the clusters of one table. Those that their producers ended lie in the file as they are to stay; the rows
-// of the others (their producer died) get pages of their own.
+// Describes the clusters of one table. Those that their producers ended lie in the file as they are to stay.
 class TableCompleter {
   public:
     TableCompleter(storage::Storage const& file, storage::Storage const& journal, model::RunHead const& head,
                    std::size_t table, BlobWriter& writer)
-        : file_(file), journal_(journal), name_(head.schema.tables[table].name), columns_(head.columns[table]),
-          layout_(head.layouts[table]), writer_(writer), describer_(columns_, layout_) {}
+        : describer_(head.columns[table], head.layouts[table]),
+          rest_(file, journal, head.schema.tables[table].name, head.columns[table], head.layouts[table], writer) {}
 
     PageList list(std::uint64_t header_checksum, std::vector<model::Part> const& parts) {
         PageList list{header_checksum, {}};
+        auto const end_rest = [&] {
+            if (!rest_.is_empty()) list.clusters.push_back(rest_.write(describer_));
+        };
         for (auto const& [part, cluster] : model::order_of_clusters(parts)) {
-            list.clusters.push_back(cluster.whole ? linked(parts[part], cluster) : rewritten(parts[part], cluster));
+            if (cluster.whole) {
+                end_rest();
+                list.clusters.push_back(linked(parts[part], cluster));
+            } else {
+                rest_.add(parts[part], cluster);
+                if (rest_.is_full()) end_rest();
+            }
         }
+        end_rest();
         return list;
     }
 
@@ -40,54 +50,8 @@ class TableCompleter {
         return describer_.describe(cluster.rows, pages);
     }
 
-    ClusterDescription rewritten(model::Part const& part, model::Cluster const& cluster) {
-        std::vector<std::optional<ItemReader>> readers;
-        for (std::size_t i = 0; i < columns_.size(); ++i) {
-            readers.emplace_back(std::in_place, file_, journal_, columns_[i], layout_.columns[i].codec,
-                                 "table '" + name_ + "', column '" + columns_[i].path + "'");
-        }
-        auto const items = items_of_cluster(columns_, part, cluster, readers);
-        std::vector<std::vector<model::Page>> pages(columns_.size());
-        for (std::size_t i = 0; i < columns_.size(); ++i) pages[i] = rewrite(i, *readers[i], part.columns[i], items[i]);
-        std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());
-        return describer_.describe(cluster.rows, spans);
-    }
-
-    std::vector<model::Page> rewrite(std::size_t index, ItemReader& reader, std::span<model::Page const> from,
-                                     model::RowRange const& items) {
-        auto const& column = columns_[index];
-        auto const codec = codec::make_codec(layout_.columns[index].codec, model::size_bytes(column.scalar));
-        std::vector<model::Page> pages;
-        std::uint64_t sum = 0;
-        for (std::uint64_t done = 0; done < items.count;) {
-            model::Page page;
-            page.count = std::min(items.count - done, layout_.columns[index].page_items);
-            raw_.resize(page.count * column.item_bytes());
-            reader.read(from, items.first + done, page.count, raw_);
-            if (column.role == model::Column::Role::lengths) to_sums(sum);
-            stored_.resize(codec->bound_bytes(raw_.size()));
-            page.stored_bytes = codec->encode(raw_, stored_);
-            page.offset = writer_.add_page(std::span(stored_).first(page.stored_bytes)).offset;
-            pages.push_back(page);
-            done += page.count;
-        }
-        return pages;
-    }
-
-    void to_sums(std::uint64_t& sum) {
-        std::span const values(reinterpret_cast<std::uint64_t*>(raw_.data()), raw_.size() / sizeof sum);
-        for (auto& value : values) value = sum += value;
-    }
-
-    storage::Storage const& file_;
-    storage::Storage const& journal_;
-    std::string const& name_;
-    std::vector<model::Column> const& columns_;
-    model::TableLayout const& layout_;
-    BlobWriter& writer_;
     ClusterDescriber describer_;
-    std::vector<std::byte> raw_;
-    std::vector<std::byte> stored_;
+    RestCluster rest_;
 };
 
 // Behind everything that is referred to by some anchor (an interim footer, or an earlier attempt to complete the file)

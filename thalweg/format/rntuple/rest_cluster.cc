@@ -1,0 +1,94 @@
+#include "thalweg/format/rntuple/rest_cluster.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "thalweg/codec/codec.h"
+#include "thalweg/format/cluster_items.h"
+
+namespace thalweg::format::rntuple {
+
+// Of one column in one cluster: full pages, whoever their items come from, and one that is not.
+class RestCluster::ColumnPages {
+  public:
+    ColumnPages(model::Column const& column, model::ColumnLayout const& layout, BlobWriter& writer)
+        : column_(column), page_items_(layout.page_items),
+          codec_(codec::make_codec(layout.codec, model::size_bytes(column.scalar))), writer_(writer) {}
+
+    void add(ItemReader& reader, std::span<model::Page const> from, model::RowRange const& items) {
+        for (std::uint64_t done = 0; done < items.count;) {
+            auto const count = std::min(items.count - done, page_items_ - items_);
+            auto const begin = items_ * column_.item_bytes();
+            raw_.resize(begin + count * column_.item_bytes());
+            reader.read(from, items.first + done, count, std::span(raw_).subspan(begin));
+            items_ += count;
+            done += count;
+            if (items_ == page_items_) end_page();
+        }
+    }
+
+    std::vector<model::Page> finish() {
+        if (items_ > 0) end_page();
+        return std::move(pages_);
+    }
+
+  private:
+    void end_page() {
+        if (column_.role == model::Column::Role::lengths) to_sums();
+        stored_.resize(codec_->bound_bytes(raw_.size()));
+        model::Page page;
+        page.count = std::exchange(items_, 0);
+        page.stored_bytes = codec_->encode(raw_, stored_);
+        page.offset = writer_.add_page(std::span(stored_).first(page.stored_bytes)).offset;
+        pages_.push_back(page);
+        raw_.clear();
+    }
+
+    void to_sums() {
+        std::span const values(reinterpret_cast<std::uint64_t*>(raw_.data()), raw_.size() / sizeof sum_);
+        for (auto& value : values) value = sum_ += value;
+    }
+
+    model::Column const& column_;
+    std::uint64_t page_items_;
+    std::unique_ptr<codec::Codec> codec_;
+    BlobWriter& writer_;
+    std::vector<std::byte> raw_; // of the page that is being filled
+    std::vector<std::byte> stored_;
+    std::uint64_t items_ = 0;
+    std::uint64_t sum_ = 0;
+    std::vector<model::Page> pages_;
+};
+
+RestCluster::RestCluster(storage::Storage const& file, storage::Storage const& journal, std::string const& table,
+                         std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                         BlobWriter& writer)
+    : columns_(columns), layout_(layout), writer_(writer) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        readers_.emplace_back(std::in_place, file, journal, columns[i], layout.columns[i].codec,
+                              fmt::format("table '{}', column '{}'", table, columns[i].path));
+    }
+}
+
+void RestCluster::add(model::Part const& part, model::Cluster const& cluster) {
+    pieces_.push_back({&part, items_of_cluster(columns_, part, cluster, readers_)});
+    rows_ += cluster.rows;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+        raw_bytes_ += pieces_.back().items[i].count * columns_[i].item_bytes();
+}
+
+ClusterDescription RestCluster::write(ClusterDescriber& describer) {
+    std::vector<std::vector<model::Page>> pages;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        ColumnPages column(columns_[i], layout_.columns[i], writer_);
+        for (auto const& [part, items] : pieces_) column.add(*readers_[i], part->columns[i], items[i]);
+        pages.push_back(column.finish());
+    }
+    std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());
+    pieces_.clear();
+    raw_bytes_ = 0;
+    return describer.describe(std::exchange(rows_, 0), spans);
+}
+
+} // namespace thalweg::format::rntuple

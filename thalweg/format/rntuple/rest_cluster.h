@@ -1,0 +1,49 @@
+// Rows that no producer ended as a cluster (it finished with few, or died) get pages of their own when the file is
+// completed. Those of many producers share a cluster: one costs kilobytes of metadata.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/format/item_reader.h"
+#include "thalweg/format/rntuple/blob_writer.h"
+#include "thalweg/format/rntuple/cluster_descriptions.h"
+#include "thalweg/model/page.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::rntuple {
+
+// Of one table: one cluster after the other.
+class RestCluster {
+  public:
+    RestCluster(storage::Storage const& file, storage::Storage const& journal, std::string const& table,
+                std::vector<model::Column> const& columns, model::TableLayout const& layout, BlobWriter& writer);
+
+    // Rows behind those that it has. `part` must stay until `write`.
+    void add(model::Part const& part, model::Cluster const& cluster);
+    bool is_empty() const { return pieces_.empty(); }
+    // It has as many bytes as a cluster should.
+    bool is_full() const { return raw_bytes_ >= layout_.cluster_bytes; }
+
+    // Column by column, so that each lies together. The next rows begin a new cluster.
+    ClusterDescription write(ClusterDescriber& describer);
+
+  private:
+    struct Piece {
+        model::Part const* part;
+        std::vector<model::RowRange> items; // by column
+    };
+    class ColumnPages;
+
+    std::vector<model::Column> const& columns_;
+    model::TableLayout const& layout_;
+    BlobWriter& writer_;
+    std::vector<std::optional<ItemReader>> readers_; // by column
+    std::vector<Piece> pieces_;
+    std::uint64_t rows_ = 0;
+    std::uint64_t raw_bytes_ = 0;
+};
+
+} // namespace thalweg::format::rntuple
