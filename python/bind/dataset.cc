@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
@@ -66,6 +67,10 @@ void read(Reader const& reader, std::size_t table, std::size_t column, std::uint
 
 Verification verify_file(std::string const& path, unsigned threads) { return verify(path, threads); }
 
+SnapshotResult take_snapshot(std::string const& path, std::string const& out, bool force) {
+    return snapshot(path, out, {.force = force, .while_copying = signal_check()});
+}
+
 std::string_view name_of(SlotState state) {
     switch (state) {
     case SlotState::attaching:
@@ -96,6 +101,7 @@ void bind_reports(nb::module_& module) {
         .def_ro("table", &TableReport::table)
         .def_ro("rows", &TableReport::rows)
         .def_ro("lost_rows", &TableReport::lost_rows)
+        .def_ro("rows_to_come", &TableReport::rows_to_come)
         .def_ro("raw_bytes", &TableReport::raw_bytes)
         .def_ro("stored_bytes", &TableReport::stored_bytes);
     nb::class_<AbandonedProducer>(module, "AbandonedProducer")
@@ -121,6 +127,13 @@ void bind_reports(nb::module_& module) {
         .def_ro("path", &CompleteResult::path)
         .def_ro("file_bytes", &CompleteResult::file_bytes)
         .def_ro("adler32", &CompleteResult::adler32);
+    nb::class_<SnapshotResult>(module, "SnapshotResult")
+        .def_ro("report", &SnapshotResult::report)
+        .def_ro("path", &SnapshotResult::path)
+        .def_ro("file_bytes", &SnapshotResult::file_bytes)
+        .def_prop_ro("copied", [](SnapshotResult const& result) { return storage::name_of(result.copied); })
+        .def_ro("units_left_out", &SnapshotResult::units_left_out)
+        .def_ro("is_written", &SnapshotResult::is_written);
     nb::class_<Verification>(module, "Verification")
         .def_ro("open_run", &Verification::open_run)
         .def_ro("pages", &Verification::pages)
@@ -269,6 +282,7 @@ void bind_writing(nb::module_& module) {
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
     module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def("recover", recover, nb::arg("path"), WithoutGil());
+    module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }
 
 void bind_reading(nb::module_& module) {

@@ -10,8 +10,10 @@ from thalweg._reports import (
     EndedProducers,
     ProducerStatus,
     RunReport,
+    Snapshot,
     Status,
     TableReport,
+    TableSnapshot,
     Verification,
 )
 from thalweg._rows import Rows
@@ -39,7 +41,7 @@ from thalweg._types import (
     waveform,
 )
 from thalweg._work_unit import WorkUnit
-from thalweg._write import Attached, Producer, Writer, attach, create, recover
+from thalweg._write import Attached, Producer, Writer, attach, create, recover, snapshot
 
 __all__ = [
     "AbandonedProducer",
@@ -54,11 +56,13 @@ __all__ = [
     "Run",
     "RunReport",
     "Schema",
+    "Snapshot",
     "Status",
     "SystemError",
     "Table",
     "TableReport",
     "TableSchema",
+    "TableSnapshot",
     "Tuning",
     "Type",
     "Unit",
@@ -87,6 +91,7 @@ __all__ = [
     "open",
     "recover",
     "schema",
+    "snapshot",
     "string",
     "struct",
     "uint8",

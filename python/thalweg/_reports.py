@@ -1,4 +1,4 @@
-"""What close, recover, verify and status have to say."""
+"""What close, recover, snapshot, verify and status have to say."""
 
 from __future__ import annotations
 
@@ -80,6 +80,71 @@ class RunReport:
             lines.append(f"{self.producers_lost} of {_counted(self.producers, 'producer')} lost")
         if self.producers_abandoned:
             lines.append(f"{self.producers_abandoned} of {_counted(self.producers, 'producer')} abandoned")
+        return "\n".join([*lines, *self.notes])
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    table: str
+    rows: int
+    rows_to_come: int
+    """Known of producers that go on writing, and not yet whole in every column."""
+    lost_rows: int
+    """Known to have been published by producers that have ended, but not whole in every column."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a snapshot of a running recording holds. `print` shows it as plain sentences."""
+
+    source: str
+    path: str
+    tables: tuple[TableSnapshot, ...]
+    file_bytes: int
+    copied: str
+    """How the data came into the file: "blocks shared", "copied by the kernel" or "read and written"."""
+    damaged_pages: int
+    units: int
+    """Work units that are in it."""
+    units_to_come: int
+    """Work units that are committed, and whose rows are not yet all in the journal."""
+    is_written: bool
+    """False: the process that wrote the run is gone, and `recover` can complete the run itself."""
+    notes: tuple[str, ...]
+    """What was damaged or left out, and where."""
+
+    @property
+    def rows(self) -> int:
+        return sum(table.rows for table in self.tables)
+
+    @property
+    def lost_rows(self) -> int:
+        return sum(table.lost_rows for table in self.tables)
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing but what is still to come is missing."""
+        return not (self.lost_rows or self.damaged_pages)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        held = f"{_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}"
+        lines = [f"{self.path} has {held} of {self.source}: {self.file_bytes} bytes, {self.copied}."]
+        for table in self.tables:
+            if table.rows_to_come:
+                lines.append(f"{_counted(table.rows_to_come, 'row')} of table '{table.table}' not yet whole: left out.")
+            if table.lost_rows:
+                lines.append(f"{_counted(table.lost_rows, 'row')} of table '{table.table}' lost.")
+        if self.units_to_come:
+            lines.append(f"{_counted(self.units_to_come, 'committed work unit')} not yet whole: left out.")
+        if self.damaged_pages:
+            lines.append(f"{_counted(self.damaged_pages, 'damaged page')} left out, with the rows around them.")
+        if not self.is_written:
+            lines.append(
+                f"Nobody writes {self.source} any more: `thalweg recover` completes it, with all that is in memory."
+            )
         return "\n".join([*lines, *self.notes])
 
 
@@ -196,6 +261,23 @@ def report_of(result: _core.CompleteResult) -> RunReport:
         units_lost=facts.units_lost,
         dropped_bytes=facts.dropped_bytes,
         adler32=result.adler32,
+        notes=tuple(facts.notes),
+    )
+
+
+def snapshot_of(source: str, taken: _core.SnapshotResult) -> Snapshot:
+    facts = taken.report
+    tables = tuple(TableSnapshot(each.table, each.rows, each.rows_to_come, each.lost_rows) for each in facts.tables)
+    return Snapshot(
+        source=source,
+        path=taken.path,
+        tables=tables,
+        file_bytes=taken.file_bytes,
+        copied=taken.copied,
+        damaged_pages=facts.damaged_pages,
+        units=facts.units,
+        units_to_come=taken.units_left_out,
+        is_written=taken.is_written,
         notes=tuple(facts.notes),
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 from thalweg import _core
 from thalweg._append import Array, columns_of, stored_columns
 from thalweg._errors import SystemError, UsageError  # noqa: A004
-from thalweg._reports import RunReport, Status, report_of, status_of
+from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
@@ -382,3 +382,13 @@ def recover(path: Path) -> RunReport:
     journal do not belong together.
     """
     return report_of(_core.recover(os.fspath(path)))
+
+
+def snapshot(path: Path, out: Path, *, force: bool = False) -> Snapshot:
+    """Writes what a running recording has so far into `out`, an ordinary, complete file, and says what it left out.
+
+    The recording is not disturbed. `out` has its name only when it is complete. Rows are counted as `recover` counts
+    them; what came in since the last flush may be missing. Raises UsageError where nobody writes a run at `path`, or
+    where `out` exists (unless `force`).
+    """
+    return snapshot_of(os.fspath(path), _core.snapshot(os.fspath(path), os.fspath(out), force))

@@ -1,5 +1,6 @@
 """The command line: what it accepts, what it says, and how it ends."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -9,10 +10,10 @@ from types import ModuleType
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
 
-from thalweg.cli import convert, inspect, plot, recover, verify
+from thalweg.cli import convert, inspect, plot, recover, snapshot, verify
 from thalweg.cli import record as record_command
 
-COMMANDS = [record_command, recover, inspect, verify, plot, convert]
+COMMANDS = [record_command, recover, snapshot, inspect, verify, plot, convert]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,9 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("inspect missing.h5", "missing.h5"),
         ("verify missing.h5", "missing.h5"),
         ("recover {run}", "nothing to recover"),
+        ("snapshot missing.h5 --out copy.h5", "there is no such file"),
+        ("snapshot {run} --out copy.h5", "it is complete"),
+        ("snapshot {run} --out copy.root", "of the same container"),
         ("convert missing.h5 copy.h5", "missing.h5"),
         ("convert {run} {run}", "into itself"),
         ("convert {run} copy.txt", "no known format"),
@@ -233,14 +237,19 @@ def test_the_examples_in_the_help_work(
     assert len(commands) >= 8
     for command in commands:
         words = command.split()
-        if words[1] == "record":
-            words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]
-        elif words[1] == "recover":
-            with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
-                recorder.process.kill()
-        else:
-            shutil.copy(run_file, "run.h5")
-        done = thalweg_command(*words[1:])
+        with contextlib.ExitStack() as until_done:
+            if words[1] == "record":
+                words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]
+            elif words[1] == "recover":
+                with recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force") as recorder:
+                    recorder.process.kill()
+            elif words[1] == "snapshot":
+                until_done.enter_context(recording(Path("run.h5"), *SMALL, "--rate", "1kHz", "--force"))
+            else:
+                for left in tmp_path.glob("run.h5*"):  # by a recording that was killed
+                    left.unlink()
+                shutil.copy(run_file, "run.h5")
+            done = thalweg_command(*words[1:])
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
 

@@ -51,6 +51,9 @@ int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes) {
 PosixStorage::PosixStorage(std::string path, OpenMode mode)
     : path_(std::move(path)), mode_(mode), file_(open_for(path_, mode)) {}
 
+PosixStorage::PosixStorage(std::string path, OpenMode mode, base::FileDescriptor file)
+    : path_(std::move(path)), mode_(mode), file_(std::move(file)) {}
+
 void PosixStorage::check_writable() const {
     if (mode_ == OpenMode::read_only) {
         base::fail_system({"cannot write to " + path_, "it was opened for reading only"}, EBADF);

@@ -14,6 +14,8 @@ int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);
 class PosixStorage : public Storage {
   public:
     PosixStorage(std::string path, OpenMode mode);
+    // Of a file that is open already.
+    PosixStorage(std::string path, OpenMode mode, base::FileDescriptor file);
 
     std::string const& path() const override { return path_; }
     std::string engine() const override { return "posix"; }
@@ -28,6 +30,7 @@ class PosixStorage : public Storage {
 
   protected:
     void check_writable() const;
+    int descriptor() const { return file_.get(); }
 
   private:
     std::string path_;

@@ -32,7 +32,7 @@ def _options(
     """
 
 
-for _name in ("record", "readout", "inspect", "verify", "recover", "clean", "convert", "plot", "study", "knobs"):
+for _name in ("record", "readout", "inspect", "verify", "recover", "snapshot", "clean", "convert", "plot", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 

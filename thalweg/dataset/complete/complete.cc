@@ -21,7 +21,6 @@
 #include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
-namespace {
 
 // The journal names the run, and so does the file: they must be the same.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
@@ -32,6 +31,8 @@ void check_pair(storage::Storage const& file, format::Format const& format, mode
          id ? "the file is of another run" : "the file was not written by Thalweg, or its beginning is damaged",
          "move one of the two away"});
 }
+
+namespace {
 
 std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
     return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());

@@ -31,6 +31,9 @@ struct CompleteResult {
 CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
                             CompleteOptions const& options);
 
+// Throws base::DataError where the file is not of the run that the journal's head describes.
+void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
+
 // Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
 // journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
 // written, base::DataError where file and journal do not belong together.

@@ -112,8 +112,8 @@ void report_part(PartBuilder const& part, model::RunHead const& head, bool is_ov
     table.rows += rows;
     if (producer.finish)
         table.lost_rows += producer.finish->rows - rows;
-    else if (is_over && !producer.of_units)
-        table.lost_rows += producer.rows_seen - rows;
+    else if (!producer.of_units)
+        (is_over ? table.lost_rows : table.rows_to_come) += producer.rows_seen - rows;
     report.dropped_bytes += dropped_bytes(part, head.columns[producer.table]);
     report.notes.insert(report.notes.end(), part.notes().begin(), part.notes().end());
     ++report.producers;

@@ -16,8 +16,9 @@ namespace thalweg::dataset {
 struct TableReport {
     std::string table;
     std::uint64_t rows = 0;
-    std::uint64_t lost_rows = 0; // known to have been published, but not whole in every column
-    std::uint64_t raw_bytes = 0; // of what is in pages
+    std::uint64_t lost_rows = 0;    // known to have been published, but not whole in every column
+    std::uint64_t rows_to_come = 0; // the same, of producers that go on writing
+    std::uint64_t raw_bytes = 0;    // of what is in pages
     std::uint64_t stored_bytes = 0;
 };
 

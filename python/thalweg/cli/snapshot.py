@@ -1,0 +1,35 @@
+"""thalweg snapshot"""
+
+from typing import Annotated
+
+import typer
+
+import thalweg
+from thalweg._recording.units import as_bytes
+from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+
+EXAMPLES = ["thalweg snapshot run.h5 --out so-far.h5"]
+
+
+def snapshot(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run that is being written.")],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The new file, in the same container.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the new file if it is there.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Write what a running recording has so far into an ordinary, complete file.
+
+    The recording is not disturbed. The new file has its name only when it is complete, and says under 'snapshot' in
+    its metadata what it holds. What came in since the last flush may be missing; work units are in it if they are
+    committed. Ends with code 1 where rows are lost or damaged.
+    """
+    taken = thalweg.snapshot(file, out, force=force)
+    if json:
+        print_json(taken.to_dict())
+    else:
+        say(*str(taken).split("\n"))
+    return 0 if taken.is_whole else 1
+
+
+def register(app: typer.Typer) -> None:
+    app.command("snapshot", epilog=as_epilog(EXAMPLES))(snapshot)

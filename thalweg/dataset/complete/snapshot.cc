@@ -1,0 +1,119 @@
+#include "thalweg/dataset/complete/snapshot.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/memory.h"
+#include "thalweg/base/process.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char const* kMetadataKey = "snapshot";
+
+[[noreturn]] void refuse(std::string const& path, std::string const& why, std::string const& suggestion) {
+    base::fail_usage({"cannot take a snapshot of " + path, why, suggestion});
+}
+
+[[noreturn]] void refuse_complete(std::string const& path) {
+    refuse(path, "it has no journal: it is complete, or was never Thalweg's", "copy it as any other file");
+}
+
+void check_out(std::string const& path, std::string const& out, SnapshotOptions const& options) {
+    if (&format_for(path) != &format_for(out)) {
+        base::fail_usage({fmt::format("cannot write a snapshot of {} to {}", path, out),
+                          "a snapshot is of the same container", "let both names end alike, and convert it then"});
+    }
+    auto const there = base::identity_of(out);
+    if (!there) return;
+    if (there == base::identity_of(path))
+        base::fail_usage({"cannot write a snapshot of " + path + " to itself", "", "choose another name"});
+    if (exists(journal_path(out)))
+        base::fail_usage({"cannot write to " + out, "a run is there, open or unfinished", "choose another name"});
+    if (!options.force)
+        base::fail_usage({"cannot create " + out, "it exists already", "choose another name, or say --force"});
+}
+
+JournalFiles open_journal(RunPlace const& place) {
+    auto const& path = place.data();
+    if (!place.has_journal()) {
+        if (!exists(path)) refuse(path, "there is no such file", "name the file that is being written");
+        refuse_complete(path);
+    }
+    try {
+        if (place.is_stub()) refuse(path, "nothing is recorded yet", "try again in a moment");
+        if (!exists(path)) refuse(path, "its journal is there, and it is not", "has it been moved or removed?");
+        return place.open_journal(storage::OpenMode::read_only);
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT) refuse_complete(path); // closed just now
+        throw;
+    }
+}
+
+// The memory of the run is only looked at.
+RunState state_of(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
+    if (!place.is_original(require_start(*journal.main).preamble)) return RunState::copied;
+    auto const ledger = find_ledger(run_id, place.data());
+    return ledger && base::is_alive(ledger->head().committer) ? RunState::open : RunState::ended;
+}
+
+std::string described(std::string const& path, Gathered const& gathered) {
+    nlohmann::ordered_json json;
+    json["of"] = std::filesystem::path(path).filename().string();
+    json["taken"] = base::utc_now();
+    for (auto const& table : gathered.report.tables) {
+        json["rows"][table.table] = table.rows;
+        if (table.rows_to_come > 0) json["rows_to_come"][table.table] = table.rows_to_come;
+        if (table.lost_rows > 0) json["lost_rows"][table.table] = table.lost_rows;
+    }
+    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// What the metadata that the file will get may refer to, and what lies in front of all pages.
+std::uint64_t end_of_data(Gathered const& gathered, format::Format const& format, std::string const& path) {
+    auto const begin = format.begin(*storage::make_memory_storage(path), gathered.head);
+    return base::round_up(std::max(gathered.facts.end_offset, begin), base::kBlockBytes);
+}
+
+} // namespace
+
+SnapshotResult snapshot(std::string const& path, std::string const& out, SnapshotOptions const& options) {
+    check_out(path, out, options);
+    RunPlace const place(path);
+    auto const journal = open_journal(place);
+    auto const head = read_head(*journal.main);
+    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    auto const& format = format_for(path);
+    check_pair(*file, format, head);
+    auto const state = state_of(place, journal, head.id);
+    auto gathered = gather(journal, *file, state);
+    if (gathered.closed && state != RunState::copied) refuse_complete(path);
+    gathered.facts.end_offset = end_of_data(gathered, format, path);
+    gathered.facts.metadata[kMetadataKey] = described(path, gathered);
+    gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
+
+    SnapshotResult result;
+    storage::UnpublishedFile made(out);
+    result.copied = made.copy_from(path, std::min(file->size(), gathered.facts.end_offset), options.while_copying);
+    result.file_bytes = format.complete(made, *gathered.rows, gathered.head, gathered.facts);
+    made.publish(options.force);
+    result.report = std::move(gathered.report);
+    result.path = out;
+    result.units_left_out = gathered.left_out.size();
+    result.is_written = state == RunState::open;
+    return result;
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,247 @@
+#include "thalweg/dataset/complete/snapshot.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+#include "thalweg/dataset/run/run_place.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kSamples = 40;
+
+CreateOptions often_flushed() {
+    CreateOptions options;
+    options.layout.wide_page_bytes = options.layout.narrow_page_bytes.emplace(4096);
+    options.layout.cluster_bytes = 64 << 10;
+    options.commit.flush_interval_ns = 20'000'000;
+    return options;
+}
+
+std::vector<std::string> names_in(std::string const& folder) {
+    std::vector<std::string> names;
+    for (auto const& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+// Every producer's rows from its first on, none missing in between, with the values that they were given.
+std::map<std::uint8_t, std::uint64_t> rows_of_producers(std::string const& path) {
+    auto const reader = Reader::open(path);
+    EXPECT_FALSE(reader->is_open_run());
+    auto const rows = reader->rows(0);
+    std::vector<std::uint8_t> producers(rows);
+    std::vector<std::uint64_t> ids(rows);
+    std::vector<std::uint16_t> waveforms(rows * kSamples);
+    reader->read(0, 0, {0, rows}, std::as_writable_bytes(std::span(producers)));
+    reader->read(0, 1, {0, rows}, std::as_writable_bytes(std::span(ids)));
+    reader->read(0, 2, {0, rows}, std::as_writable_bytes(std::span(waveforms)));
+    std::map<std::uint8_t, std::uint64_t> next;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        EXPECT_EQ(ids[row], next[producers[row]]++) << path;
+        for (std::uint64_t i = 0; i < kSamples; ++i) {
+            EXPECT_EQ(waveforms[row * kSamples + i], sample(producers[row], ids[row], i));
+        }
+        if (::testing::Test::HasFailure()) break;
+    }
+    return next;
+}
+
+class Snapshot : public ::testing::TestWithParam<char const*> {
+  protected:
+    std::string run() const { return directory_.file(std::string("run") + GetParam()); }
+    std::string out() const { return directory_.file(std::string("so-far") + GetParam()); }
+    std::string folder() const { return std::filesystem::path(run()).parent_path(); }
+
+    // Three producers, each with `rows` rows, which have all been taken and partly journaled.
+    void record(std::uint64_t rows) {
+        writer_ = Writer::create(run(), pulses(kSamples), often_flushed());
+        for (std::uint8_t number = 0; number < 3; ++number) {
+            producers_.push_back(writer_->producer("pulses"));
+            PulseRows(number, 0, rows, kSamples).append_to(producers_.back());
+        }
+    }
+
+    // Until the journal has all of them.
+    SnapshotResult snapshot_of_all(std::uint64_t rows) {
+        while (true) {
+            auto result = snapshot(run(), out(), {.force = true});
+            if (result.report.tables[0].rows == rows) return result;
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+    }
+
+    Directory directory_;
+    std::unique_ptr<Writer> writer_;
+    std::vector<Producer> producers_;
+};
+
+TEST_P(Snapshot, OfARunThatGoesOnHasWhatEveryProducerWroteUpToSomeRow) {
+    writer_ = Writer::create(run(), pulses(kSamples), often_flushed());
+    std::atomic<bool> enough = false;
+    std::array<std::atomic<std::uint64_t>, 3> appended{};
+    std::vector<std::thread> threads;
+    for (std::uint8_t number = 0; number < appended.size(); ++number) {
+        threads.emplace_back([&, number] {
+            auto producer = writer_->producer("pulses");
+            std::uint64_t const at_once = number == 0 ? 1 : 37u * number;
+            while (!enough) {
+                PulseRows(number, appended[number], at_once, kSamples).append_to(producer);
+                appended[number] += at_once;
+                std::this_thread::sleep_for(std::chrono::microseconds(number == 0 ? 2000 : 500));
+            }
+            producer.finish();
+        });
+    }
+    std::uint64_t rows_before = 0;
+    int with_rows = 0;
+    for (int i = 0; with_rows < 12; ++i) {
+        ASSERT_LT(i, 10'000) << "no rows came";
+        auto const result = snapshot(run(), out(), {.force = true});
+        auto const rows = rows_of_producers(out());
+        for (auto const& [number, count] : rows) EXPECT_LE(count, appended.at(number) + 37 * 2);
+        auto const& table = result.report.tables[0];
+        EXPECT_GE(table.rows, rows_before);
+        if (table.rows == rows_before) continue;
+        rows_before = table.rows;
+        ++with_rows;
+        EXPECT_EQ(table.lost_rows, 0u);
+        EXPECT_TRUE(result.report.notes.empty()) << result.report.notes.front();
+        EXPECT_EQ(result.file_bytes, std::filesystem::file_size(out()));
+        auto const verified = verify(out());
+        EXPECT_EQ(verified.faults, 0u) << verified.messages.front();
+        EXPECT_EQ(verified.pages_without_checksum, 0u);
+        if (HasFailure()) break;
+    }
+    enough = true;
+    for (auto& thread : threads) thread.join();
+    auto const report = writer_->close(kTimeoutNs).report;
+    EXPECT_EQ(report.tables[0].lost_rows, 0u);
+    auto const rows = rows_of_producers(run());
+    for (std::uint8_t number = 0; number < appended.size(); ++number) EXPECT_EQ(rows.at(number), appended[number]);
+    EXPECT_EQ(verify(run()).faults, 0u);
+}
+
+TEST_P(Snapshot, SaysInTheFileWhatItIs) {
+    record(500);
+    auto const result = snapshot_of_all(1500);
+    EXPECT_EQ(result.path, out());
+    auto const said = Reader::open(out())->metadata().at("snapshot");
+    EXPECT_NE(said.find(std::string("{\"of\":\"run") + GetParam() + "\",\"taken\":\"2"), std::string::npos) << said;
+    EXPECT_NE(said.find("\"rows\":{\"pulses\":1500}"), std::string::npos) << said;
+    producers_.clear();
+    writer_->abandon();
+}
+
+// Whoever holds a lock of the run would keep `recover` out, and new producers from it.
+TEST_P(Snapshot, TakesNoLockAndLeavesTheRunAsItIs) {
+    record(500);
+    snapshot_of_all(1500);
+    producers_.clear();
+    writer_->abandon();
+    auto const journal_before = std::filesystem::last_write_time(RunPlace(run()).journal());
+    auto const file_before = std::filesystem::last_write_time(run());
+    bool was_free = false;
+    SnapshotOptions options{.force = true, .while_copying = [&] {
+                                RunPlace(run()).lock_exclusive();
+                                was_free = true;
+                            }};
+    EXPECT_EQ(snapshot(run(), out(), options).report.tables[0].rows, 1500u);
+    EXPECT_TRUE(was_free);
+    EXPECT_EQ(std::filesystem::last_write_time(RunPlace(run()).journal()), journal_before);
+    EXPECT_EQ(std::filesystem::last_write_time(run()), file_before);
+    EXPECT_EQ(recover(run()).report.tables[0].rows, 1500u);
+    EXPECT_EQ(rows_of_producers(run()), rows_of_producers(out()));
+}
+
+TEST_P(Snapshot, OfNoRunIsAnErrorThatSaysWhatToDo) {
+    auto const said = [&](std::string const& path, std::string const& to, bool force = false) {
+        return message_of([&] { snapshot(path, to, {.force = force}); });
+    };
+    EXPECT_NE(said(run(), out()).find("there is no such file"), std::string::npos);
+    record(100);
+    EXPECT_NE(said(run(), directory_.file("so-far.txt")).find("of no known format"), std::string::npos);
+    auto const other = directory_.file(std::string(GetParam()) == ".h5" ? "so-far.root" : "so-far.h5");
+    EXPECT_NE(said(run(), other).find("of the same container"), std::string::npos);
+    EXPECT_NE(said(run(), run(), true).find("to itself"), std::string::npos);
+    std::ofstream(out()) << "somebody's";
+    EXPECT_NE(said(run(), out()).find("it exists already"), std::string::npos);
+    EXPECT_EQ(std::filesystem::file_size(out()), 10u);
+    auto const nowhere = directory_.file("no-such-folder/so-far") + GetParam();
+    EXPECT_NE(said(run(), nowhere).find("cannot create"), std::string::npos);
+    producers_.clear();
+    writer_->close(kTimeoutNs);
+    EXPECT_NE(said(run(), out(), true).find("it has no journal: it is complete"), std::string::npos);
+    EXPECT_EQ(std::filesystem::file_size(out()), 10u);
+}
+
+TEST_P(Snapshot, ThatDoesNotFitLeavesNothing) {
+    record(2000);
+    snapshot_of_all(6000);
+    auto const before = names_in(folder());
+    auto const another = directory_.file(std::string("full") + GetParam());
+    auto const child = ::fork();
+    if (child == 0) { // files of this process may not be larger
+        std::signal(SIGXFSZ, SIG_IGN);
+        rlimit const small{100'000, 100'000};
+        ::setrlimit(RLIMIT_FSIZE, &small);
+        auto const first = message_of([&] { snapshot(run(), another); });
+        auto const second = message_of([&] { snapshot(run(), out(), {.force = true}); });
+        bool const said = first.find("File too large") != std::string::npos && //
+                          second.find("File too large") != std::string::npos;
+        ::_exit(said ? 7 : 8);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_EQ(names_in(folder()), before);
+    EXPECT_EQ(rows_of_producers(out()).size(), 3u); // the one that was there
+    producers_.clear();
+    writer_->abandon();
+}
+
+// However it is killed, there is the whole file or none.
+TEST_P(Snapshot, ThatIsKilledLeavesNothing) {
+    record(20'000);
+    snapshot_of_all(60'000);
+    std::filesystem::remove(out());
+    auto const before = names_in(folder());
+    int finished = 0;
+    for (int i = 0; i < 40; ++i) {
+        auto const child = ::fork();
+        if (child == 0) {
+            message_of([&] { snapshot(run(), out(), {.force = true}); });
+            ::_exit(0);
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(i * 1000));
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+        auto const now = names_in(folder());
+        if (now == before) continue;
+        ++finished;
+        EXPECT_EQ(verify(out()).faults, 0u);
+        std::filesystem::remove(out());
+        ASSERT_EQ(names_in(folder()), before) << "attempt " << i;
+    }
+    EXPECT_LT(finished, 40);
+    producers_.clear();
+    writer_->abandon();
+}
+
+INSTANTIATE_TEST_SUITE_P(Containers, Snapshot, ::testing::Values(".h5", ".root"));
+
+} // namespace
+} // namespace thalweg::dataset
