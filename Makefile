@@ -11,7 +11,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo demo-readout campaign bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ campaign: test-packages ## Play recordings on a simulated machine for SECONDS, a
 	@cmake --build --preset default --target simulate
 	@mkdir -p build/simulator
 	@build/default/tests/simulator/simulate --seconds $(SECONDS) --jobs $(shell nproc) --total build/simulator/campaign.json
+
+kills: .venv/test ## Kill recordings for SECONDS, resume, move and recover them; h5py and uproot judge
+	@PYTHONPATH=tests/faults OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --seconds $(SECONDS) --total build/kills/total.json
 
 bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record

@@ -29,6 +29,19 @@ def test_status_tells_and_close_fails(tmp_path: Path, name: str) -> None:
     assert np.array_equal(tw.open(copy)["events"].read()["x"], np.arange(1000))
 
 
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+def test_of_a_resumed_run_too(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    out = tw.create(path, {"events": {"x": tw.int64()}})
+    out.producer("events").append_columns(1000, [np.arange(1000)])
+    out.abandon()
+    out = tw.create(path, resume=True)
+    path.unlink()
+    assert "was removed while it is being written" in out.status().file_problem
+    with pytest.raises(tw.SystemError, match="was removed while it is being written"):
+        out.close()
+
+
 def test_record_says_it_and_ends_with_an_error(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     command = [Path(sys.executable).parent / "thalweg", "record", "--source", "digitizer", "--channels", "1"]

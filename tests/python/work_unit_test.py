@@ -14,6 +14,7 @@ import pytest
 import uproot
 
 import thalweg as tw
+from thalweg import _core
 
 SCHEMA = {
     "events": {"key": tw.int64, "index": tw.uint32, "hits": tw.list_(tw.float32)},
@@ -25,14 +26,15 @@ def rows_of(key: int) -> int:
     return key * 31 % 97 + 1
 
 
-def fill(unit: tw.WorkUnit, key: int) -> None:
+def fill(unit: tw.WorkUnit, key: int, events_only: bool = False) -> None:
     rows = rows_of(key)
     index = np.arange(rows, dtype=np.uint32)
     lengths = index % 4
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     hits = tw.Ragged(offsets, np.full(offsets[-1], key, np.float32))
     unit["events"].append(key=np.full(rows, key), index=index, hits=hits)
-    unit["sums"].append(key=key, rows=rows)
+    if not events_only:
+        unit["sums"].append(key=key, rows=rows)
 
 
 def tables(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -119,6 +121,27 @@ def test_a_run_is_resumed_in_the_same_file(path: Path) -> None:
             out.close()
     assert [unit.key for unit in tw.open(path).units] == keys
     assert len(tw.open(path)["events"]) == sum(rows_of(key) for key in range(51))
+
+
+@pytest.mark.parametrize("appended_before", [True, False])
+def test_a_unit_is_in_one_file_whenever_the_run_goes_on_in_another(path: Path, appended_before: bool) -> None:
+    second = path.with_name(f"second{path.suffix}")
+    with tw.create(path, SCHEMA) as before, tw.create(second, SCHEMA) as after, tw.attach(before.handle) as out:
+        with out.work_unit(1) as unit:
+            fill(unit, 1)
+        with out.work_unit(2) as unit:
+            if not appended_before:
+                _core.continue_in(before._core, after._core)
+            fill(unit, 2, events_only=True)
+            if appended_before:
+                _core.continue_in(before._core, after._core)
+            unit["sums"].append(key=2, rows=rows_of(2))
+        assert unit.committed
+        with out.work_unit(3) as unit:
+            fill(unit, 3)
+        assert unit.committed
+    check(path, {1, 2} if appended_before else {1})
+    check(second, {3} if appended_before else {2, 3})
 
 
 def work(handle: str, keys: list[int]) -> None:

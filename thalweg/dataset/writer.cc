@@ -219,6 +219,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     run_->ledger->head().next_producer = gathered.next_producer;
     take_keys(gathered.units, *run_->ledger);
     start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered));
+    watch_ = std::make_unique<FileWatch>(path, unfinished.place.journal());
 }
 
 Writer::~Writer() {

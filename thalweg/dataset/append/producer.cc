@@ -199,7 +199,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         }
         if (column.role == model::Column::Role::lengths) inner[i] = sum_of(data[i]);
     }
-    if (!of_units_) follow_rotation(); // a unit ends in the file in which it began
+    if (!of_units_) follow_rotation(); // the others follow with their worker, between units
     Slices slices{columns(), {data.begin(), data.end()}};
     auto const most_rows = cluster_bytes_ == 0 ? rows : rows_for(data, rows, cluster_bytes_ / 4);
     while (rows > 0) {
@@ -300,7 +300,6 @@ void Producer::seal_page(std::size_t index) {
 
 void Producer::begin_unit() {
     check_usable();
-    follow_rotation();
     unit_ = {rows_, cluster_.bytes};
 }
 

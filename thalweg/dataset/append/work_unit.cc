@@ -32,7 +32,7 @@ void UnitWorker::begin(UnitKey const& key, std::string summary) {
     begun_.clear();
 }
 
-// Between units, so that a unit that is open ends in the file in which it began.
+// The worker with all its producers, and none of these alone: key and rows of a unit are in one file.
 void UnitWorker::follow_rotation() {
     while (run_->ledger->head().has_next.load(std::memory_order_acquire) != 0) {
         std::string const next = run_->ledger->head().next_ledger;
@@ -44,6 +44,7 @@ void UnitWorker::follow_rotation() {
 Producer& UnitWorker::producer(std::string const& table) { return producer(run_->head.schema.table_index(table)); }
 
 Producer& UnitWorker::producer(std::size_t table) {
+    if (begun_.empty()) follow_rotation(); // as long as it has begun in no file
     if (producers_.empty()) producers_.resize(run_->head.schema.tables.size());
     auto& producer = producers_[table];
     if (!producer) {
@@ -62,13 +63,13 @@ bool UnitWorker::commit() {
         run_->ledger->check_alive();
         if (while_waiting_) while_waiting_();
     };
+    std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });
+    if (begun_.empty()) producer(std::size_t{0}); // somebody has to tell the committer
     auto& units = run_->ledger->units(while_waiting_);
     if (units.find(key_)) {
         drop();
         return false;
     }
-    std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });
-    if (begun_.empty()) producer(std::size_t{0}); // somebody has to tell the committer
     auto const entry = units.reserve(key_, summary_, wait);
     for (std::uint32_t part = 0; part < begun_.size(); ++part) begun_[part]->prepare_commit(entry, part);
     if (!units.link(entry, static_cast<std::uint32_t>(begun_.size()))) {

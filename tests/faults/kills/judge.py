@@ -1,0 +1,153 @@
+"""Compares what is in the files with what was promised."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kills import rows
+from kills.plan import Plan
+from kills.read import Unit, read_table, read_units
+from kills.story import Attempt, Story
+from kills.values import Array, values
+
+
+class WrongError(AssertionError):
+    """A file is not what was promised."""
+
+
+def require(condition: object, text: str) -> None:
+    if not condition:
+        raise WrongError(text)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Every value that is there is right, whatever is demanded."""
+
+    everything: bool = True  # what was said to be safe is there; without gaps
+    whole_units: bool = True
+
+
+COMPLETE = Demand()
+OF_A_LIVE_COPY = Demand(everything=False)
+OF_AN_OPEN_FILE = Demand(everything=False, whole_units=False)
+
+
+@dataclass
+class Found:
+    """What files hold, together, in their order."""
+
+    rows_of: dict[tuple[str, int], Array] = field(default_factory=dict)  # by table and writer
+    rows: int = 0
+    values: int = 0
+
+    def take(self, plan: Plan, path: Path, table: str) -> Array:
+        columns = plan.tables[table]
+        who, row, stored = read_table(path, table, columns)
+        require(len(who) == len(row), f"{path.name}: columns of table {table} have different lengths")
+        for column, (lengths, items) in zip(columns, stored, strict=True):
+            right_lengths, right = values(column, who, row)
+            where = f"{path.name}: column {table}/{column.name} ({column.kind} of {column.dtype})"
+            if lengths is not None and right_lengths is not None:
+                require(np.array_equal(lengths, right_lengths), f"{where}: lengths are wrong")
+            require(items.dtype == right.dtype, f"{where}: it is read as {items.dtype}")
+            require(len(items) == len(right), f"{where}: it has {len(items)} items, and {len(right)} are right")
+            wrong = np.flatnonzero(items != right)
+            require(not len(wrong), f"{where}: {len(wrong)} of {len(right)} items are wrong, first item {wrong[:1]}")
+            self.values += len(right)
+        self.rows += len(who)
+        order = np.argsort(who, kind="stable")
+        writers, begins = np.unique(who[order], return_index=True)
+        for writer, part in zip(writers.tolist(), np.split(row[order], begins[1:]), strict=False):
+            before = self.rows_of.get((table, writer), np.empty(0, np.uint64))
+            self.rows_of[table, writer] = np.concatenate([before, part])
+        return who
+
+
+def judge(plan: Plan, story: Story, paths: list[Path], demand: Demand) -> tuple[int, int, int]:
+    """Rows, units and values that were found to be right. Raises WrongError."""
+    found, units = Found(), 0
+    for path in paths:
+        writers = [found.take(plan, path, table) for table in plan.tables]
+        if demand.whole_units:
+            listed = [check_listed(plan, unit, writers, path) for unit in read_units(path)]
+            require(len(listed) == len(set(listed)), f"{path.name}: units are listed twice")
+            units += len(listed)
+    check_streams(story, found, demand)
+    if demand.whole_units:
+        there = check_units(plan, story, found, demand)
+        require(there == units, f"{units} units are listed, and rows of {there} are there")
+    return found.rows, units, found.values
+
+
+def check_streams(story: Story, found: Found, demand: Demand) -> None:
+    for (table, writer), there in found.rows_of.items():
+        if writer >= rows.UNITS:
+            continue
+        stream = story.streams.get((table, writer))
+        who = f"worker {writer}, table {table}"
+        assert stream, f"{who}: nobody said anything of these rows"
+        require(np.all(there[1:] > there[:-1]), f"{who}: rows are doubled or not in their order")
+        require(there[-1] < stream.tried, f"{who}: row {there[-1]} is there, and {stream.tried} were tried")
+        if demand.everything and not story.may_have_gaps:
+            require(there[-1] == len(there) - 1, f"{who}: rows are missing before row {there[-1]}")
+    if demand.everything:
+        for (table, writer), stream in story.streams.items():
+            there = found.rows_of.get((table, writer), np.empty(0, np.uint64))
+            lost = stream.safe - int(np.count_nonzero(there < stream.safe))
+            require(not lost, f"worker {writer}, table {table}: {lost} of {stream.safe} rows are lost")
+
+
+def check_listed(plan: Plan, unit: Unit, writers: list[Array], path: Path) -> int:
+    """The number of its key. The table of units says the same as the rows."""
+    key = number_of(plan, unit.key)
+    where = f"{path.name}, unit {key}"
+    there = {int(writer) for table, first, count in unit.ranges for writer in writers[table][first : first + count]}
+    require(len(there) == 1, f"{where}: its rows as they are listed are of {there}")
+    attempt = there.pop() - rows.unit_writer(key, 0)
+    require(unit.summary == rows.summary(key, attempt), f"{where}: its summary is not that of attempt {attempt}")
+    listed = sum(count for _, _, count in unit.ranges)
+    right = sum(rows.unit_rows(plan, key, attempt).values())
+    require(listed == right, f"{where}: {listed} rows are listed of {right}")
+    return key
+
+
+def number_of(plan: Plan, stored: int | bytes) -> int:
+    numbers = {rows.stored_key(plan, key): key for key in range(plan.keys)}
+    require(stored in numbers, f"nobody began a unit with the key {stored!r}")
+    return numbers[stored]
+
+
+def check_units(plan: Plan, story: Story, found: Found, demand: Demand) -> int:
+    """How many there are."""
+    there: dict[int, set[int]] = {}
+    for _, writer in found.rows_of:
+        if writer >= rows.UNITS:
+            there.setdefault((writer - rows.UNITS) // rows.TRIES, set()).add(writer % rows.TRIES)
+    for key, attempts in there.items():
+        said = story.attempts.get(key, {})
+        require(len(attempts) == 1 or plan.max_bytes, f"unit {key}: rows of the attempts {attempts} are there")
+        for attempt in attempts:
+            check_whole(plan, found, key, attempt, said.get(attempt))
+    if demand.everything:
+        for key, all_said in story.attempts.items():
+            check_promised(key, all_said, there.get(key, set()))
+    return sum(map(len, there.values()))
+
+
+def check_whole(plan: Plan, found: Found, key: int, attempt: int, said: Attempt | None) -> None:
+    may_be = said and said.state in ("begun", "committed", "perhaps")
+    require(may_be, f"unit {key}: rows of attempt {attempt} are there, of which was said: {said}")
+    for table, right in rows.unit_rows(plan, key, attempt).items():
+        rows_there = found.rows_of.get((table, rows.unit_writer(key, attempt)), np.empty(0, np.uint64))
+        is_whole = np.array_equal(rows_there, np.arange(right))
+        require(is_whole, f"unit {key}, attempt {attempt}: {len(rows_there)} of {right} rows are in table {table}")
+
+
+def check_promised(key: int, attempts: dict[int, Attempt], there: set[int]) -> None:
+    for attempt, said in attempts.items():
+        if said.state == "committed":
+            require(attempt in there, f"unit {key}: attempt {attempt} was committed, and {there or 'nothing'} is there")
+        if said.state == "taken":
+            require(there, f"unit {key}: its key was taken, and nothing is there")

@@ -1,0 +1,176 @@
+"""A life of a run: from its creation or resumption to the death of all its processes."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from kills import judge, places
+from kills.plan import Life, Worker
+from kills.read import is_complete
+from kills.scene import Scene
+from kills.stage import Process, Say
+from kills.worker import work
+
+
+class Living:
+    def __init__(self, scene: Scene, life: Life, record: Callable[[Say, int], None], can_rotate: bool) -> None:
+        self.can_rotate = can_rotate
+        self.scene, self.life, self.stage, self.story = scene, life, scene.stage, scene.story
+        for word in ("open", "rotating", "closing", "closed"):
+            self.story.take(word)  # what was said in lives before
+        self.close_end, self.close = self.stage.signal_pipe()
+        self.stop_end, self.stop = self.stage.signal_pipe()
+        self.recorder = self.stage.start("recorder", lambda say: record(say, self.close_end))
+        self.workers: dict[int, tuple[Worker, Process]] = {}
+
+    def live(self) -> bool:
+        """Until all processes are dead. False: there was nothing to resume, because the run is complete."""
+        said = self.story.said
+        self.stage.wait_for("the run is open", lambda: self.story.failures or {"open", "complete"} & set(said))
+        self.scene.expect_no_failure()
+        if "complete" in said:
+            self._end()
+            return False
+        for worker in self.life.workers:
+            self._start(worker)
+        self._wait_until_attached()
+        for strike in self.life.strikes:
+            self.stage.pause(strike.delay_s)
+            getattr(self, f"_{strike.what}")()
+        self.scene.expect_no_failure()
+        getattr(self, f"_end_by_{self.life.end.what}")()
+        self._end()
+        return True
+
+    def _start(self, worker: Worker) -> None:
+        number, handle = self.scene.workers, self.story.handle
+        self.scene.workers += 1
+        process = self.stage.start(
+            f"worker {number}", lambda say: work(say, self.scene.plan, worker, number, handle, self.stop_end)
+        )
+        self.workers[number] = (worker, process)
+
+    def _wait_until_attached(self) -> None:
+        def are_attached() -> bool:
+            return bool(self.story.failures) or all(number in self.story.workers for number in self.workers)
+
+        self.stage.wait_for("all workers are attached", are_attached)
+        self.scene.expect_no_failure()
+
+    # Strikes
+
+    def _producer(self) -> None:
+        self._kill_workers("producer", 1)
+
+    def _producers(self) -> None:
+        self._kill_workers("several producers", self.scene.chance.randint(1, len(self.workers)))
+
+    def _kill_workers(self, kind: str, count: int) -> None:
+        """Others take their places."""
+        victims = self.scene.chance.sample(sorted(self.workers), count)
+        fallen = [self.workers.pop(number) for number in victims]
+        self.scene.kill(kind, [process for _, process in fallen])
+        for worker, _ in fallen:
+            self._start(worker)
+        if self.scene.chance.random() < 0.7:
+            self._wait_until_attached()
+
+    def _copy(self) -> None:
+        """The copy may be refused, since file and journal are of different moments; it never has anything wrong."""
+        scene = self.scene
+        to = scene.new_folder("copy")
+        places.copy(scene.place, to, journals_first=scene.chance.random() < 0.5)
+        scene.counts["copies of living runs"] += 1
+        for path in places.unfinished(to):
+            if not path.exists():
+                continue
+            word, *_ = scene.run(
+                "recovery of a copy", partial(places.recover_copy, path=path), ("refused", "recovered")
+            )
+            if word == "recovered":
+                scene.judge(self.story, [path], judge.OF_A_LIVE_COPY)
+            else:
+                scene.counts["copies refused"] += 1
+
+    def _look(self) -> None:
+        look(self.scene)
+
+    # Ends
+
+    def _end_by_everything(self) -> None:
+        self.stage.pause(self.life.end.delay_s)
+        self.scene.kill("everything", self.stage.alive())
+
+    def _end_by_committer(self) -> None:
+        self.stage.pause(self.life.end.delay_s)
+        self.scene.kill("committer", [self.recorder])
+        if self.life.survivors_see_it:  # who appends hears of it; the others when they finish
+            end = [process for _, process in self.workers.values()]
+            self.stage.pause(1.2)
+            self.stop()
+            for process in end:
+                self.stage.wait(process)
+
+    def _end_by_close(self) -> None:
+        self.stop()
+        if self.life.survivors_see_it:
+            self._wait_for_workers()
+        self.close()
+        self.stage.wait_for("the run is being closed", lambda: "closing" in self.story.said or self.story.failures)
+        self.stage.pause(self.life.end.delay_s)
+        self.scene.expect_no_failure()
+        self.scene.kill("close", self.stage.alive())
+
+    def _end_by_rotation(self) -> None:
+        self.story.take("rotating")
+        self.stage.wait_until(lambda: "rotating" in self.story.said, 3 if self.can_rotate else 0)
+        self.stage.pause(self.life.end.delay_s)
+        self.scene.kill("rotation" if self.story.take("rotating") else "everything", self.stage.alive())
+
+    def _end_by_closed(self) -> None:
+        self.stop()
+        self._wait_for_workers()
+        self.close()
+        self.stage.wait(self.recorder)
+        self.scene.expect_no_failure()
+        said = self.story.take("closed")
+        judge.require(said and (said[0][2] == 0 or self.story.lost_memory), f"close said {said}")
+        self.scene.counts["runs closed"] += 1
+
+    def _end_by_deleted(self) -> None:
+        self._wait_until_attached()
+        self.scene.path.unlink()
+        self.scene.counts["files deleted"] += 1
+        self.stage.pause(self.life.end.delay_s)
+        self.stop()
+        self._wait_for_workers()
+        self.close()
+        self.stage.wait(self.recorder)
+        failures = self.story.failures
+        is_told = [text for name, _, text in failures if name == "recorder" and "was removed while it is being" in text]
+        judge.require(is_told and len(failures) == 1, f"the file was removed, and close said: {failures}")
+
+    def _wait_for_workers(self) -> None:
+        for _, process in self.workers.values():
+            self.stage.wait(process)
+        self.scene.expect_no_failure()
+
+    def _end(self) -> None:
+        self.stage.kill(self.stage.alive())
+        self.stop()
+        self.close()
+        os.close(self.close_end)
+        os.close(self.stop_end)
+        self.scene.forgive_failures()
+
+
+def look(scene: Scene) -> None:
+    """At a run that is open, or was left so. RNTuples show rows up to an interim footer; HDF5 files must not open."""
+    opened: list[Path] = [Path(path) for path in scene.story.opened if Path(path).exists()]
+    for path in opened[-1:]:
+        if scene.plan.extension == ".root":
+            scene.judge(scene.story, [path], judge.OF_AN_OPEN_FILE)
+        else:
+            judge.require(not is_complete(path), f"{path.name} opens, and is not complete")
+        scene.counts["looks at open files"] += 1

@@ -1,0 +1,42 @@
+"""Which rows there are: of workers, and of work units. Shared by those who write and those who judge."""
+
+import random
+
+import numpy as np
+
+from kills.plan import Plan
+from kills.values import Column
+
+UNITS = 1 << 40  # who has such a number is an attempt at a work unit
+TRIES = 1 << 16  # attempts at one key
+
+
+def unit_writer(key: int, attempt: int) -> int:
+    return UNITS + key * TRIES + attempt
+
+
+def unit_rows(plan: Plan, key: int, attempt: int) -> dict[str, int]:
+    """How many rows a unit has in each table. Some are larger than a page, and some have none."""
+    chance = random.Random(f"{plan.seed}/{key}/{attempt}")
+    sizes = {table: chance.choice([0, 1, 3, 20, 100]) * (1 + (plan.columns < 60)) for table in plan.tables}
+    return sizes if any(sizes.values()) else dict.fromkeys(sizes, 2)
+
+
+def stored_key(plan: Plan, key: int) -> int | bytes:
+    if not plan.has_text_keys:
+        return -977 * key if key % 2 else 977 * key
+    return f"key-{key}-".encode() + b"x" * (key * 7 % 50)
+
+
+def summary(key: int, attempt: int) -> bytes:
+    size = [0, 5, 300, 20_000][key % 4]
+    return (f"{key}/{attempt} " * size).encode()[:size]
+
+
+def row_bytes(columns: tuple[Column, ...]) -> int:
+    return 16 + sum(column.row_bytes for column in columns)
+
+
+def numbers(who: int, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Writer and row of these rows, the first two columns of each table."""
+    return np.full(count, who, np.uint64), np.arange(first, first + count, dtype=np.uint64)

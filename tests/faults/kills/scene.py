@@ -1,0 +1,72 @@
+"""What all parts of a round share."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kills import judge
+from kills.plan import Plan
+from kills.read import is_complete
+from kills.stage import Process, Say, Stage
+from kills.story import Story
+
+
+class Scene:
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.plan, self.folder, self.place = plan, folder, folder / "run"
+        self.place.mkdir()
+        self.chance = random.Random(f"{plan.seed}/scene")
+        self.story, self.counts = Story(), Counter[str]()
+        self.stage = Stage(folder / "errors.txt", self.story.hear)
+        self.workers = 0  # started so far
+        self.folders = 0
+
+    @property
+    def path(self) -> Path:
+        """What the recorder is given: files that follow each other get numbers."""
+        return self.place / f"run{self.plan.extension}"
+
+    def files(self) -> list[Path]:
+        return sorted(self.place.glob(f"run*{self.plan.extension}"))
+
+    def new_folder(self, name: str) -> Path:
+        self.folders += 1
+        return self.folder / f"{name}{self.folders}"
+
+    def kill(self, kind: str, processes: list[Process]) -> None:
+        """Counts as one kill, however many processes they are, if one of them was alive."""
+        killed = self.stage.kill(processes)
+        self.counts["processes killed"] += killed
+        self.counts[f"kills: {kind}"] += killed > 0
+
+    def run(self, name: str, work: Callable[[Say], None], answers: tuple[str, ...]) -> list[Any]:
+        """What a process says that does one thing: a line that begins with one of the answers."""
+        self.stage.run(name, work)
+        self.expect_no_failure()
+        for answer in answers:
+            if said := self.story.take(answer):
+                return said[-1]
+        raise judge.WrongError(f"the process '{name}' died without a word")
+
+    def judge(self, story: Story, paths: list[Path], demand: judge.Demand) -> None:
+        def work(say: Say) -> None:
+            if demand is judge.COMPLETE:
+                for path in paths:
+                    judge.require(is_complete(path), f"{path.name} is not complete")
+            say("judged", *judge.judge(self.plan, story, paths, demand))
+
+        _, *numbers = self.run("judge", work, ("judged",))
+        for name, number in zip(("rows judged", "units judged", "values judged"), numbers, strict=True):
+            self.counts[name] += number
+
+    def forgive_failures(self) -> None:
+        """Of processes whose recorder was killed."""
+        judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")
+        self.story.failures.clear()
+
+    def expect_no_failure(self) -> None:
+        judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")
+        if self.story.failures:
+            raise judge.WrongError("; ".join(map(": ".join, self.story.failures)))

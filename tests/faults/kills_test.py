@@ -1,0 +1,107 @@
+"""The campaign of kills, in short: always the same rounds. THALWEG_KILLS_S makes it last so many seconds, with any.
+
+(THALWEG_KILLS_JOBS says how many rounds are played at a time.) And the judge finds what is wrong with a file.
+"""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kills import judge
+from kills.plan import Life, Plan, Strike, Worker, make_plan
+from kills.round import Round
+from kills.values import Column
+
+SECONDS = os.environ.get("THALWEG_KILLS_S", "")
+JOBS = os.environ.get("THALWEG_KILLS_JOBS", "2")
+
+
+@pytest.mark.timeout(float(SECONDS or 0) + 1200)
+def test_nothing_is_lost(repository: Path, tmp_path: Path) -> None:
+    rounds = ["--seconds", SECONDS] if SECONDS else ["--seed", "1", "--rounds", "24", "--columns", "200"]
+    command = [sys.executable, "-m", "kills", *rounds, "--jobs", JOBS, "--folder", tmp_path]
+    environment = {**os.environ, "PYTHONPATH": str(repository / "tests" / "faults"), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kills = re.search(r"([\d,]+) kills", done.stdout)
+    assert kills
+    assert int(kills[1].replace(",", "")) > 20
+    kinds = re.findall(r"\d   ([a-z ]+)$", done.stdout, re.MULTILINE)
+    assert {"close", "committer", "creation", "everything", "producer", "recover", "resume"} <= set(kinds)
+
+
+COLUMNS = (
+    Column("number", "scalar", "int32", (), 0, 7, is_calm=False),
+    Column("trace", "array", "uint16", (5,), 0, 8, is_calm=True),
+    Column("hits", "list", "float32", (), 6, 9, is_calm=False),
+    Column("name", "text", "uint8", (), 6, 10, is_calm=False),
+)
+WORKERS = (Worker(True, False, 60, 0.001, True), Worker(False, True, 60, 0.001, True))
+LIFE = Life(WORKERS, (), Strike("everything", 0.2), False, False, "left", goes_on=False, stops_s=())
+
+
+def plan_of(extension: str) -> Plan:
+    plan = make_plan(4 if extension == ".h5" else 5)
+    tables = {"t0": COLUMNS, "t1": COLUMNS[:1]}
+    simple = {
+        "place": "disk",
+        "small_memory": "",
+        "tables": tables,
+        "max_bytes": 0,
+        "creations_s": (),
+        "lives": (LIFE,),
+    }
+    return dataclasses.replace(plan, **simple)
+
+
+# Nothing else runs in this process: its threads, if it has any, wait.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+@pytest.fixture(params=[".h5", ".root"])
+def played(request: pytest.FixtureRequest, tmp_path: Path) -> Round:
+    """A round in which everything was right. The tests change what was said."""
+    round_ = Round(plan_of(request.param), tmp_path)
+    round_.play()
+    return round_
+
+
+def judged_again(played: Round) -> None:
+    played.scene.judge(played.story, played.scene.files(), judge.COMPLETE)
+
+
+def test_the_judge_finds_rows_that_are_missing(played: Round) -> None:
+    stream = next(iter(played.story.streams.values()))
+    stream.safe = stream.said + 1000
+    with pytest.raises(judge.WrongError, match="rows are lost"):
+        judged_again(played)
+
+
+def test_the_judge_finds_rows_that_nobody_appended(played: Round) -> None:
+    for stream in played.story.streams.values():
+        stream.tried = stream.safe = 0
+    with pytest.raises(judge.WrongError, match="and 0 were tried"):
+        judged_again(played)
+
+
+def test_the_judge_finds_units_that_are_missing_or_should_not_be_there(played: Round) -> None:
+    (attempt,) = next(each for each in played.story.attempts.values() if len(each) == 1).values()
+    attempt.state = "dropped" if attempt.state == "committed" else "committed"
+    with pytest.raises(judge.WrongError, match="unit"):
+        judged_again(played)
+
+
+def test_the_judge_finds_values_that_are_wrong(played: Round) -> None:
+    """It takes them for those of another column."""
+    columns = [dataclasses.replace(column, seed=column.seed + 1) for column in COLUMNS]
+    for index, column in enumerate(columns):
+        tables = played.plan.tables | {"t0": (*COLUMNS[:index], column, *COLUMNS[index + 1 :])}
+        played.scene.plan = dataclasses.replace(played.plan, tables=tables)
+        with pytest.raises(judge.WrongError, match=f"t0/{column.name}"):
+            judged_again(played)
+        played.scene.forgive_failures()
