@@ -72,25 +72,25 @@ def played(request: pytest.FixtureRequest, tmp_path: Path) -> Round:
 
 
 def judged_again(played: Round) -> None:
-    played.scene.judge(played.story, played.scene.files(), judge.COMPLETE)
+    played.context.judge(played.reports, played.context.files(), judge.COMPLETE)
 
 
 def test_the_judge_finds_rows_that_are_missing(played: Round) -> None:
-    stream = next(iter(played.story.streams.values()))
+    stream = next(iter(played.reports.streams.values()))
     stream.safe = stream.said + 1000
     with pytest.raises(judge.WrongError, match="rows are lost"):
         judged_again(played)
 
 
 def test_the_judge_finds_rows_that_nobody_appended(played: Round) -> None:
-    for stream in played.story.streams.values():
+    for stream in played.reports.streams.values():
         stream.tried = stream.safe = 0
     with pytest.raises(judge.WrongError, match="and 0 were tried"):
         judged_again(played)
 
 
 def test_the_judge_finds_units_that_are_missing_or_should_not_be_there(played: Round) -> None:
-    (attempt,) = next(each for each in played.story.attempts.values() if len(each) == 1).values()
+    (attempt,) = next(each for each in played.reports.attempts.values() if len(each) == 1).values()
     attempt.state = "dropped" if attempt.state == "committed" else "committed"
     with pytest.raises(judge.WrongError, match="unit"):
         judged_again(played)
@@ -101,7 +101,7 @@ def test_the_judge_finds_values_that_are_wrong(played: Round) -> None:
     columns = [dataclasses.replace(column, seed=column.seed + 1) for column in COLUMNS]
     for index, column in enumerate(columns):
         tables = played.plan.tables | {"t0": (*COLUMNS[:index], column, *COLUMNS[index + 1 :])}
-        played.scene.plan = dataclasses.replace(played.plan, tables=tables)
+        played.context.plan = dataclasses.replace(played.plan, tables=tables)
         with pytest.raises(judge.WrongError, match=f"t0/{column.name}"):
             judged_again(played)
-        played.scene.forgive_failures()
+        played.context.forgive_failures()

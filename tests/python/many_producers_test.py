@@ -27,7 +27,9 @@ def rows_of(producer: int) -> int:
 
 def event(producer: int, row: int) -> Event:
     hits = [(producer * 31 + row * 7 + i) % 65536 for i in range((producer + row * 3) % 5)]
-    tracks = [[producer + row / 8 + track for _ in range((producer + track) % 4)] for track in range((producer + row) % 3)]
+    tracks = [
+        [producer + row / 8 + track for _ in range((producer + track) % 4)] for track in range((producer + row) % 3)
+    ]
     return hits, tracks, f"event {row} of {producer}" if row % 2 else ""
 
 

@@ -152,7 +152,11 @@ def test_a_killed_recorder(recorded: tuple[Path, subprocess.Popen[str]]) -> None
     out = path.with_name(f"so-far{path.suffix}")
     rows = wait_for_rows(path, out)
     taking = subprocess.Popen(
-        [sys.executable, "-c", f"import thalweg as tw\nwhile True: tw.snapshot({str(path)!r}, {str(out)!r}, force=True)"],
+        [
+            sys.executable,
+            "-c",
+            f"import thalweg as tw\nwhile True: tw.snapshot({str(path)!r}, {str(out)!r}, force=True)",
+        ],
         stderr=subprocess.PIPE,
     )
     time.sleep(0.5)

@@ -32,7 +32,8 @@ def _options(
     """
 
 
-for _name in ("record", "readout", "inspect", "verify", "recover", "snapshot", "clean", "convert", "plot", "study", "knobs"):
+_DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "plot")
+for _name in (*_DATA, "readout", "clean", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 

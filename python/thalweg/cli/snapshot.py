@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg._recording.units import as_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg snapshot run.h5 --out so-far.h5"]

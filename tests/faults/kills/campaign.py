@@ -55,10 +55,10 @@ def play(options: Options, plan: Plan, may_mount: bool) -> dict[str, object]:
         found = f"{type(error).__name__}: {error}"
         (folder / "found.txt").write_text("".join(traceback.format_exception(error)))
         (folder / "plan.txt").write_text(f"{plan}\n")
-        round_.story.save(folder / "story.txt")
+        round_.reports.save(folder / "reports.txt")
     finally:
         round_.stage.end()
-    counts = round_.scene.counts
+    counts = round_.context.counts
     counts["rounds"] += 1
     if found or options.keep:
         kept = options.folder / f"seed-{plan.seed}"

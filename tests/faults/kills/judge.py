@@ -8,7 +8,7 @@ import numpy as np
 from kills import rows
 from kills.plan import Plan
 from kills.read import Unit, read_table, read_units
-from kills.story import Attempt, Story
+from kills.reports import Attempt, Reports
 from kills.values import Array, values
 
 
@@ -65,7 +65,7 @@ class Found:
         return who
 
 
-def judge(plan: Plan, story: Story, paths: list[Path], demand: Demand) -> tuple[int, int, int]:
+def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tuple[int, int, int]:
     """Rows, units and values that were found to be right. Raises WrongError."""
     found, units = Found(), 0
     for path in paths:
@@ -74,26 +74,26 @@ def judge(plan: Plan, story: Story, paths: list[Path], demand: Demand) -> tuple[
             listed = [check_listed(plan, unit, writers, path) for unit in read_units(path)]
             require(len(listed) == len(set(listed)), f"{path.name}: units are listed twice")
             units += len(listed)
-    check_streams(story, found, demand)
+    check_streams(reports, found, demand)
     if demand.whole_units:
-        there = check_units(plan, story, found, demand)
+        there = check_units(plan, reports, found, demand)
         require(there == units, f"{units} units are listed, and rows of {there} are there")
     return found.rows, units, found.values
 
 
-def check_streams(story: Story, found: Found, demand: Demand) -> None:
+def check_streams(reports: Reports, found: Found, demand: Demand) -> None:
     for (table, writer), there in found.rows_of.items():
         if writer >= rows.UNITS:
             continue
-        stream = story.streams.get((table, writer))
+        stream = reports.streams.get((table, writer))
         who = f"worker {writer}, table {table}"
         assert stream, f"{who}: nobody said anything of these rows"
         require(np.all(there[1:] > there[:-1]), f"{who}: rows are doubled or not in their order")
         require(there[-1] < stream.tried, f"{who}: row {there[-1]} is there, and {stream.tried} were tried")
-        if demand.everything and not story.may_have_gaps:
+        if demand.everything and not reports.may_have_gaps:
             require(there[-1] == len(there) - 1, f"{who}: rows are missing before row {there[-1]}")
     if demand.everything:
-        for (table, writer), stream in story.streams.items():
+        for (table, writer), stream in reports.streams.items():
             there = found.rows_of.get((table, writer), np.empty(0, np.uint64))
             lost = stream.safe - int(np.count_nonzero(there < stream.safe))
             require(not lost, f"worker {writer}, table {table}: {lost} of {stream.safe} rows are lost")
@@ -119,19 +119,19 @@ def number_of(plan: Plan, stored: int | bytes) -> int:
     return numbers[stored]
 
 
-def check_units(plan: Plan, story: Story, found: Found, demand: Demand) -> int:
+def check_units(plan: Plan, reports: Reports, found: Found, demand: Demand) -> int:
     """How many there are."""
     there: dict[int, set[int]] = {}
     for _, writer in found.rows_of:
         if writer >= rows.UNITS:
             there.setdefault((writer - rows.UNITS) // rows.TRIES, set()).add(writer % rows.TRIES)
     for key, attempts in there.items():
-        said = story.attempts.get(key, {})
+        said = reports.attempts.get(key, {})
         require(len(attempts) == 1 or plan.max_bytes, f"unit {key}: rows of the attempts {attempts} are there")
         for attempt in attempts:
             check_whole(plan, found, key, attempt, said.get(attempt))
     if demand.everything:
-        for key, all_said in story.attempts.items():
+        for key, all_said in reports.attempts.items():
             check_promised(key, all_said, there.get(key, set()))
     return sum(map(len, there.values()))
 

@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from kills import judge, places
+from kills.context import Context
 from kills.plan import Life, Worker
 from kills.read import is_complete
-from kills.scene import Scene
 from kills.stage import Process, Say
 from kills.worker import work
 
 
 class Living:
-    def __init__(self, scene: Scene, life: Life, record: Callable[[Say, int], None], can_rotate: bool) -> None:
+    def __init__(self, context: Context, life: Life, record: Callable[[Say, int], None], can_rotate: bool) -> None:
         self.can_rotate = can_rotate
-        self.scene, self.life, self.stage, self.story = scene, life, scene.stage, scene.story
+        self.context, self.life, self.stage, self.reports = context, life, context.stage, context.reports
         for word in ("open", "rotating", "closing", "closed"):
-            self.story.take(word)  # what was said in lives before
+            self.reports.take(word)  # what was said in lives before
         self.close_end, self.close = self.stage.signal_pipe()
         self.stop_end, self.stop = self.stage.signal_pipe()
         self.recorder = self.stage.start("recorder", lambda say: record(say, self.close_end))
@@ -26,9 +26,9 @@ class Living:
 
     def live(self) -> bool:
         """Until all processes are dead. False: there was nothing to resume, because the run is complete."""
-        said = self.story.said
-        self.stage.wait_for("the run is open", lambda: self.story.failures or {"open", "complete"} & set(said))
-        self.scene.expect_no_failure()
+        said = self.reports.said
+        self.stage.wait_for("the run is open", lambda: self.reports.failures or {"open", "complete"} & set(said))
+        self.context.expect_no_failure()
         if "complete" in said:
             self._end()
             return False
@@ -38,25 +38,25 @@ class Living:
         for strike in self.life.strikes:
             self.stage.pause(strike.delay_s)
             getattr(self, f"_{strike.what}")()
-        self.scene.expect_no_failure()
+        self.context.expect_no_failure()
         getattr(self, f"_end_by_{self.life.end.what}")()
         self._end()
         return True
 
     def _start(self, worker: Worker) -> None:
-        number, handle = self.scene.workers, self.story.handle
-        self.scene.workers += 1
+        number, handle = self.context.workers, self.reports.handle
+        self.context.workers += 1
         process = self.stage.start(
-            f"worker {number}", lambda say: work(say, self.scene.plan, worker, number, handle, self.stop_end)
+            f"worker {number}", lambda say: work(say, self.context.plan, worker, number, handle, self.stop_end)
         )
         self.workers[number] = (worker, process)
 
     def _wait_until_attached(self) -> None:
         def are_attached() -> bool:
-            return bool(self.story.failures) or all(number in self.story.workers for number in self.workers)
+            return bool(self.reports.failures) or all(number in self.reports.workers for number in self.workers)
 
         self.stage.wait_for("all workers are attached", are_attached)
-        self.scene.expect_no_failure()
+        self.context.expect_no_failure()
 
     # Strikes
 
@@ -64,47 +64,47 @@ class Living:
         self._kill_workers("producer", 1)
 
     def _producers(self) -> None:
-        self._kill_workers("several producers", self.scene.chance.randint(1, len(self.workers)))
+        self._kill_workers("several producers", self.context.chance.randint(1, len(self.workers)))
 
     def _kill_workers(self, kind: str, count: int) -> None:
         """Others take their places."""
-        victims = self.scene.chance.sample(sorted(self.workers), count)
+        victims = self.context.chance.sample(sorted(self.workers), count)
         fallen = [self.workers.pop(number) for number in victims]
-        self.scene.kill(kind, [process for _, process in fallen])
+        self.context.kill(kind, [process for _, process in fallen])
         for worker, _ in fallen:
             self._start(worker)
-        if self.scene.chance.random() < 0.7:
+        if self.context.chance.random() < 0.7:
             self._wait_until_attached()
 
     def _copy(self) -> None:
         """The copy may be refused, since file and journal are of different moments; it never has anything wrong."""
-        scene = self.scene
-        to = scene.new_folder("copy")
-        places.copy(scene.place, to, journals_first=scene.chance.random() < 0.5)
-        scene.counts["copies of living runs"] += 1
+        context = self.context
+        to = context.new_folder("copy")
+        places.copy(context.place, to, journals_first=context.chance.random() < 0.5)
+        context.counts["copies of living runs"] += 1
         for path in places.unfinished(to):
             if not path.exists():
                 continue
-            word, *_ = scene.run(
+            word, *_ = context.run(
                 "recovery of a copy", partial(places.recover_copy, path=path), ("refused", "recovered")
             )
             if word == "recovered":
-                scene.judge(self.story, [path], judge.OF_A_LIVE_COPY)
+                context.judge(self.reports, [path], judge.OF_A_LIVE_COPY)
             else:
-                scene.counts["copies refused"] += 1
+                context.counts["copies refused"] += 1
 
     def _look(self) -> None:
-        look(self.scene)
+        look(self.context)
 
     # Ends
 
     def _end_by_everything(self) -> None:
         self.stage.pause(self.life.end.delay_s)
-        self.scene.kill("everything", self.stage.alive())
+        self.context.kill("everything", self.stage.alive())
 
     def _end_by_committer(self) -> None:
         self.stage.pause(self.life.end.delay_s)
-        self.scene.kill("committer", [self.recorder])
+        self.context.kill("committer", [self.recorder])
         if self.life.survivors_see_it:  # who appends hears of it; the others when they finish
             end = [process for _, process in self.workers.values()]
             self.stage.pause(1.2)
@@ -117,44 +117,44 @@ class Living:
         if self.life.survivors_see_it:
             self._wait_for_workers()
         self.close()
-        self.stage.wait_for("the run is being closed", lambda: "closing" in self.story.said or self.story.failures)
+        self.stage.wait_for("the run is being closed", lambda: "closing" in self.reports.said or self.reports.failures)
         self.stage.pause(self.life.end.delay_s)
-        self.scene.expect_no_failure()
-        self.scene.kill("close", self.stage.alive())
+        self.context.expect_no_failure()
+        self.context.kill("close", self.stage.alive())
 
     def _end_by_rotation(self) -> None:
-        self.story.take("rotating")
-        self.stage.wait_until(lambda: "rotating" in self.story.said, 3 if self.can_rotate else 0)
+        self.reports.take("rotating")
+        self.stage.wait_until(lambda: "rotating" in self.reports.said, 3 if self.can_rotate else 0)
         self.stage.pause(self.life.end.delay_s)
-        self.scene.kill("rotation" if self.story.take("rotating") else "everything", self.stage.alive())
+        self.context.kill("rotation" if self.reports.take("rotating") else "everything", self.stage.alive())
 
     def _end_by_closed(self) -> None:
         self.stop()
         self._wait_for_workers()
         self.close()
         self.stage.wait(self.recorder)
-        self.scene.expect_no_failure()
-        said = self.story.take("closed")
-        judge.require(said and (said[0][2] == 0 or self.story.lost_memory), f"close said {said}")
-        self.scene.counts["runs closed"] += 1
+        self.context.expect_no_failure()
+        said = self.reports.take("closed")
+        judge.require(said and (said[0][2] == 0 or self.reports.lost_memory), f"close said {said}")
+        self.context.counts["runs closed"] += 1
 
     def _end_by_deleted(self) -> None:
         self._wait_until_attached()
-        self.scene.path.unlink()
-        self.scene.counts["files deleted"] += 1
+        self.context.path.unlink()
+        self.context.counts["files deleted"] += 1
         self.stage.pause(self.life.end.delay_s)
         self.stop()
         self._wait_for_workers()
         self.close()
         self.stage.wait(self.recorder)
-        failures = self.story.failures
+        failures = self.reports.failures
         is_told = [text for name, _, text in failures if name == "recorder" and "was removed while it is being" in text]
         judge.require(is_told and len(failures) == 1, f"the file was removed, and close said: {failures}")
 
     def _wait_for_workers(self) -> None:
         for _, process in self.workers.values():
             self.stage.wait(process)
-        self.scene.expect_no_failure()
+        self.context.expect_no_failure()
 
     def _end(self) -> None:
         self.stage.kill(self.stage.alive())
@@ -162,15 +162,15 @@ class Living:
         self.close()
         os.close(self.close_end)
         os.close(self.stop_end)
-        self.scene.forgive_failures()
+        self.context.forgive_failures()
 
 
-def look(scene: Scene) -> None:
+def look(context: Context) -> None:
     """At a run that is open, or was left so. RNTuples show rows up to an interim footer; HDF5 files must not open."""
-    opened: list[Path] = [Path(path) for path in scene.story.opened if Path(path).exists()]
+    opened: list[Path] = [Path(path) for path in context.reports.opened if Path(path).exists()]
     for path in opened[-1:]:
-        if scene.plan.extension == ".root":
-            scene.judge(scene.story, [path], judge.OF_AN_OPEN_FILE)
+        if context.plan.extension == ".root":
+            context.judge(context.reports, [path], judge.OF_AN_OPEN_FILE)
         else:
             judge.require(not is_complete(path), f"{path.name} opens, and is not complete")
-        scene.counts["looks at open files"] += 1
+        context.counts["looks at open files"] += 1

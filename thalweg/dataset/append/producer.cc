@@ -360,15 +360,11 @@ void Producer::drop_unit() {
     if (fork_generation_ != base::fork_generation()) check_usable();
     if (finished_) return;
     staging_->head().unit_entry.store(0);
-    if (can_rewind()) {
-        rewind();
-        return;
-    }
+    if (can_rewind()) return rewind();
     torn_ = true; // no cluster ends with rows that do not count
     auto const rows = rows_before_ + unit_.first_row;
-    auto const run = run_;
     finish();
-    start(run);
+    start(std::shared_ptr(run_));
     rows_before_ = rows;
     finished_ = false;
     torn_ = false;

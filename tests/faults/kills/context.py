@@ -9,17 +9,17 @@ from typing import Any
 from kills import judge
 from kills.plan import Plan
 from kills.read import is_complete
+from kills.reports import Reports
 from kills.stage import Process, Say, Stage
-from kills.story import Story
 
 
-class Scene:
+class Context:
     def __init__(self, plan: Plan, folder: Path) -> None:
         self.plan, self.folder, self.place = plan, folder, folder / "run"
         self.place.mkdir()
-        self.chance = random.Random(f"{plan.seed}/scene")
-        self.story, self.counts = Story(), Counter[str]()
-        self.stage = Stage(folder / "errors.txt", self.story.hear)
+        self.chance = random.Random(f"{plan.seed}/context")
+        self.reports, self.counts = Reports(), Counter[str]()
+        self.stage = Stage(folder / "errors.txt", self.reports.hear)
         self.workers = 0  # started so far
         self.folders = 0
 
@@ -46,16 +46,16 @@ class Scene:
         self.stage.run(name, work)
         self.expect_no_failure()
         for answer in answers:
-            if said := self.story.take(answer):
+            if said := self.reports.take(answer):
                 return said[-1]
         raise judge.WrongError(f"the process '{name}' died without a word")
 
-    def judge(self, story: Story, paths: list[Path], demand: judge.Demand) -> None:
+    def judge(self, reports: Reports, paths: list[Path], demand: judge.Demand) -> None:
         def work(say: Say) -> None:
             if demand is judge.COMPLETE:
                 for path in paths:
                     judge.require(is_complete(path), f"{path.name} is not complete")
-            say("judged", *judge.judge(self.plan, story, paths, demand))
+            say("judged", *judge.judge(self.plan, reports, paths, demand))
 
         _, *numbers = self.run("judge", work, ("judged",))
         for name, number in zip(("rows judged", "units judged", "values judged"), numbers, strict=True):
@@ -64,9 +64,9 @@ class Scene:
     def forgive_failures(self) -> None:
         """Of processes whose recorder was killed."""
         judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")
-        self.story.failures.clear()
+        self.reports.failures.clear()
 
     def expect_no_failure(self) -> None:
         judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")
-        if self.story.failures:
-            raise judge.WrongError("; ".join(map(": ".join, self.story.failures)))
+        if self.reports.failures:
+            raise judge.WrongError("; ".join(map(": ".join, self.reports.failures)))

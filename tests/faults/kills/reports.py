@@ -28,7 +28,7 @@ class Attempt:
 
 
 @dataclass
-class Story:
+class Reports:
     streams: dict[tuple[str, int], Stream] = field(default_factory=dict)  # by table and worker
     attempts: dict[int, dict[int, Attempt]] = field(default_factory=dict)  # by key and number of the attempt
     handle: str = ""  # of the newest file
@@ -82,7 +82,7 @@ class Story:
                 if attempt.state == "taken" or attempt.at_ns > self.durable_units_ns:
                     attempt.state = {"committed": "perhaps", "taken": "lost"}.get(attempt.state, attempt.state)
 
-    def without_memory(self) -> Story:
+    def without_memory(self) -> Reports:
         """What is promised of a copy, to which the memory does not belong."""
         other = copy.deepcopy(self)
         other.memory_lost()
