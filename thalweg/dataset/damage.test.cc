@@ -64,17 +64,29 @@ std::vector<Place> places_of(Storage const& file) {
     auto const key = std::find_if(keys.begin(), keys.end(), [](auto const& each) { return each.path == "events"; });
     auto const anchor = parse_anchor(read_object(file, *key), "anchor");
     auto const footer = parse_footer(bytes_at(file, {anchor.footer_offset, anchor.footer_stored_bytes}), "footer");
+    std::vector<Place> places{{"anchor", key->offset + key->key_bytes, kAnchorBytes},
+                              {"header", anchor.header_offset, anchor.header_stored_bytes},
+                              {"footer", anchor.footer_offset, anchor.footer_stored_bytes}};
+    if (footer.groups.empty()) return places; // of no rows yet
     auto const& list = footer.groups.back().page_list.locator;
-    return {{"anchor", key->offset + key->key_bytes, kAnchorBytes},
-            {"header", anchor.header_offset, anchor.header_stored_bytes},
-            {"footer", anchor.footer_offset, anchor.footer_stored_bytes},
-            {"page list", list.offset, list.stored_bytes}};
+    places.push_back({"page list", list.offset, list.stored_bytes});
+    return places;
+}
+
+bool shows_rows(Storage const& file) { return places_of(file).size() == 4; }
+
+// As a power cut leaves it, with an interim footer: when the first one comes depends on how fast threads get on.
+std::unique_ptr<Storage> with_interim_footer() {
+    while (true) {
+        storage::FaultPlan plan;
+        plan.power_cut_at = BadDay(rntuple_container(), {}).operations() * 3 / 4;
+        auto file = BadDay(rntuple_container(), plan).file->after_power_cut();
+        if (shows_rows(*file)) return file;
+    }
 }
 
 std::unique_ptr<Storage> unfinished_file() {
-    storage::FaultPlan plan;
-    plan.power_cut_at = BadDay(rntuple_container(), {}).operations() * 3 / 4;
-    auto file = BadDay(rntuple_container(), plan).file->after_power_cut();
+    auto file = with_interim_footer();
     auto const footer = places_of(*file)[2];
     // No longer than what its last interim footer shows, so that damage meets something; now and then the list of keys,
     // which has a claim of its own, lies behind the footer.
