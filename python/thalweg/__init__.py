@@ -40,7 +40,7 @@ from thalweg._types import (
     uint64,
     waveform,
 )
-from thalweg._work_unit import WorkUnit
+from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
 from thalweg._write import Attached, Producer, Writer, attach, create, recover, snapshot
 
 __all__ = [
@@ -66,10 +66,12 @@ __all__ = [
     "Tuning",
     "Type",
     "Unit",
+    "UnitOfGroup",
     "UnitRows",
     "UnknownNameError",
     "UsageError",
     "Verification",
+    "WorkGroup",
     "WorkUnit",
     "Writer",
     "__version__",

@@ -17,7 +17,7 @@ from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
-from thalweg._work_unit import Key, WorkUnit, begin, stored_key
+from thalweg._work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -198,6 +198,18 @@ class Writer:
         """
         return begin(self._open_units(), self.schema, key, summary)
 
+    def work_group(self, number: int) -> WorkGroup:
+        """Work units of consecutive keys that are committed together, in a run that is ordered by key.
+
+        Group n has the keys from n * keys_per_group on: `for key in group.keys: with group.work_unit(key) as unit:` ...
+        Raises UsageError where the run is not ordered, or closed.
+        """
+        return begin_group(self._open_units(), self.schema, number)
+
+    def is_group_committed(self, number: int) -> bool:
+        """Whether the number of a group is taken."""
+        return self._open_units().is_group_committed(number)
+
     def is_committed(self, key: Key) -> bool:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
         return self._open_units().is_committed(stored_key(key))
@@ -293,6 +305,14 @@ class Attached:
         """As `Writer.work_unit`."""
         return begin(self._units, self.schema, key, summary)
 
+    def work_group(self, number: int) -> WorkGroup:
+        """As `Writer.work_group`."""
+        return begin_group(self._units, self.schema, number)
+
+    def is_group_committed(self, number: int) -> bool:
+        """Whether the number of a group is taken, by whomever."""
+        return self._units.is_group_committed(number)
+
     def is_committed(self, key: Key) -> bool:
         """Whether the key of a work unit is taken, by whomever."""
         return self._units.is_committed(stored_key(key))
@@ -328,6 +348,8 @@ def create(
     resume: bool = False,
     codec: str | None = None,
     metadata: Mapping[str, str] | None = None,
+    order: str | None = None,
+    keys_per_group: int | None = None,
     tuning: Mapping[str, Value] | None = None,
 ) -> Writer:
     """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
@@ -342,6 +364,10 @@ def create(
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
         values as they are; the default is zstd-1.
     metadata: kept with the run.
+    order: "key": rows stand in the order of the keys of their work units, which are integers, with the same values and
+        the same bytes of pages for any number of workers. RNTuple alone.
+    keys_per_group: in such a run so many consecutive keys are one `work_group`, which is committed, and done again,
+        whole; it has clusters of its own. 1: each `work_unit` is a group. Choose it so that a group has some MiB.
     tuning: `tw.Tuning(...)`, or a dictionary of the same: memory, page sizes, intervals, threads, the way to the disk.
 
     Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
@@ -353,6 +379,7 @@ def create(
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
     options = _core.CreateOptions()
     options.force = force
+    options.keys_per_group = _checked_group(order, keys_per_group)
     with_codec(tuning, codec).apply(options)
     texts = dict(metadata or {})
     for key, value in texts.items():
@@ -363,6 +390,16 @@ def create(
         return Writer(core, core.metadata)
     assert given is not None
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
+
+
+def _checked_group(order: str | None, keys_per_group: int | None) -> int:
+    if order not in (None, "key"):
+        raise UsageError(f"rows cannot be ordered by {order!r}: give order='key', or none")
+    if order is None and keys_per_group is not None:
+        raise UsageError("keys_per_group is given for a run in no order: give order='key', too")
+    if keys_per_group is not None and keys_per_group < 1:
+        raise UsageError(f"a group cannot have {keys_per_group} keys: give at least 1")
+    return 0 if order is None else keys_per_group or 1
 
 
 def attach(handle: str, *, threads: int | None = None) -> Attached:

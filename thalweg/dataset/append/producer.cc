@@ -69,6 +69,10 @@ struct Producer::Slices {
 
 Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units)
     : table_(table), of_units_(of_units), fork_generation_(base::fork_generation()) {
+    if (!of_units && run->head.keys_per_group > 0) {
+        base::fail_usage({run->path() + " has no producers outside of work units", "its rows are in the order of keys",
+                          "append to a work unit"});
+    }
     start(std::move(run));
 }
 
@@ -214,6 +218,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
 // At a row where pages end in all columns that count rows, unless such rows are too far apart.
 bool Producer::is_cluster_full() const {
     if (cluster_bytes_ == 0 || cluster_.bytes < cluster_bytes_) return false;
+    if (run_->head.keys_per_group > 0) return true;
     if (of_units_) return cluster_.bytes >= 2 * cluster_bytes_; // inside a unit; else it ends with the unit
     if (cluster_.bytes >= cluster_bytes_ + cluster_bytes_ / 2) return true;
     auto const row_bytes = cluster_.bytes / (rows_ - cluster_.first_row);
@@ -368,6 +373,20 @@ void Producer::drop_unit() {
     rows_before_ = rows;
     finished_ = false;
     torn_ = false;
+}
+
+void Producer::seal_unit() {
+    check_usable();
+    end_cluster();
+    sealer_->drain(while_waiting_);
+}
+
+void Producer::leave_unit() {
+    if (fork_generation_ != base::fork_generation()) check_usable();
+    if (finished_) return;
+    staging_->head().unit_entry.store(0);
+    torn_ = true; // no cluster ends with rows that do not count
+    finish();
 }
 
 void Producer::finish() {

@@ -1,0 +1,79 @@
+#include "thalweg/dataset/run/unit_group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::dataset {
+namespace {
+
+template <typename Number> void put(std::string& to, Number number) {
+    to.append(reinterpret_cast<char const*>(&number), sizeof number);
+}
+
+std::string_view take(std::string_view& from, std::size_t size_bytes) {
+    if (size_bytes > from.size())
+        base::fail_data({"the list of the work units of a group cannot be read", "it is damaged"});
+    auto const taken = from.substr(0, size_bytes);
+    from.remove_prefix(size_bytes);
+    return taken;
+}
+
+template <typename Number> Number take(std::string_view& from) {
+    Number number;
+    std::memcpy(&number, take(from, sizeof number).data(), sizeof number);
+    return number;
+}
+
+} // namespace
+
+std::int64_t group_of(std::int64_t key, std::uint64_t keys_per_group) {
+    auto const count = static_cast<std::int64_t>(keys_per_group);
+    return key / count - (key % count < 0 ? 1 : 0);
+}
+
+std::string name_of_group(std::int64_t group, std::uint64_t keys_per_group) {
+    if (keys_per_group == 1) return fmt::format("{}", group);
+    auto const first = static_cast<__int128>(group) * static_cast<__int128>(keys_per_group);
+    return fmt::format("group {} (the keys {} to {})", group, first, first + static_cast<__int128>(keys_per_group) - 1);
+}
+
+std::string encode_group(std::vector<UnitOfGroup> const& units) {
+    std::string list;
+    put(list, static_cast<std::uint32_t>(units.size()));
+    for (auto const& unit : units) {
+        put(list, unit.key);
+        put(list, static_cast<std::uint32_t>(unit.summary.size()));
+        put(list, static_cast<std::uint32_t>(unit.rows.size() - std::ranges::count(unit.rows, std::uint64_t{0})));
+        for (std::uint32_t table = 0; table < unit.rows.size(); ++table) {
+            if (unit.rows[table] == 0) continue;
+            put(list, table);
+            put(list, unit.rows[table]);
+        }
+        list += unit.summary;
+    }
+    return list;
+}
+
+std::vector<UnitOfGroup> decode_group(std::string_view list, std::size_t tables) {
+    std::vector<UnitOfGroup> units;
+    for (auto count = take<std::uint32_t>(list); count > 0; --count) {
+        auto& unit = units.emplace_back();
+        unit.key = take<std::int64_t>(list);
+        unit.rows.resize(tables);
+        auto const summary_bytes = take<std::uint32_t>(list);
+        for (auto parts = take<std::uint32_t>(list); parts > 0; --parts) {
+            auto const table = take<std::uint32_t>(list);
+            auto const rows = take<std::uint64_t>(list);
+            if (table >= tables)
+                base::fail_data({"the list of the work units of a group cannot be read", "it names no such table"});
+            unit.rows[table] = rows;
+        }
+        unit.summary = take(list, summary_bytes);
+    }
+    return units;
+}
+
+} // namespace thalweg::dataset
