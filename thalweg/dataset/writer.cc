@@ -17,6 +17,7 @@
 #include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
@@ -73,29 +74,12 @@ void remove_traces(OpenRun const& run, std::string const& path) {
     }
 }
 
-constexpr std::uint64_t kMostKeysPerGroup = 1'000'000'000;
-
 // On a small disk, where the budget was lowered, the journal takes less, too.
 JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes) {
     limits.main_rows_bytes = std::min(limits.main_rows_bytes, rows_budget_bytes / 2);
     limits.segment_bytes = std::min(limits.segment_bytes, rows_budget_bytes / 2);
     limits.slack_bytes = std::min(limits.slack_bytes, rows_budget_bytes * 3 / 2);
     return limits;
-}
-
-std::uint64_t checked_keys_per_group(std::string const& path, std::uint64_t keys, model::RunHead const& head) {
-    if (keys > kMostKeysPerGroup) {
-        base::fail_usage({fmt::format("{} cannot have {} keys in a group", path, keys),
-                          fmt::format("{} are the most", kMostKeysPerGroup)});
-    }
-    bool const has_clusters = !head.layouts.empty() && head.layouts[0].cluster_bytes > 0;
-    if (keys > 0 && !has_clusters) {
-        base::fail_usage({fmt::format("{} cannot be ordered by key", path),
-                          "in HDF5 each work unit would be a part of a virtual dataset: 10,000 of them take 5.3 s to "
-                          "create, and 0.7 s to read a column",
-                          "let its name end in .root, or read the rows of each key where its table of units says"});
-    }
-    return keys;
 }
 
 // What the run is written with, which is not always what was asked for.
@@ -113,7 +97,8 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     tuning::check(options);
     auto const& format = format_for(path);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
-    head.keys_per_group = checked_keys_per_group(path, options.keys_per_group, head);
+    head.keys_per_group = options.keys_per_group;
+    check_order(path, head);
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
     if (absolute.size() >= sizeof LedgerHead::path) {
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});

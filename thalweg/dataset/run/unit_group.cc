@@ -9,6 +9,8 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::uint64_t kMostKeysPerGroup = 1'000'000'000;
+
 template <typename Number> void put(std::string& to, Number number) {
     to.append(reinterpret_cast<char const*>(&number), sizeof number);
 }
@@ -38,6 +40,21 @@ std::string name_of_group(std::int64_t group, std::uint64_t keys_per_group) {
     if (keys_per_group == 1) return fmt::format("{}", group);
     auto const first = static_cast<__int128>(group) * static_cast<__int128>(keys_per_group);
     return fmt::format("group {} (the keys {} to {})", group, first, first + static_cast<__int128>(keys_per_group) - 1);
+}
+
+void check_order(std::string const& path, model::RunHead const& head) {
+    auto const keys = head.keys_per_group;
+    if (keys > kMostKeysPerGroup) {
+        base::fail_usage({fmt::format("{} cannot have {} keys in a group", path, keys),
+                          fmt::format("{} are the most", kMostKeysPerGroup)});
+    }
+    bool const has_clusters = !head.layouts.empty() && head.layouts[0].cluster_bytes > 0;
+    if (keys > 0 && !has_clusters) {
+        base::fail_usage({fmt::format("{} cannot be ordered by key", path),
+                          "in HDF5 each work unit would be a part of a virtual dataset: 10,000 of them take 5.3 s to "
+                          "create, and 0.7 s to read a column",
+                          "let its name end in .root, or read the rows of each key where its table of units says"});
+    }
 }
 
 std::string encode_group(std::vector<UnitOfGroup> const& units) {

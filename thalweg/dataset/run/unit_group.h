@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/model/run.h"
 
 namespace thalweg::dataset {
 
@@ -25,6 +26,9 @@ struct UnitOfGroup {
 std::int64_t group_of(std::int64_t key, std::uint64_t keys_per_group);
 // As people read it: "group 3 (the keys 300 to 399)".
 std::string name_of_group(std::int64_t group, std::uint64_t keys_per_group);
+
+// Throws base::UsageError where the container cannot hold a run in the order of the head.
+void check_order(std::string const& path, model::RunHead const& head);
 
 std::string encode_group(std::vector<UnitOfGroup> const& units);
 // Throws base::DataError where the bytes are no such list of units with rows in so many tables.
