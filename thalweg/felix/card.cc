@@ -90,7 +90,7 @@ struct Card::State {
 
     std::deque<DmaOutlet> outlets;
     std::vector<std::unique_ptr<Feed>> feeds;
-    base::Gauge events;
+    base::SharedNumber events;
     std::jthread heart;
 };
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/felix/block.h"
 
 namespace thalweg::felix {
@@ -19,20 +19,21 @@ struct Packet {
 
 // What went by and what was wrong with it; readable by any thread while the decoder works.
 struct StreamCounters {
-    base::Gauge blocks;
-    base::Gauge packets;        // handed on, whole or flagged
-    base::Gauge payload_bytes;  // of these
-    base::Gauge sequence_gaps;  // blocks whose sequence number was not the next one
-    base::Gauge lost_blocks;    // at least so many were lost in these gaps; 32 and multiples of it do not show
-    base::Gauge bad_blocks;     // trailers that do not lead from the block's end to its header; the block was dropped
-    base::Gauge dropped_chunks; // pieces without their beginning or end: after a gap, a restart or a bad block
-    base::Gauge crc_errors;     // packets with that flag
-    base::Gauge errors;
-    base::Gauge truncated;
-    base::Gauge busy;
-    base::Gauge timeouts;
-    base::Gauge out_of_band;
-    base::Gauge undefined; // trailers of type 6
+    base::SharedNumber blocks;
+    base::SharedNumber packets;       // handed on, whole or flagged
+    base::SharedNumber payload_bytes; // of these
+    base::SharedNumber sequence_gaps; // blocks whose sequence number was not the next one
+    base::SharedNumber lost_blocks;   // at least so many were lost in these gaps; 32 and multiples of it do not show
+    base::SharedNumber
+        bad_blocks; // trailers that do not lead from the block's end to its header; the block was dropped
+    base::SharedNumber dropped_chunks; // pieces without their beginning or end: after a gap, a restart or a bad block
+    base::SharedNumber crc_errors;     // packets with that flag
+    base::SharedNumber errors;
+    base::SharedNumber truncated;
+    base::SharedNumber busy;
+    base::SharedNumber timeouts;
+    base::SharedNumber out_of_band;
+    base::SharedNumber undefined; // trailers of type 6
 };
 
 // Gives packets in the order in which they came. A packet that lies whole in a block is a view into that block;

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "thalweg/base/file_descriptor.h"
-#include "thalweg/base/gauge.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/felix/block.h"
 
 namespace thalweg::felix {
@@ -105,7 +105,7 @@ class DmaWriter {
 
     base::SharedMemory memory_;
     BlockFormat format_;
-    base::Gauge position_;
+    base::SharedNumber position_;
     bool lies_ = false;
 };
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/felix/dma_buffer.h"
 
 namespace thalweg::felix {
@@ -33,7 +33,7 @@ class DmaOutlet {
   private:
     DmaWriter writer_;
     std::atomic<bool> const& stop_;
-    base::Gauge stall_ns_;
+    base::SharedNumber stall_ns_;
     std::uint64_t stuck_until_ns_ = 0;
     bool gave_up_ = false;
 };

@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/record/event_rows.h"
 
 namespace thalweg::record {
@@ -46,7 +46,7 @@ struct Collector::State {
     std::uint64_t next_look_ns = 0;
     std::uint64_t full_at = 0; // the last event that was taken, where no more are wanted
     bool full = false;
-    base::Gauge rows, bytes, left_out, not_cleared;
+    base::SharedNumber rows, bytes, left_out, not_cleared;
 };
 
 void Collector::State::take(readout::Event const& event) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/source/source.h"
 
@@ -46,7 +46,8 @@ class Worker {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
         dataset::Producer producer;
-        std::unique_ptr<base::Gauge> rows = std::make_unique<base::Gauge>(); // what others may see of the producer
+        std::unique_ptr<base::SharedNumber> rows =
+            std::make_unique<base::SharedNumber>(); // what others may see of the producer
         bool done = false;
     };
 

@@ -2,7 +2,7 @@
 #include <deque>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/source/digitizer_options.h"
 #include "thalweg/source/readers.h"
 #include "thalweg/source/record_view.h"
@@ -120,7 +120,7 @@ class ClockedReader : public StreamReader {
     bool shown_ = false; // the first on board
     bool paused_ = false;
     std::uint64_t accounted_ps_ = 0;
-    base::Gauge taken_, lost_, piled_up_, rows_, onboard_records_, dead_ps_, live_ps_;
+    base::SharedNumber taken_, lost_, piled_up_, rows_, onboard_records_, dead_ps_, live_ps_;
 };
 
 } // namespace

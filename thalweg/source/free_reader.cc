@@ -1,4 +1,4 @@
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/source/readers.h"
 #include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"
@@ -41,7 +41,7 @@ class FreeReader : public StreamReader {
     RecordView view_;
     std::uint64_t limit_;
     bool paused_ = false;
-    base::Gauge rows_, piled_up_, live_time_ns_;
+    base::SharedNumber rows_, piled_up_, live_time_ns_;
 };
 
 } // namespace

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/source/indexed_rows.h"
 #include "thalweg/source/loop_clock.h"
 #include "thalweg/source/wait.h"
@@ -70,7 +70,7 @@ class ReplayReader : public StreamReader {
     bool paused_ = false;
     std::vector<std::span<std::byte const>> columns_;
     std::vector<std::byte> timestamps_;
-    base::Gauge handed_out_;
+    base::SharedNumber handed_out_;
 };
 
 class Replay : public Source {

@@ -181,7 +181,7 @@ class Serving:
         while ending.is_alive() and stop.times < 2:
             ending.join(_LOOK_S)
             now = _Moment.of(self._handler)
-            self._live.show(now.last_words(recent.since(now)))
+            self._live.show(now.ending_sentence(recent.since(now)))
         self._live.close()
         self.was_cut_short = ending.is_alive()
         if self.was_cut_short:
@@ -337,7 +337,7 @@ class _Moment:
             f"index {self.fill:.0%} full, busy {busy:.0%}{state}"
         )
 
-    def last_words(self, before: "_Moment") -> str:
+    def ending_sentence(self, before: "_Moment") -> str:
         return f"waiting for collectors to fetch the rest: {self._sent_since(before)} (Ctrl-C: do not wait)"
 
     def _sent_since(self, before: "_Moment") -> str:

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/felix/dma_buffer.h"
 #include "thalweg/readout/builder/group.h"
 
@@ -58,7 +58,7 @@ class Builder {
         std::vector<Group*> groups;
         Group* full = nullptr;                   // that had no room last
         std::atomic<std::uint64_t> position = 0; // everything before it is read
-        base::Gauge blocks, foreign_blocks, bad_headers, busy_ns, cpu_ns;
+        base::SharedNumber blocks, foreign_blocks, bad_headers, busy_ns, cpu_ns;
         std::jthread thread;
     };
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 #include "thalweg/felix/decoder.h"
 #include "thalweg/readout/builder/event_ring.h"
 #include "thalweg/readout/builder/group_report.h"
@@ -105,8 +105,8 @@ class Group {
         std::uint64_t last_packet_ns = 0;
         std::uint64_t late_streak = 0; // late packets in a row, while the newest event stood still:
         std::uint64_t late_since = 0;  // here (position)
-        base::Gauge live;
-        base::Gauge deaths;
+        base::SharedNumber live;
+        base::SharedNumber deaths;
     };
     // What a packet says of itself. `raw`: ECR << 24 | L1ID, or the ticks of a timestamp.
     struct Key {
@@ -215,8 +215,8 @@ class Group {
     std::uint64_t closed_event_ = 0;  // as published
     std::uint32_t typical_bytes_ = 0; // of the last fragment that was closed
 
-    base::Gauge complete_, incomplete_, absent_, overflows_, timed_out_, jumps_, hook_failures_, hook_overruns_;
-    base::Gauge newest_event_, open_events_;
+    base::SharedNumber complete_, incomplete_, absent_, overflows_, timed_out_, jumps_, hook_failures_, hook_overruns_;
+    base::SharedNumber newest_event_, open_events_;
 };
 
 } // namespace thalweg::readout

@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "thalweg/base/gauge.h"
+#include "thalweg/base/shared_number.h"
 
 namespace thalweg::readout {
 
 // Where the packets of one stream went: all of them, each to one place.
 struct PacketCounters {
-    base::Gauge delivered;
-    base::Gauge duplicate;
-    base::Gauge late;          // of an event that was closed
-    base::Gauge out_of_window; // of an event that is too far away
-    base::Gauge orphaned;      // without trigger information, or of a jump that the other streams did not make
+    base::SharedNumber delivered;
+    base::SharedNumber duplicate;
+    base::SharedNumber late;          // of an event that was closed
+    base::SharedNumber out_of_window; // of an event that is too far away
+    base::SharedNumber orphaned;      // without trigger information, or of a jump that the other streams did not make
 };
 
 struct StreamReport {

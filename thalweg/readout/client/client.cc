@@ -55,13 +55,13 @@ Client::State::State(ClientOptions const& given)
             handler.connections.push_back(&connections.back());
         }
     }
-    keeper.emplace(addresses, hello, options.longest_callback_ns);
+    lease_renewer.emplace(addresses, hello, options.longest_callback_ns);
 }
 
 Client::Client(ClientOptions const& options) : state_(std::make_unique<State>(options)) {}
 
 Client::~Client() {
-    state_->keeper->stop();
+    state_->lease_renewer->stop();
     state_->part(base::monotonic_ns() + kPartingNs);
 }
 
@@ -71,7 +71,7 @@ void Client::run(EventSink const& sink) {
         State& state;
         ~Publish() { state.publish(); }
     } const publish{state}; // also what came before the sink threw
-    if (state.options.role == Role::collector) state.keeper->start();
+    if (state.options.role == Role::collector) state.lease_renewer->start();
     while (!stop_) {
         state.turn(kTurnNs);
         // The sink may take its time: until then all handlers are to know which ranges are ours.
@@ -94,7 +94,7 @@ void Client::keep_up(std::uint64_t duration_ns) {
 
 bool Client::settle(std::uint64_t timeout_ns) {
     auto& state = *state_;
-    state.keeper->stop(); // we turn
+    state.lease_renewer->stop(); // we turn
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     auto const is_settled = [&] {
         return !state.requests.has_clears() && std::all_of(state.handlers.begin(), state.handlers.end(),
@@ -120,7 +120,7 @@ void Client::State::turn(std::uint64_t wait_ns) {
     flush();
     for (auto const& ready : poller.wait(wait_ns)) serve(*by_key[ready.key], ready);
     auto const now = turned_ns = base::monotonic_ns();
-    tell_keeper(now);
+    tell_lease_renewer(now);
     if (now >= next_look_ns) {
         next_look_ns = now + kLookIntervalNs;
         look_for_silence(now);
@@ -148,13 +148,13 @@ void Client::State::stood_still(std::uint64_t since_ns, std::uint64_t now) {
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) later(range.part(handler).waiting_since_ns);
 }
 
-void Client::State::tell_keeper(std::uint64_t now) {
-    keeper->turned(now, !uncommitted.empty() || takes > 0);
+void Client::State::tell_lease_renewer(std::uint64_t now) {
+    lease_renewer->turned(now, !uncommitted.empty() || takes > 0);
     for (std::size_t i = 0; i < handlers.size(); ++i) {
         std::uint64_t said_ns = 0;
         for (auto const* connection : handlers[i].connections)
             said_ns = std::max(said_ns, connection->link.last_sent_ns());
-        keeper->said(i, handlers[i].welcome.lease_ns, said_ns);
+        lease_renewer->said(i, handlers[i].welcome.lease_ns, said_ns);
     }
 }
 

@@ -1,6 +1,6 @@
 // What turns a client's loop. client.cc has the loop and the connections, client_ask.cc what is asked of handlers,
 // client_answers.cc what they say. Each idea of its own has a class: Requests, OwnRanges, TakenEvents, PendingClears
-// (of a RemoteHandler), Sampler, EventAssembler, Keeper.
+// (of a RemoteHandler), Sampler, EventAssembler, LeaseRenewer.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "thalweg/readout/client/client.h"
-#include "thalweg/readout/client/client_keeper.h"
 #include "thalweg/readout/client/client_range.h"
 #include "thalweg/readout/client/event_assembler.h"
+#include "thalweg/readout/client/lease_renewer.h"
 #include "thalweg/readout/client/own_ranges.h"
 #include "thalweg/readout/client/remote_handler.h"
 #include "thalweg/readout/client/requests.h"
@@ -33,7 +33,7 @@ struct Client::State {
     void connection_lost(Connection& connection);
     void look_for_silence(std::uint64_t now);
     void stood_still(std::uint64_t since_ns, std::uint64_t now);
-    void tell_keeper(std::uint64_t now);
+    void tell_lease_renewer(std::uint64_t now);
     void flush();
     void part(std::uint64_t until_ns);
     void publish();
@@ -99,7 +99,7 @@ struct Client::State {
     ClientCounters published;
     std::uint32_t run = 0;
     std::string waiting_for;
-    std::optional<Keeper> keeper;
+    std::optional<LeaseRenewer> lease_renewer;
 };
 
 } // namespace thalweg::readout

@@ -34,18 +34,18 @@ struct Slow {
                         .idle =
                             [this, &wait] {
                                 if (events < kEvents) return;
-                                is_waiting = true;
+                                is_unfinished = true;
                                 wait.wait(true);
                                 for (auto const& range : std::exchange(ranges, {})) client.commit(range);
                             }});
             client.settle(5'000'000'000);
         });
-        while (!is_waiting) std::this_thread::sleep_for(1ms);
+        while (!is_unfinished) std::this_thread::sleep_for(1ms);
     }
     Client client;
     std::atomic<std::uint64_t> events = 0;
     std::vector<RangeId> ranges;
-    std::atomic<bool> is_waiting = false;
+    std::atomic<bool> is_unfinished = false;
     std::jthread runner;
 };
 

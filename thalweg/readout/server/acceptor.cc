@@ -18,8 +18,8 @@ constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
 
 } // namespace
 
-Acceptor::Acceptor(ServerConfig const& config, std::string name, Guests const& guests)
-    : name_(std::move(name)), guests_(guests), allowed_(config.allow),
+Acceptor::Acceptor(ServerConfig const& config, std::string name, ConnectionQuota const& quota)
+    : name_(std::move(name)), quota_(quota), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
     if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
@@ -46,7 +46,7 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
             own.own_counters().accepted.add(1);
             threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
         }
-        if (guests_.is_crowded()) pause(own, kCrowdedPauseNs);
+        if (quota_.is_crowded()) pause(own, kCrowdedPauseNs);
     } catch (base::SystemError const&) { // out of descriptors or memory
         own.own_counters().accept_failures.add(1);
         pause(own, kPauseNs);

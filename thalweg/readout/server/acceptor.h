@@ -15,7 +15,7 @@ namespace thalweg::readout {
 
 class Acceptor {
   public:
-    Acceptor(ServerConfig const& config, std::string name, Guests const& guests);
+    Acceptor(ServerConfig const& config, std::string name, ConnectionQuota const& quota);
 
     std::string const& address() const { return address_; }
     // In the first of `threads`. Returns how long it may sleep.
@@ -26,7 +26,7 @@ class Acceptor {
     void pause(ServerThread& own, std::uint64_t duration_ns);
 
     std::string name_;
-    Guests const& guests_;
+    ConnectionQuota const& quota_;
     transport::SocketOptions options_;
     transport::Networks allowed_;
     transport::Listener listener_;

@@ -26,7 +26,7 @@ std::uint64_t event_at(EventRing const& ring, std::uint64_t position) {
 Index::Index(std::vector<EventRing*> rings, std::uint64_t lease_ns)
     : rings_(std::move(rings)), leases_(lease_ns), scratch_(kMaxPins) {
     for (auto& scratch : scratch_) {
-        scratch.lanes.resize(rings_.size());
+        scratch.cursors.resize(rings_.size());
         scratch.pins = std::vector<std::optional<EventRing::Pin>>(rings_.size());
     }
 }
@@ -85,7 +85,7 @@ bool Index::claim(std::uint64_t first, std::uint64_t count, RangeOwner const& ow
                   std::uint64_t reach) {
     auto const closed = closed_event();
     if (closed == 0 || first <= closed || first - closed <= reach) return leases_.claim(owner, {first, count}, now_ns);
-    if (first - closed <= kFarthest) leases_.wish(owner.id, first, now_ns);
+    if (first - closed <= kFarthest) leases_.note_far_ahead(owner.id, first, now_ns);
     return false;
 }
 

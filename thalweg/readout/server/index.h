@@ -77,14 +77,14 @@ class Index {
 
   private:
     // One ring during one request.
-    struct Lane {
+    struct RingCursor {
         EventRing* ring = nullptr;
         std::uint64_t position = 0;
         bool known = false;
         FragmentHeader const* header = nullptr; // of the event at hand
     };
     struct Scratch { // of one thread
-        std::vector<Lane> lanes;
+        std::vector<RingCursor> cursors;
         std::vector<std::optional<EventRing::Pin>> pins;
     };
     struct Pinned;
@@ -95,7 +95,7 @@ class Index {
     template <typename Sink>
     std::uint64_t walk_readable(Segment const& segment, std::uint64_t max_bytes, Scratch& scratch, Tally& tally,
                                 Sink&& sink);
-    Segment segment_at(std::uint64_t event, std::uint64_t end, std::vector<Lane>& lanes) const;
+    Segment segment_at(std::uint64_t event, std::uint64_t end, std::vector<RingCursor>& cursors) const;
     EventState state_of_unknown(std::uint64_t event, Leases::Standing::Kind standing) const;
     EventRange available(std::uint64_t from, std::uint64_t min_count) const;
     void free_cleared();

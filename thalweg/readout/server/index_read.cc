@@ -54,21 +54,21 @@ EventState Index::state_of_unknown(std::uint64_t event, Leases::Standing::Kind s
     return standing == Leases::Standing::lost ? EventState::evicted : EventState::absent;
 }
 
-Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::vector<Lane>& lanes) const {
+Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::vector<RingCursor>& cursors) const {
     bool is_known = false, is_gone = false;
     for (std::size_t i = 0; i < rings_.size(); ++i) {
         auto& ring = *rings_[i];
         auto const place = ring.place_of(event);
         auto const closed = ring.closed_position();
         auto const kept = ring.kept_from();
-        lanes[i] = {&ring, place.position, place.known && place.position < closed, nullptr};
+        cursors[i] = {&ring, place.position, place.known && place.position < closed, nullptr};
         if (!place.known) {
             if (auto const next = ring.next_known(event); next > event) end = std::min(end, next);
             continue;
         }
         is_known = true;
         end = std::min(end, event + std::min(place.run, end - event));
-        if (lanes[i].known) end = std::min(end, event + (closed - place.position));
+        if (cursors[i].known) end = std::min(end, event + (closed - place.position));
         if (place.position >= kept) continue;
         is_gone = true;
         end = std::min(end, event + (kept - place.position));
@@ -86,39 +86,39 @@ Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::ve
 template <typename Sink>
 std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_bytes, Scratch& scratch, Tally& tally,
                                    Sink&& sink) {
-    auto& lanes = scratch.lanes;
+    auto& cursors = scratch.cursors;
     for (std::uint64_t ahead = 0; ahead < std::min(kEventsAhead, segment.end - segment.first); ++ahead)
-        for (auto const& lane : lanes)
-            if (lane.known)
-                prefetch(lane.ring->slot(lane.position + ahead),
-                         std::min<std::size_t>(kLikelyBytes, lane.ring->capacity_bytes()));
+        for (auto const& cursor : cursors)
+            if (cursor.known)
+                prefetch(cursor.ring->slot(cursor.position + ahead),
+                         std::min<std::size_t>(kLikelyBytes, cursor.ring->capacity_bytes()));
     for (auto event = segment.first; event < segment.end; ++event) {
         EventRecord record{.event = event, .state = EventState::absent};
         std::uint32_t status = 0;
-        for (auto& lane : lanes) {
-            lane.header = nullptr;
-            if (!lane.known) continue;
-            auto const* header = lane.ring->slot(lane.position);
-            auto const* ahead = lane.ring->slot(lane.position++ + kEventsAhead);
+        for (auto& cursor : cursors) {
+            cursor.header = nullptr;
+            if (!cursor.known) continue;
+            auto const* header = cursor.ring->slot(cursor.position);
+            auto const* ahead = cursor.ring->slot(cursor.position++ + kEventsAhead);
             if (header->event != event) {
                 prefetch(ahead, 1);
                 continue;
             }
             prefetch(ahead, header->length_bytes);
-            lane.header = header;
+            cursor.header = header;
             record.bytes += header->length_bytes;
             record.fragments++;
             status |= header->status;
         }
         if (!sink.fits(sizeof record + record.bytes, max_bytes)) return event;
         // A group of dead links holds up nobody, but what it lacks is missing.
-        bool const all_complete = record.fragments == lanes.size() && (status & kIncomplete) == 0;
+        bool const all_complete = record.fragments == cursors.size() && (status & kIncomplete) == 0;
         record.state = state_of_readable(record.fragments, all_complete);
         tally.events[static_cast<std::size_t>(record.state)]++;
         tally.fragments += record.fragments;
         sink.record(record);
-        for (auto const& lane : lanes)
-            if (lane.header != nullptr) sink.fragment(lane.header, lane.header->length_bytes);
+        for (auto const& cursor : cursors)
+            if (cursor.header != nullptr) sink.fragment(cursor.header, cursor.header->length_bytes);
     }
     return segment.end;
 }
@@ -131,7 +131,7 @@ std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, Scratch& sc
     while (event < end) {
         Segment segment{event, end, false, limits.open_as};
         if (event < closed)
-            segment = segment_at(event, std::min(end, closed), scratch.lanes);
+            segment = segment_at(event, std::min(end, closed), scratch.cursors);
         else if (!limits.with_open)
             break;
         if (segment.readable) {

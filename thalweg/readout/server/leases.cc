@@ -140,7 +140,7 @@ void Leases::raise_floor() {
         pieces_.pop_front();
     }
     search_from_ = std::max(search_from_, floor_);
-    if (wished_ <= floor_) wished_ = kNever;
+    if (far_ahead_ <= floor_) far_ahead_ = kNever;
 }
 
 std::optional<Leases::Taking> Leases::take(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
@@ -253,11 +253,11 @@ bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64
     return true;
 }
 
-void Leases::wish(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns) {
+void Leases::note_far_ahead(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns) {
     std::lock_guard const lock(mutex_);
     note_heard(owner, now_ns);
     note_asked(first, now_ns);
-    if (first > floor_) wished_ = std::min(wished_, first);
+    if (first > floor_) far_ahead_ = std::min(far_ahead_, first);
 }
 
 void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
@@ -318,7 +318,7 @@ std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
     std::lock_guard const lock(mutex_);
     auto const piece = pieces_.at(floor_);
     bool const is_free = !piece || piece->value.kind == State::returned;
-    auto const next = piece ? piece->end : pieces_.next_begin(floor_, wished_);
+    auto const next = piece ? piece->end : pieces_.next_begin(floor_, far_ahead_);
     // Where no collector lives, nobody could have asked: the next one may.
     if (gives_ || !is_free || next == kNever || !somebody_lives(now_ns)) {
         blocked_at_ = kNever;

@@ -58,8 +58,8 @@ class Leases {
     std::optional<Taking> take(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
                                Available const& available);
     // Where another handler gives ranges away: the next range that nobody has asked for, though what is later was
-    // claimed or wished for half a lease ago. Once the run has ended, all that is left when nobody has asked for a
-    // second.
+    // claimed or asked for far ahead half a lease ago. Once the run has ended, all that is left when nobody has asked
+    // for a second.
     std::optional<Taking> take_left_behind(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
                                            bool ended, Available const& available);
     // Whether somebody could take something.
@@ -68,7 +68,7 @@ class Leases {
     // unless somebody else is (false).
     bool claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
     // It asks for what begins too far ahead to be its own already.
-    void wish(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns);
+    void note_far_ahead(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns);
     // What of it is the owner's, who was at least the last to own it, and asked for it under the same seal. Idempotent;
     // false where some of it is neither that nor cleared.
     bool clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns);
@@ -84,9 +84,9 @@ class Leases {
     // There is nothing before `event` (any more): the first call says where the run begins, others what made room.
     void forget_before(std::uint64_t event);
     // Where another handler gives ranges away, some may never be asked for here: the collector died before it did, or
-    // this handler began earlier. What nobody asked for, though events behind it were claimed or wished for a lease ago
-    // (two leases, where it had an owner once), is cleared when there is no room. Not while no collector lives: the
-    // next one may ask. Returns how many events were.
+    // this handler began earlier. What nobody asked for, though events behind it were claimed or asked for far ahead a
+    // lease ago (two leases, where it had an owner once), is cleared when there is no room. Not while no collector
+    // lives: the next one may ask. Returns how many events were.
     std::uint64_t skip_unclaimed(std::uint64_t now_ns, bool is_full);
     // Of all before cleared_before(): what nobody has cleared. Of long ago it tells no more.
     std::vector<Forgotten> forgotten() const;
@@ -157,8 +157,8 @@ class Leases {
     std::array<Heard, 2> heard_; // the last two collectors that said anything
     std::uint64_t begin_ = 0;
     std::uint64_t floor_ = 0;
-    std::uint64_t search_from_ = 0;            // nothing before it is free
-    std::uint64_t wished_ = ~std::uint64_t{0}; // the first event that was too far ahead for who asked for it
+    std::uint64_t search_from_ = 0;               // nothing before it is free
+    std::uint64_t far_ahead_ = ~std::uint64_t{0}; // the first event that was too far ahead for who asked for it
     // Others have asked for what is before this event: now, and in steps of an eighth of a lease ago.
     std::array<std::uint64_t, 5> asked_before_ = {};
     std::uint64_t next_step_ns_ = 0;

@@ -144,7 +144,7 @@ TEST(Leases, NothingIsSkippedWhileThereIsNoCollectorThatCouldAskForIt) {
     EXPECT_EQ(leases.skip_unclaimed(2 * kLeaseNs, true), 0u);
     EXPECT_EQ(leases.skip_unclaimed(9 * kLeaseNs, true), 0u);
     leases.renew(kBob, 9 * kLeaseNs);
-    leases.wish(kBob, 200, 9 * kLeaseNs);
+    leases.note_far_ahead(kBob, 200, 9 * kLeaseNs);
     EXPECT_EQ(leases.skip_unclaimed(9 * kLeaseNs, true), 0u) << "he has only begun";
     leases.renew(kBob, 11 * kLeaseNs);
     EXPECT_EQ(leases.skip_unclaimed(11 * kLeaseNs, true), 0u) << "two leases, as they were hers";

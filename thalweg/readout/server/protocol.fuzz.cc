@@ -94,11 +94,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     ServerConfig config;
     config.queued_bytes = 1 << 16;
     config.iovec = (data[0] & 1) != 0;
-    Desk desk{.config = config, .name = "dh0"};
-    desk.served = {.run = 7, .index = &index, .groups = 1, .state = State::running};
+    ServingContext context{.config = config, .name = "dh0"};
+    context.served = {.run = 7, .index = &index, .groups = 1, .state = State::running};
     ByteBuffer answers;
     {
-        Session session(desk, 0);
+        Session session(context, 0);
         if ((data[0] & 2) != 0) greet(session, (data[0] & 4) != 0 ? Role::observer : Role::collector);
         auto const rest = std::span(data, size).subspan(1);
         if ((data[0] & 8) != 0)
@@ -108,14 +108,14 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         check(session.outbox().bytes() < config.queued_bytes + (1 << 17));
         read_answers(session.outbox(), answers);
         ring.add(20, 24);
-        desk.served.ended = (data[0] & 128) != 0;
-        desk.now_ns += 70'000'000'000; // every deadline has come
-        while (auto const parked = desk.lot.take_due(index.closed_event(), desk.now_ns)) {
-            session.resume(*parked);
+        context.served.ended = (data[0] & 128) != 0;
+        context.now_ns += 70'000'000'000; // every deadline has come
+        while (auto const pending = context.pending.take_due(index.closed_event(), context.now_ns)) {
+            session.resume(*pending);
             read_answers(session.outbox(), answers);
         }
         session.proceed();
     }
-    check(desk.lot.empty());
+    check(context.pending.empty());
     return 0;
 }

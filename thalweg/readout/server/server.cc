@@ -19,7 +19,7 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 struct Server::Shared {
     Shared(ServerConfig server, std::string const& name)
-        : config(std::move(server)), guests(std::make_shared<Guests>(config)), acceptor(config, name, *guests) {}
+        : config(std::move(server)), quota(std::make_shared<ConnectionQuota>(config)), acceptor(config, name, *quota) {}
 
     void serve() {
         for (auto const& thread : threads) thread->serve(served);
@@ -47,7 +47,7 @@ struct Server::Shared {
     }
 
     ServerConfig config;
-    std::shared_ptr<Guests> guests;
+    std::shared_ptr<ConnectionQuota> quota;
     Acceptor acceptor;
     std::vector<std::unique_ptr<ServerThread>> threads;
     ServedRun served; // as last told to the threads
@@ -63,7 +63,7 @@ Server::Server(ServerConfig const& config, std::uint64_t instance, std::string c
     shared_ = std::make_unique<Shared>(config, handler_name);
     for (std::uint32_t i = 0; i < config.threads; ++i)
         shared_->threads.push_back(
-            std::make_unique<ServerThread>(shared_->config, instance, handler_name, i, shared_->guests));
+            std::make_unique<ServerThread>(shared_->config, instance, handler_name, i, shared_->quota));
     auto* const shared = shared_.get();
     for (auto const& thread : shared_->threads) {
         bool const is_first = thread == shared_->threads.front();
@@ -126,7 +126,7 @@ std::vector<trace::Sample> Server::samples() const {
                            "Answers on their way, here and in the kernel",
                            trace::Sample::Kind::gauge,
                            {{"role", role == Role::observer ? "observer" : "collector"}},
-                           static_cast<double>(shared_->guests->bytes(role))});
+                           static_cast<double>(shared_->quota->bytes(role))});
     for (std::size_t i = 0; i < shared_->threads.size(); ++i)
         samples.push_back({"thalweg_readout_serve_cpu_seconds_total",
                            "CPU time of the threads that serve",

@@ -27,12 +27,12 @@ class Server {
     std::string const& address() const;
 
     // Serves a run from `index`, which must live until the next begin_run(), forget_run() or stop() has returned.
-    // Requests of other runs are refused from now on, parked ones, too. `continues`: events go on in the numbers of
+    // Requests of other runs are refused from now on, pending ones, too. `continues`: events go on in the numbers of
     // whoever read the buffer before.
     void begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
                    bool continues = false);
     void set_state(State state);
-    // Nothing more will be closed: parked requests are answered, and takers are told that the run has ended when they
+    // Nothing more will be closed: pending requests are answered, and takers are told that the run has ended when they
     // have everything.
     void end_run();
     // True when collectors have cleared everything; false when `timeout_ns` has gone by before.
@@ -43,7 +43,7 @@ class Server {
     // Joins its threads.
     void stop();
 
-    // Requests, events, fragments, bytes, refusals, connections, parked, latencies (a histogram), evicted answers.
+    // Requests, events, fragments, bytes, refusals, connections, pending, latencies (a histogram), evicted answers.
     std::vector<trace::Sample> samples() const;
     // CPU time of the threads that serve, and what they sent.
     std::uint64_t cpu_ns() const;

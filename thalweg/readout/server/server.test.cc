@@ -96,7 +96,7 @@ TEST_P(ServerTest, Rule4FutureRangesParkUntilTheyAreClosed) {
     client.get({kFirst + 5, kRun, 10, kAll, 60'000}, 1);
     client.get({kFirst, kRun, 10, kAll, 60'000}, 2);
     EXPECT_EQ(client.receive().head.tag, 2u) << "it overtakes the one that waits";
-    EXPECT_TRUE(becomes("parked_requests", 1));
+    EXPECT_TRUE(becomes("pending_requests", 1));
     ring->add(4);
     EXPECT_FALSE(client.has_answer(20));
     ring->add(1);

@@ -88,7 +88,7 @@ TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
     start();
     ring->add(10);
     auto good = collector();
-    auto const last_words = [&](MessageHead const& head, std::size_t body_bytes, bool greet) {
+    auto const refusal_of = [&](MessageHead const& head, std::size_t body_bytes, bool greet) {
         TestClient bad(server->address());
         if (greet) bad.hello(5), bad.receive();
         std::vector<std::byte> bytes(sizeof head + body_bytes);
@@ -99,15 +99,15 @@ TEST_P(ServerBadDay, MessagesThatLieEndOnlyTheirOwnConnection) {
         EXPECT_TRUE(bad.receive().end);
         return refused.sentence();
     };
-    EXPECT_EQ(last_words({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
-    EXPECT_EQ(last_words({.version = 9}, 0, false), "this is version 2 of the protocol, not 9");
-    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 40}, 40, false),
+    EXPECT_EQ(refusal_of({.marker = 0x20544547}, 0, false), "a message begins with 0x20544547 instead of \"TWGR\"");
+    EXPECT_EQ(refusal_of({.version = 9}, 0, false), "this is version 2 of the protocol, not 9");
+    EXPECT_EQ(refusal_of({.type = MessageType::get, .length_bytes = 40}, 40, false),
               "the first message of a connection is a hello");
-    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = 23}, 23, true),
+    EXPECT_EQ(refusal_of({.type = MessageType::get, .length_bytes = 23}, 23, true),
               "message 3 has 40 bytes behind its head, not 23");
-    EXPECT_EQ(last_words({.type = MessageType::get, .length_bytes = ~0u}, 10, true),
+    EXPECT_EQ(refusal_of({.type = MessageType::get, .length_bytes = ~0u}, 10, true),
               "a message of 4294967311 bytes is longer than any that a client may send");
-    EXPECT_EQ(last_words({.type = MessageType::events}, 0, true), "clients send no message 18");
+    EXPECT_EQ(refusal_of({.type = MessageType::events}, 0, true), "clients send no message 18");
     EXPECT_EQ(good.ask(Get{kFirst, kRun, 3, kAll, 0}).states(), "ccc");
 }
 
@@ -153,17 +153,17 @@ TEST_P(ServerBadDay, ClientsThatVanishInMidAnswerLeaveNothingBehind) {
         TestClient gone(server->address(), 4096);
         gone.hello(static_cast<std::uint64_t>(i));
         for (int k = 0; k < 20; ++k) gone.get({kFirst, kRun, 4000, kAll, 0});
-        gone.get({kFirst + 3999, kRun, 2, kAll, 60'000}); // and one that parks
+        gone.get({kFirst + 3999, kRun, 2, kAll, 60'000}); // and one that waits
         if (i % 2 == 0) gone.receive();
         linger const reset{1, 0};
         if (i % 3 == 0) ::setsockopt(gone.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     }
     EXPECT_TRUE(becomes("connections", 0));
-    EXPECT_TRUE(becomes("parked_requests", 0));
+    EXPECT_TRUE(becomes("pending_requests", 0));
     EXPECT_GT(sample("broken_connections_total"), 0);
 }
 
-TEST_P(ServerBadDay, ManyConnectionsAndManyParkedRequests) {
+TEST_P(ServerBadDay, ManyConnectionsAndManyPendingRequests) {
     constexpr int kClients = 500;
     rlimit limit;
     ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -176,7 +176,7 @@ TEST_P(ServerBadDay, ManyConnectionsAndManyParkedRequests) {
         clients.back().get({kFirst + static_cast<std::uint64_t>(i), kRun, 1, kAll, 60'000}, 1);
         clients.back().take({.count = 2, .deadline_ms = 60'000, .min_count = 2}, 2);
     }
-    EXPECT_TRUE(becomes("parked_requests", 2 * kClients));
+    EXPECT_TRUE(becomes("pending_requests", 2 * kClients));
     for (auto& client : clients) EXPECT_EQ(client.receive().head.type, MessageType::welcome);
     ring->add(kClients);
     std::uint64_t taken = 0;

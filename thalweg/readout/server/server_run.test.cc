@@ -41,7 +41,7 @@ TEST_P(ServerRun, AnotherRunRefusesWhatWasAskedOfTheOneBefore) {
     auto client = collector(1);
     client.get({kFirst, kRun, 3, kAll, 60'000}, 1);
     client.take({.count = 3, .deadline_ms = 60'000}, 2); // of any run
-    EXPECT_TRUE(becomes("parked_requests", 2));
+    EXPECT_TRUE(becomes("pending_requests", 2));
     TestRing other(kFirst);
     Index other_index({&other.ring});
     server->begin_run(kRun + 1, other_index, 1, 512);

@@ -7,7 +7,7 @@ namespace thalweg::readout {
 namespace {
 
 using trace::Sample;
-using Pick = std::function<base::Gauge const&(ServerCounters const&)>;
+using Pick = std::function<base::SharedNumber const&(ServerCounters const&)>;
 
 class Sum {
   public:
@@ -18,7 +18,7 @@ class Sum {
         for (auto const* thread : threads_) sum += static_cast<double>(pick(*thread).get());
         return sum;
     }
-    void add(std::string const& name, std::string help, Sample::Kind kind, base::Gauge ServerCounters::*member) {
+    void add(std::string const& name, std::string help, Sample::Kind kind, base::SharedNumber ServerCounters::*member) {
         samples.push_back(
             {"thalweg_readout_" + name, std::move(help), kind, {}, of([member](auto const& it) -> auto const& {
                  return it.*member;
@@ -27,7 +27,8 @@ class Sum {
     // One sample for each name; those of "" are left out.
     template <std::size_t count>
     void add(std::string const& name, std::string const& help, char const* label,
-             std::array<char const*, count> const& values, std::array<base::Gauge, count> ServerCounters::*member) {
+             std::array<char const*, count> const& values,
+             std::array<base::SharedNumber, count> ServerCounters::*member) {
         for (std::size_t i = 0; i < count; ++i)
             if (*values[i] != 0)
                 samples.push_back({"thalweg_readout_" + name,
@@ -64,7 +65,7 @@ void add_latencies(Sum& sum) {
 
 std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads) {
     Sum sum(threads);
-    auto const request = [&](char const* type, base::Gauge ServerCounters::*member) {
+    auto const request = [&](char const* type, base::SharedNumber ServerCounters::*member) {
         sum.samples.push_back({"thalweg_readout_requests_total",
                                "Requests of clients",
                                Sample::Kind::counter,
@@ -83,7 +84,7 @@ std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads
     sum.add("responses_total", "Answers with events", Sample::Kind::counter, &C::responses);
     sum.add("sent_bytes_total", "Bytes that sockets took", Sample::Kind::counter, &C::bytes);
     sum.add("connections", "Clients that are connected", Sample::Kind::gauge, &C::connections);
-    sum.add("parked_requests", "Requests that wait for events", Sample::Kind::gauge, &C::parked);
+    sum.add("pending_requests", "Requests that wait for events", Sample::Kind::gauge, &C::pending);
     sum.add("queued_bytes", "Answers that slow clients have not taken yet", Sample::Kind::gauge, &C::queued_bytes);
     sum.add("queue_full_total", "Connections whose requests had to wait for that", Sample::Kind::counter, &C::waits);
     sum.add("accepted_total", "Connections let in", Sample::Kind::counter, &C::accepted);

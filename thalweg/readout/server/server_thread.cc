@@ -19,19 +19,19 @@ constexpr std::uint32_t kObserversSendBuffer = 64 << 10;
 constexpr std::int64_t kObserversShare = 4, kMostCreditNs = 2 * kMs;
 constexpr std::uint64_t kObserversKey = ServerThread::kOtherKeys + 1;
 constexpr std::size_t kWorthTrimming = 1 << 20;
-constexpr std::uint64_t kParkedSleepNs = kMs; // events close without telling us
+constexpr std::uint64_t kPendingSleepNs = kMs; // events close without telling us
 
 } // namespace
 
 ServerThread::ServerThread(ServerConfig const& config, std::uint64_t instance, std::string const& name,
-                           std::uint32_t number, std::shared_ptr<Guests> guests)
-    : desk_{.config = config,
-            .guests = std::move(guests),
-            .instance = instance,
-            .name = name,
-            .pin = number,
-            .now_ns = base::monotonic_ns()},
-      number_(number), turned_ns_(desk_.now_ns) {
+                           std::uint32_t number, std::shared_ptr<ConnectionQuota> quota)
+    : context_{.config = config,
+               .quota = std::move(quota),
+               .instance = instance,
+               .name = name,
+               .pin = number,
+               .now_ns = base::monotonic_ns()},
+      number_(number), turned_ns_(context_.now_ns) {
     poller_.add(observers_.fd(), kObserversKey);
 }
 
@@ -98,24 +98,25 @@ void ServerThread::take_orders() {
         try {
             add(std::move(socket));
         } catch (std::exception const&) { // out of memory, or of what the kernel needs to watch it
-            desk_.counters.accept_failures.add(1);
+            context_.counters.accept_failures.add(1);
         }
     }
     if (order == obeyed_) return;
-    desk_.served = served;
+    context_.served = served;
     obeyed_ = order;
     obeyed_.notify_all();
-    for (auto* lot : {&desk_.lot, &desk_.observers_lot})
-        for (auto const& parked : lot->take_all()) resume(parked); // what was asked of the one before, too
+    for (auto* requests : {&context_.pending, &context_.pending_of_observers})
+        for (auto const& pending : requests->take_all()) resume(pending); // what was asked of the one before, too
 }
 
 void ServerThread::run() {
     while (!stop_) {
         try {
-            bool const looks_again = !desk_.lot.empty() || !desk_.observers_lot.empty() || !watches_observers_;
-            bool const goes_on = !waiting_[0].empty() && desk_.guests->has_room(Role::collector);
-            bool const is_short = !waiting_[0].empty() || !waiting_[1].empty();
-            turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kParkedSleepNs : 100 * kMs));
+            bool const looks_again =
+                !context_.pending.empty() || !context_.pending_of_observers.empty() || !watches_observers_;
+            bool const goes_on = !unfinished_[0].empty() && context_.quota->has_room(Role::collector);
+            bool const is_short = !unfinished_[0].empty() || !unfinished_[1].empty();
+            turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kPendingSleepNs : 100 * kMs));
         } catch (std::exception const&) { // the machine is out of something: we try again
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -126,8 +127,8 @@ void ServerThread::run() {
 
 void ServerThread::turn(std::uint64_t sleep_ns) {
     auto const ready = poller_.wait(sleep_ns);
-    desk_.now_ns = base::monotonic_ns();
-    auto const elapsed_ns = static_cast<std::int64_t>(desk_.now_ns - std::exchange(turned_ns_, desk_.now_ns));
+    context_.now_ns = base::monotonic_ns();
+    auto const elapsed_ns = static_cast<std::int64_t>(context_.now_ns - std::exchange(turned_ns_, context_.now_ns));
     observers_credit_ns_ = std::min(observers_credit_ns_ + elapsed_ns / kObserversShare, kMostCreditNs);
     take_orders();
     for (auto const& it : ready)
@@ -135,38 +136,38 @@ void ServerThread::turn(std::uint64_t sleep_ns) {
             serve_socket(it);
         else
             observers_are_ready_ |= it.key == kObserversKey;
-    serve_waiting(Role::collector);
-    serve_parked(desk_.lot);
+    serve_unfinished(Role::collector);
+    serve_pending(context_.pending);
     serve_takes();
     serve_observers();
-    if (desk_.now_ns >= next_look_for_room_ns_) look_for_room();
-    if (desk_.now_ns >= next_round_ns_) remove_idle();
-    desk_.counters.parked.set(desk_.lot.size() + desk_.observers_lot.size());
-    desk_.counters.connections.set(connections_.size());
+    if (context_.now_ns >= next_look_for_room_ns_) look_for_room();
+    if (context_.now_ns >= next_round_ns_) remove_idle();
+    context_.counters.pending.set(context_.pending.size() + context_.pending_of_observers.size());
+    context_.counters.connections.set(connections_.size());
 }
 
 void ServerThread::add(base::FileDescriptor socket) {
     int const on = 1; // a machine that vanished is noticed
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     auto const key = next_key_++;
-    auto connection = std::make_unique<Connection>(desk_, key, std::move(socket));
+    auto connection = std::make_unique<Connection>(context_, key, std::move(socket));
     poller_.add(connection->socket.get(), key);
     connections_.emplace(key, std::move(connection));
     silent_.push_back(key);
     ++silent_count_;
-    desk_.guests->accepted();
+    context_.quota->accepted();
     remove_oldest_silent();
 }
 
 // Whoever may not say hello can still connect: they may only push each other out.
 void ServerThread::remove_oldest_silent() {
-    auto const most = std::max<std::size_t>(Guests::kMostSilent / desk_.config.threads, 1);
+    auto const most = std::max<std::size_t>(ConnectionQuota::kMostSilent / context_.config.threads, 1);
     while (!silent_.empty()) {
         auto const found = connections_.find(silent_.front());
         bool const is_silent = found != connections_.end() && found->second->is_silent;
         if (is_silent && silent_count_ <= most) return;
         if (is_silent) {
-            desk_.counters.silent.add(1);
+            context_.counters.silent.add(1);
             transport::forget_unsent(found->second->socket);
             remove(silent_.front());
         }
@@ -177,7 +178,7 @@ void ServerThread::remove_oldest_silent() {
 void ServerThread::no_longer_silent(Connection& connection) {
     connection.is_silent = false;
     --silent_count_;
-    desk_.guests->no_longer_silent();
+    context_.quota->no_longer_silent();
 }
 
 // From now on it is known who it is.
@@ -194,8 +195,8 @@ void ServerThread::greet(std::uint64_t key, Connection& connection) {
 void ServerThread::hold(Connection& connection) {
     auto const& outbox = connection.session.outbox();
     auto const now = outbox.held_bytes() + transport::unacknowledged_bytes(connection.socket);
-    if (now < connection.held_bytes || connection.held_bytes == 0) connection.moved_ns = desk_.now_ns;
-    desk_.guests->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
+    if (now < connection.held_bytes || connection.held_bytes == 0) connection.moved_ns = context_.now_ns;
+    context_.quota->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
 }
 
 // One connection's trouble - no memory for its answer - is not the others'.
@@ -206,7 +207,7 @@ template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work)
         work(*it->second);
         settle(key, *it->second);
     } catch (std::exception const&) {
-        desk_.counters.broken.add(1);
+        context_.counters.broken.add(1);
         remove(key);
     }
 }
@@ -226,17 +227,17 @@ void ServerThread::serve_socket(transport::Ready const& ready) {
 }
 
 // What came together with the end of the connection, or could not be answered before.
-void ServerThread::hear_last_words(Connection& connection) {
+void ServerThread::take_final_messages(Connection& connection) {
     auto& session = connection.session;
     std::size_t bytes = 0;
     do {
-        session.last_words(bytes);
+        session.take_final_messages(bytes);
         bytes = transport::receive_some(connection.socket, session.space()).bytes;
     } while (bytes > 0 && !session.over());
 }
 
-void ServerThread::resume(ParkingLot::Parked const& parked) {
-    with(parked.connection, [&](Connection& connection) { connection.session.resume(parked); });
+void ServerThread::resume(PendingRequest const& pending) {
+    with(pending.connection, [&](Connection& connection) { connection.session.resume(pending); });
 }
 
 void ServerThread::settle(std::uint64_t key, Connection& connection) {
@@ -245,17 +246,17 @@ void ServerThread::settle(std::uint64_t key, Connection& connection) {
     connection.session.proceed(); // what was sent made room
     outbox.send();
     auto const sent = outbox.sent_bytes();
-    desk_.counters.bytes.add(sent - std::exchange(connection.sent_bytes, sent));
+    context_.counters.bytes.add(sent - std::exchange(connection.sent_bytes, sent));
     if (connection.gone || outbox.broken()) {
-        hear_last_words(connection);
+        take_final_messages(connection);
         return remove(key);
     }
     hold(connection);
     if (connection.is_silent && connection.session.has_said_hello()) greet(key, connection);
-    if (connection.session.has_more_to_do() && !std::exchange(connection.is_waiting, true))
-        waiting_[connection.observes].push_back(key);
+    if (connection.session.has_more_to_do() && !std::exchange(connection.is_unfinished, true))
+        unfinished_[connection.observes].push_back(key);
     if (connection.session.over() && outbox.empty()) return remove(key);
-    if (connection.session.over() && !std::exchange(connection.was_over, true)) connection.since_ns = desk_.now_ns;
+    if (connection.session.over() && !std::exchange(connection.was_over, true)) connection.since_ns = context_.now_ns;
     bool const reads = !connection.session.room().empty();
     bool const writes = outbox.blocked();
     if (reads == connection.reads && writes == connection.writes) return;
@@ -265,17 +266,17 @@ void ServerThread::settle(std::uint64_t key, Connection& connection) {
 }
 
 // Those that went on to the next turn, and those that waited for memory.
-void ServerThread::serve_waiting(Role role) {
-    auto& waiting = waiting_[role == Role::observer];
-    if (waiting.empty() || !desk_.guests->has_room(role)) return;
+void ServerThread::serve_unfinished(Role role) {
+    auto& unfinished = unfinished_[role == Role::observer];
+    if (unfinished.empty() || !context_.quota->has_room(role)) return;
     std::size_t done = 0;
-    for (auto const keys = std::exchange(waiting, {}); auto const key : keys) {
+    for (auto const keys = std::exchange(unfinished, {}); auto const key : keys) {
         if (done++, role == Role::observer && is_over_budget()) {
-            waiting.insert(waiting.end(), keys.begin() + static_cast<std::ptrdiff_t>(done) - 1, keys.end());
+            unfinished.insert(unfinished.end(), keys.begin() + static_cast<std::ptrdiff_t>(done) - 1, keys.end());
             return;
         }
         auto const begin_ns = base::monotonic_ns();
-        if (auto const it = connections_.find(key); it != connections_.end()) it->second->is_waiting = false;
+        if (auto const it = connections_.find(key); it != connections_.end()) it->second->is_unfinished = false;
         with(key, [](Connection& connection) { connection.session.begin_turn(); }); // settle() does the rest
         if (role == Role::observer) observers_credit_ns_ -= static_cast<std::int64_t>(base::monotonic_ns() - begin_ns);
     }
@@ -289,13 +290,13 @@ void ServerThread::serve_observers() {
         observers_credit_ns_ -= static_cast<std::int64_t>(now_ns - std::exchange(begin_ns, now_ns));
     };
     if (!is_over_budget()) {
-        serve_waiting(Role::observer);
+        serve_unfinished(Role::observer);
         begin_ns = base::monotonic_ns();
-        auto const closed = desk_.served.index ? desk_.served.index->closed_event() : 0;
+        auto const closed = context_.served.index ? context_.served.index->closed_event() : 0;
         while (!is_over_budget()) {
-            auto const parked = desk_.observers_lot.take_due(closed, desk_.now_ns);
-            if (!parked) break;
-            resume(*parked);
+            auto const pending = context_.pending_of_observers.take_due(closed, context_.now_ns);
+            if (!pending) break;
+            resume(*pending);
             spend();
         }
     }
@@ -311,46 +312,46 @@ void ServerThread::serve_observers() {
         poller_.change(observers_.fd(), kObserversKey, watches, false);
 }
 
-void ServerThread::serve_parked(ParkingLot& lot) {
-    if (lot.empty()) return;
-    auto const closed = desk_.served.index ? desk_.served.index->closed_event() : 0;
-    while (auto const parked = lot.take_due(closed, desk_.now_ns)) resume(*parked);
+void ServerThread::serve_pending(PendingRequests& requests) {
+    if (requests.empty()) return;
+    auto const closed = context_.served.index ? context_.served.index->closed_event() : 0;
+    while (auto const pending = requests.take_due(closed, context_.now_ns)) resume(*pending);
 }
 
 void ServerThread::serve_takes() {
-    if (desk_.lot.empty()) return;
-    auto const serve = [&](ParkingLot::Parked const parked) {
+    if (context_.pending.empty()) return;
+    auto const serve = [&](PendingRequest const pending) {
         bool served = false;
-        with(parked.connection, [&](Connection& connection) {
-            served = connection.session.try_take(parked.request);
+        with(pending.connection, [&](Connection& connection) {
+            served = connection.session.try_take(pending.request);
             if (!served) return;
-            desk_.lot.remove(parked.id);
-            connection.session.left_lot(parked.id);
+            context_.pending.remove(pending.id);
+            connection.session.no_longer_pending(pending.id);
         });
         return served;
     };
-    if (!desk_.served.ended) {
-        while (auto const* parked = desk_.lot.easiest_take())
-            if (!serve(*parked)) break;
+    if (!context_.served.ended) {
+        while (auto const* pending = context_.pending.easiest_take())
+            if (!serve(*pending)) break;
     }
-    if (desk_.now_ns < next_slow_takes_ns_) return;
-    next_slow_takes_ns_ = desk_.now_ns + 10 * kMs;
-    if (!desk_.served.ended) {
-        while (auto const* parked = desk_.lot.take_of_left_behind())
-            if (!serve(*parked)) break;
+    if (context_.now_ns < next_slow_takes_ns_) return;
+    next_slow_takes_ns_ = context_.now_ns + 10 * kMs;
+    if (!context_.served.ended) {
+        while (auto const* pending = context_.pending.take_of_left_behind())
+            if (!serve(*pending)) break;
         return;
     }
     // At the end each one's answer depends on what the others hold.
-    for (auto const id : desk_.lot.takes())
-        if (auto const* parked = desk_.lot.find(id)) serve(*parked);
+    for (auto const id : context_.pending.takes())
+        if (auto const* pending = context_.pending.find(id)) serve(*pending);
 }
 
 void ServerThread::remove(std::uint64_t key) {
     auto const it = connections_.find(key);
     auto& outbox = it->second->session.outbox();
-    if (outbox.broken() || !outbox.empty()) desk_.counters.broken.add(1);
+    if (outbox.broken() || !outbox.empty()) context_.counters.broken.add(1);
     poller_of(*it->second).remove(it->second->socket.get());
-    desk_.guests->holds(it->second->session.role(), it->second->held_bytes, 0);
+    context_.quota->holds(it->second->session.role(), it->second->held_bytes, 0);
     freed_bytes_ += it->second->held_bytes;
     if (it->second->is_silent) no_longer_silent(*it->second);
     connections_.erase(it);
@@ -359,18 +360,19 @@ void ServerThread::remove(std::uint64_t key) {
 // What clients have taken meanwhile is free again. Where there is no room all the same, who has taken nothing for long
 // goes: a client that comes back asks again.
 void ServerThread::look_for_room() {
-    next_look_for_room_ns_ = desk_.now_ns + 10 * kMs;
+    next_look_for_room_ns_ = context_.now_ns + 10 * kMs;
     for (auto const role : {Role::collector, Role::observer}) {
-        if (desk_.guests->has_room(role)) continue;
+        if (context_.quota->has_room(role)) continue;
         std::vector<std::uint64_t> stalled;
         for (auto const& [key, connection] : connections_) {
             if (connection->session.role() != role || connection->held_bytes == 0) continue;
             hold(*connection);
-            if (connection->held_bytes > 0 && desk_.now_ns > connection->moved_ns + kStalledNs) stalled.push_back(key);
+            if (connection->held_bytes > 0 && context_.now_ns > connection->moved_ns + kStalledNs)
+                stalled.push_back(key);
         }
         for (auto const key : stalled) {
-            if (desk_.guests->has_room(role)) break;
-            desk_.counters.stalled.add(1);
+            if (context_.quota->has_room(role)) break;
+            context_.counters.stalled.add(1);
             transport::forget_unsent(connections_.at(key)->socket);
             remove(key);
         }
@@ -378,19 +380,19 @@ void ServerThread::look_for_room() {
 }
 
 void ServerThread::remove_idle() {
-    next_round_ns_ = desk_.now_ns + 1000 * kMs;
+    next_round_ns_ = context_.now_ns + 1000 * kMs;
     std::vector<std::uint64_t> idle;
     std::uint64_t queued = 0;
     for (auto const& [key, connection] : connections_) {
         auto const& session = connection->session;
         queued += connection->session.outbox().bytes();
         bool const waits_for_nothing = !session.has_said_hello() || session.over();
-        if (waits_for_nothing && desk_.now_ns - connection->since_ns > kHelloNs) idle.push_back(key);
+        if (waits_for_nothing && context_.now_ns - connection->since_ns > kHelloNs) idle.push_back(key);
     }
     for (auto const key : idle) remove(key);
-    desk_.counters.queued_bytes.set(queued);
+    context_.counters.queued_bytes.set(queued);
     // What an attack needed is the system's again.
-    if (std::exchange(freed_bytes_, 0) + desk_.pool.trim() >= kWorthTrimming) ::malloc_trim(0);
+    if (std::exchange(freed_bytes_, 0) + context_.pool.trim() >= kWorthTrimming) ::malloc_trim(0);
 }
 
 } // namespace thalweg::readout

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "thalweg/readout/server/desk.h"
+#include "thalweg/readout/server/serving_context.h"
 #include "thalweg/readout/server/session.h"
 #include "thalweg/transport/poller.h"
 #include "thalweg/transport/tcp.h"
@@ -22,7 +22,7 @@ namespace thalweg::readout {
 class ServerThread {
   public:
     ServerThread(ServerConfig const& config, std::uint64_t instance, std::string const& name, std::uint32_t number,
-                 std::shared_ptr<Guests> guests);
+                 std::shared_ptr<ConnectionQuota> quota);
     ~ServerThread() { stop(); }
 
     void start(std::function<void(std::uint32_t)> const& at_start, std::function<std::uint64_t()> each_turn);
@@ -33,21 +33,21 @@ class ServerThread {
     // Returns once the thread works with it: what it served before is not touched again.
     void serve(ServedRun const& served);
     void wake() { poller_.wake(); }
-    ServerCounters const& counters() const { return desk_.counters; }
+    ServerCounters const& counters() const { return context_.counters; }
     std::uint64_t cpu_ns() const;
 
     // For `each_turn`, which the thread calls between two looks at its sockets and which says how long it may sleep.
     transport::Poller& poller() { return poller_; }
-    ServedRun const& served() const { return desk_.served; }
-    std::uint64_t now_ns() const { return desk_.now_ns; }
-    ServerCounters& own_counters() { return desk_.counters; }
+    ServedRun const& served() const { return context_.served; }
+    std::uint64_t now_ns() const { return context_.now_ns; }
+    ServerCounters& own_counters() { return context_.counters; }
 
     static constexpr std::uint64_t kOtherKeys = std::uint64_t{1} << 62; // from here on they are not connections
 
   private:
     struct Connection {
-        Connection(Desk& desk, std::uint64_t key, base::FileDescriptor fd)
-            : socket(std::move(fd)), session(desk, key, &socket), since_ns(desk.now_ns) {}
+        Connection(ServingContext& context, std::uint64_t key, base::FileDescriptor fd)
+            : socket(std::move(fd)), session(context, key, &socket), since_ns(context.now_ns) {}
         base::FileDescriptor socket;
         Session session;
         std::uint64_t sent_bytes = 0; // that are counted
@@ -56,7 +56,7 @@ class ServerThread {
         std::uint64_t since_ns;       // it is here, or has been told to go
         bool is_silent = true;        // it has not said hello
         bool observes = false;        // its socket is watched with those of observers
-        bool is_waiting = false;      // its key is among those that wait for a turn
+        bool is_unfinished = false;   // its key is among those that wait for a turn
         bool reads = true;
         bool writes = false;
         bool was_over = false;
@@ -69,12 +69,12 @@ class ServerThread {
     void take_orders();
     void add(base::FileDescriptor socket);
     void serve_socket(transport::Ready const& ready);
-    static void hear_last_words(Connection& connection);
-    void resume(ParkingLot::Parked const& parked);
+    static void take_final_messages(Connection& connection);
+    void resume(PendingRequest const& pending);
     template <typename Work> void with(std::uint64_t key, Work&& work);
     void serve_observers();
-    void serve_waiting(Role role);
-    void serve_parked(ParkingLot& lot);
+    void serve_unfinished(Role role);
+    void serve_pending(PendingRequests& requests);
     void serve_takes();
     void greet(std::uint64_t key, Connection& connection);
     void hold(Connection& connection);
@@ -87,16 +87,16 @@ class ServerThread {
     void look_for_room();
     transport::Poller& poller_of(Connection const& connection) { return connection.observes ? observers_ : poller_; }
 
-    Desk desk_;
+    ServingContext context_;
     std::uint32_t number_;
     transport::Poller poller_;
     transport::Poller observers_; // their sockets; in poller_ as one
     Connections connections_;
     std::deque<std::uint64_t> silent_; // keys, the oldest first; some may have said hello since, or be gone
     std::size_t silent_count_ = 0;
-    std::vector<std::uint64_t> waiting_[2]; // keys, by role: their sessions have more to do
-    std::int64_t observers_credit_ns_ = 0;  // time that observers may still have
-    std::uint64_t turned_ns_ = 0;           // the last turn began
+    std::vector<std::uint64_t> unfinished_[2]; // keys, by role: their sessions have more to do
+    std::int64_t observers_credit_ns_ = 0;     // time that observers may still have
+    std::uint64_t turned_ns_ = 0;              // the last turn began
     bool watches_observers_ = true;
     bool observers_are_ready_ = false;
     std::uint64_t freed_bytes_ = 0;  // with connections that went, since the last round

@@ -19,8 +19,8 @@ std::string problem_of_run(std::string const& name, ServedRun const& served, std
 } // namespace
 
 Session::~Session() {
-    for (auto const id : parked_) lot().remove(id);
-    if (admitted_) desk_.guests->leave(role_);
+    for (auto const id : pending_) requests_of_role().remove(id);
+    if (admitted_) context_.quota->leave(role_);
 }
 
 std::span<std::byte> Session::room() { return over_ || !may_answer() ? std::span<std::byte>() : space(); }
@@ -39,7 +39,7 @@ void Session::received(std::size_t bytes) {
     proceed();
 }
 
-void Session::last_words(std::size_t bytes) {
+void Session::take_final_messages(std::size_t bytes) {
     end_ += bytes;
     while (!over_) {
         auto const framed = frame(std::span(inbox_).subspan(begin_, end_ - begin_));
@@ -52,19 +52,19 @@ void Session::last_words(std::size_t bytes) {
 }
 
 bool Session::may_answer() const {
-    return outbox_.bytes() < desk_.config.queued_bytes && parked_.size() + due_.size() < kMaxWaiting &&
+    return outbox_.bytes() < context_.config.queued_bytes && pending_.size() + due_.size() < kMaxWaiting &&
            !outbox_.broken();
 }
 
 // An answer that the socket does not take now would be cold when it does, and memory until then.
 bool Session::may_send() {
-    is_held_up_ = !desk_.guests->has_room(role_) || turn_bytes_ >= kTurnBytes;
+    is_held_up_ = !context_.quota->has_room(role_) || turn_bytes_ >= kTurnBytes;
     return !is_held_up_ && !outbox_.blocked();
 }
 
 void Session::proceed() {
     is_held_up_ = false;
-    while (!due_.empty() && !over_ && outbox_.bytes() < desk_.config.queued_bytes && may_send()) {
+    while (!due_.empty() && !over_ && outbox_.bytes() < context_.config.queued_bytes && may_send()) {
         auto const request = due_.front();
         due_.erase(due_.begin());
         handle(request);
@@ -76,7 +76,7 @@ void Session::proceed() {
         begin_ += framed.message->bytes();
         handle(*framed.message);
     }
-    if (!may_answer() && !waited_) desk_.counters.waits.add(1);
+    if (!may_answer() && !waited_) context_.counters.waits.add(1);
     waited_ = !may_answer();
 }
 
@@ -85,17 +85,17 @@ void Session::handle(Message const& message) {
     if (type == MessageType::hello) return greet(message);
     if (!greeted_)
         return refuse({Refusal::not_allowed, "the first message of a connection is a hello"}, message.head.tag);
-    auto* const index = desk_.served.index;
+    auto* const index = context_.served.index;
     if (type == MessageType::bye) {
-        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_, desk_.now_ns);
+        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_, context_.now_ns);
         over_ = true;
         return;
     }
-    if (index != nullptr && role_ == Role::collector) index->leases().renew(owner_, desk_.now_ns);
+    if (index != nullptr && role_ == Role::collector) index->leases().renew(owner_, context_.now_ns);
     auto request = request_of(message);
-    request.arrived_ns = desk_.now_ns;
-    request.deadline_ns = desk_.now_ns + std::min(request.deadline_ms, kMaxDeadlineMs) * std::uint64_t{1'000'000};
-    auto& counters = desk_.counters;
+    request.arrived_ns = context_.now_ns;
+    request.deadline_ns = context_.now_ns + std::min(request.deadline_ms, kMaxDeadlineMs) * std::uint64_t{1'000'000};
+    auto& counters = context_.counters;
     (type == MessageType::take ? counters.takes : type == MessageType::get ? counters.gets : counters.clears).add(1);
     handle(request);
 }
@@ -105,27 +105,27 @@ void Session::greet(Message const& message) {
     if (greeted_) return refuse({Refusal::malformed, "a second hello"}, tag);
     Hello hello;
     std::memcpy(&hello, message.body.data(), sizeof hello);
-    if (!same_token(message.body.subspan(sizeof hello), desk_.config.token))
-        return refuse({Refusal::not_allowed, fmt::format("the token is not the one of {}", desk_.name)}, tag);
-    if (!desk_.guests->admit(hello.role))
-        return refuse(
-            {Refusal::busy, fmt::format("{} has {} {}, and takes no more", desk_.name, desk_.guests->most(hello.role),
-                                        hello.role == Role::observer ? "observers" : "connections")},
-            tag);
+    if (!same_token(message.body.subspan(sizeof hello), context_.config.token))
+        return refuse({Refusal::not_allowed, fmt::format("the token is not the one of {}", context_.name)}, tag);
+    if (!context_.quota->admit(hello.role))
+        return refuse({Refusal::busy,
+                       fmt::format("{} has {} {}, and takes no more", context_.name, context_.quota->most(hello.role),
+                                   hello.role == Role::observer ? "observers" : "connections")},
+                      tag);
     greeted_ = admitted_ = true;
     role_ = hello.role;
     owner_ = {hello.client[0], hello.client[1]};
-    auto const& served = desk_.served;
-    if (served.index != nullptr && role_ == Role::collector) served.index->leases().renew(owner_, desk_.now_ns);
+    auto const& served = context_.served;
+    if (served.index != nullptr && role_ == Role::collector) served.index->leases().renew(owner_, context_.now_ns);
     say(MessageType::welcome, tag,
-        Welcome{.instance = desk_.instance,
+        Welcome{.instance = context_.instance,
                 .run = served.run,
                 .groups = served.groups,
                 .first_event = served.index ? served.index->first_event() : 0,
                 .closed_event = served.index ? served.index->closed_event() : 0,
                 .state = static_cast<std::uint32_t>(served.state),
                 .max_fragment_bytes = served.max_fragment_bytes,
-                .lease_ns = desk_.config.lease_ns});
+                .lease_ns = context_.config.lease_ns});
 }
 
 void Session::handle(Request const& request) {
@@ -135,44 +135,45 @@ void Session::handle(Request const& request) {
     if (auto const problem = problem_of_range(request)) return refuse(*problem, request.tag);
     bool const any_run = request.type == MessageType::take && request.run == 0;
     if (!any_run && !is_served(request.run))
-        return refuse({Refusal::wrong_run, problem_of_run(desk_.name, desk_.served, request.run)}, request.tag);
+        return refuse({Refusal::wrong_run, problem_of_run(context_.name, context_.served, request.run)}, request.tag);
     if (is_get) return get(request);
     if (request.type == MessageType::clear) return clear(request);
-    if (!try_take(request)) park(request);
+    if (!try_take(request)) keep_pending(request);
 }
 
 void Session::get(Request const& request) {
     if (!may_send()) return due_.push_back(request);
-    auto& index = *desk_.served.index;
+    auto& index = *context_.served.index;
     // What is too far ahead for it now is claimed when it is closed.
     if (role_ == Role::collector)
-        index.claim(request.first, request.count, {owner_, request.seal}, desk_.now_ns,
-                    desk_.config.outstanding_events);
+        index.claim(request.first, request.count, {owner_, request.seal}, context_.now_ns,
+                    context_.config.outstanding_events);
     if (request.end() <= index.closed_event()) return send_events(request, false);
-    if (desk_.served.ended || desk_.now_ns >= request.deadline_ns) return send_events(request, true);
-    park(request);
+    if (context_.served.ended || context_.now_ns >= request.deadline_ns) return send_events(request, true);
+    keep_pending(request);
 }
 
 void Session::clear(Request const& request) {
-    bool const done = desk_.served.index->clear(request.first, request.count, {owner_, request.seal}, desk_.now_ns);
+    bool const done =
+        context_.served.index->clear(request.first, request.count, {owner_, request.seal}, context_.now_ns);
     answered(request);
     say(MessageType::cleared, request.tag, Cleared{request.first, request.count, done});
 }
 
 bool Session::try_take(Request const& request) {
-    auto const& served = desk_.served;
+    auto const& served = context_.served;
     Taken taken{.run = served.run, .continues = served.continues};
     if (served.index != nullptr) {
         auto& leases = served.index->leases();
         auto const held = leases.outstanding();
-        auto const room = desk_.config.outstanding_events - std::min(desk_.config.outstanding_events, held);
+        auto const room = context_.config.outstanding_events - std::min(context_.config.outstanding_events, held);
         // What was left behind holds up all others: it is given whatever else is outstanding.
         auto const count = request.left_behind ? request.count : std::min<std::uint64_t>(request.count, room);
         auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
         if (count >= min_count || served.ended) {
             auto const taking = request.left_behind
-                                    ? served.index->take_left_behind({owner_, request.seal}, count, desk_.now_ns)
-                                    : served.index->take({owner_, request.seal}, count, min_count, desk_.now_ns);
+                                    ? served.index->take_left_behind({owner_, request.seal}, count, context_.now_ns)
+                                    : served.index->take({owner_, request.seal}, count, min_count, context_.now_ns);
             if (taking) {
                 taken.first = taking->range.first;
                 taken.count = static_cast<std::uint32_t>(taking->range.count);
@@ -183,35 +184,35 @@ bool Session::try_take(Request const& request) {
         bool const others_done = served.drained || leases.outstanding(owner_) == 0;
         taken.ended = taken.count == 0 && served.ended && others_done && !served.index->has_more();
     }
-    if (taken.count == 0 && taken.ended == 0 && desk_.now_ns < request.deadline_ns) return false;
+    if (taken.count == 0 && taken.ended == 0 && context_.now_ns < request.deadline_ns) return false;
     answered(request);
     say(MessageType::taken, request.tag, taken);
     return true;
 }
 
-void Session::park(Request const& request) { parked_.push_back(lot().add(key_, request)); }
+void Session::keep_pending(Request const& request) { pending_.push_back(requests_of_role().add(key_, request)); }
 
-void Session::left_lot(std::uint64_t id) { std::erase(parked_, id); }
+void Session::no_longer_pending(std::uint64_t id) { std::erase(pending_, id); }
 
-void Session::resume(ParkingLot::Parked const& parked) {
-    left_lot(parked.id);
-    due_.push_back(parked.request);
+void Session::resume(PendingRequest const& pending) {
+    no_longer_pending(pending.id);
+    due_.push_back(pending.request);
     proceed();
 }
 
 void Session::send_events(Request const& request, bool with_open) {
-    auto const& config = desk_.config;
+    auto const& config = context_.config;
     auto const most = role_ == Role::observer ? std::min(kObserversBytes, config.queued_bytes) : config.queued_bytes;
     Index::Limits const limits{.count = request.count,
                                .max_bytes = std::min<std::uint64_t>(request.max_bytes, most),
                                .with_open = with_open,
-                               .open_as = desk_.served.ended ? EventState::absent : EventState::not_yet};
+                               .open_as = context_.served.ended ? EventState::absent : EventState::not_yet};
     if (config.iovec) return send_pieces(request, limits);
-    auto answer = desk_.pool.take();
+    auto answer = context_.pool.take();
     answer.room(kHeadBytes);
     answer.grow(kHeadBytes);
     Index::Tally tally;
-    auto const next = desk_.served.index->read(request.first, limits, desk_.pin, answer, &tally);
+    auto const next = context_.served.index->read(request.first, limits, context_.pin, answer, &tally);
     put_head(answer.data(), request, next, answer.size());
     turn_bytes_ += answer.size();
     outbox_.add(std::move(answer));
@@ -220,12 +221,12 @@ void Session::send_events(Request const& request, bool with_open) {
 }
 
 void Session::send_pieces(Request const& request, Index::Limits const& limits) {
-    auto& pieces = desk_.pieces;
+    auto& pieces = context_.pieces;
     pieces.records.clear();
     pieces.records.room(kHeadBytes);
     pieces.records.grow(kHeadBytes);
     Index::Tally tally;
-    desk_.served.index->gather(request.first, limits, desk_.pin, pieces, &tally, [&](std::uint64_t next) {
+    context_.served.index->gather(request.first, limits, context_.pin, pieces, &tally, [&](std::uint64_t next) {
         put_head(pieces.records.data(), request, next, pieces.bytes);
         turn_bytes_ += pieces.bytes;
         outbox_.add_pieces(pieces.pieces);
@@ -237,13 +238,13 @@ void Session::put_head(std::byte* at, Request const& request, std::uint64_t next
     MessageHead const head{.type = MessageType::events,
                            .length_bytes = static_cast<std::uint32_t>(bytes - sizeof(MessageHead)),
                            .tag = request.tag};
-    Events const events{request.first, next, desk_.served.run, static_cast<std::uint32_t>(next - request.first)};
+    Events const events{request.first, next, context_.served.run, static_cast<std::uint32_t>(next - request.first)};
     std::memcpy(at, &head, sizeof head);
     std::memcpy(at + sizeof head, &events, sizeof events);
 }
 
 void Session::count(Request const& request, Index::Tally const& tally) {
-    auto& counters = desk_.counters;
+    auto& counters = context_.counters;
     for (std::size_t i = 0; i < tally.events.size(); ++i) counters.events[i].add(tally.events[i]);
     counters.fragments.add(tally.fragments);
     counters.responses.add(1);
@@ -251,13 +252,13 @@ void Session::count(Request const& request, Index::Tally const& tally) {
 }
 
 void Session::answered(Request const& request) {
-    desk_.now_ns = base::monotonic_ns();
-    desk_.counters.add_latency(desk_.now_ns - std::min(desk_.now_ns, request.arrived_ns));
+    context_.now_ns = base::monotonic_ns();
+    context_.counters.add_latency(context_.now_ns - std::min(context_.now_ns, request.arrived_ns));
 }
 
 void Session::refuse(Problem const& problem, std::uint32_t tag) {
-    desk_.counters.refusals[static_cast<std::size_t>(problem.why)].add(1);
-    auto const message = refusal(problem, desk_.served.run, tag);
+    context_.counters.refusals[static_cast<std::size_t>(problem.why)].add(1);
+    auto const message = refusal(problem, context_.served.run, tag);
     outbox_.add_small(message.bytes());
     over_ = problem.why == Refusal::malformed || problem.why == Refusal::not_allowed || problem.why == Refusal::busy;
 }

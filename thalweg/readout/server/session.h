@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "thalweg/readout/server/desk.h"
 #include "thalweg/readout/server/outbox.h"
+#include "thalweg/readout/server/serving_context.h"
 
 namespace thalweg::readout {
 
@@ -17,9 +17,9 @@ ByteBuffer refusal(Problem const& problem, std::uint32_t run, std::uint32_t tag)
 
 class Session {
   public:
-    // `key` is unique among the sessions of a desk.
-    Session(Desk& desk, std::uint64_t key, base::FileDescriptor const* socket = nullptr)
-        : desk_(desk), key_(key), outbox_(desk.pool, socket) {}
+    // `key` is unique among the sessions of a context.
+    Session(ServingContext& context, std::uint64_t key, base::FileDescriptor const* socket = nullptr)
+        : context_(context), key_(key), outbox_(context.pool, socket) {}
     Session(Session const&) = delete;
     Session& operator=(Session const&) = delete;
     ~Session();
@@ -30,16 +30,16 @@ class Session {
     // Of a client that has gone: where the rest of what it said goes, and what it cleared or gave back in it. Nothing
     // is answered.
     std::span<std::byte> space();
-    void last_words(std::size_t bytes);
+    void take_final_messages(std::size_t bytes);
     // Requests that waited because too much was queued, if that has changed.
     void proceed();
 
-    // A request of ours that has left the lot: it is answered, if there is something or its time has come, or parks
+    // A request of ours that has waited: it is answered, if there is something or its time has come, or waits
     // again.
-    void resume(ParkingLot::Parked const& parked);
+    void resume(PendingRequest const& pending);
     // False: there is nothing for it yet.
     bool try_take(Request const& request);
-    void left_lot(std::uint64_t id);
+    void no_longer_pending(std::uint64_t id);
 
     Outbox& outbox() { return outbox_; }
     bool has_said_hello() const { return greeted_; }
@@ -58,13 +58,15 @@ class Session {
 
     bool may_answer() const;
     bool may_send();
-    ParkingLot& lot() { return role_ == Role::observer ? desk_.observers_lot : desk_.lot; }
+    PendingRequests& requests_of_role() {
+        return role_ == Role::observer ? context_.pending_of_observers : context_.pending;
+    }
     void handle(Message const& message);
     void greet(Message const& message);
     void handle(Request const& request);
     void get(Request const& request);
     void clear(Request const& request);
-    void park(Request const& request);
+    void keep_pending(Request const& request);
     void send_events(Request const& request, bool with_open);
     void send_pieces(Request const& request, Index::Limits const& limits);
     void put_head(std::byte* at, Request const& request, std::uint64_t next, std::uint64_t bytes) const;
@@ -73,9 +75,9 @@ class Session {
     void refuse(Problem const& problem, std::uint32_t tag);
     template <typename Body> void say(MessageType type, std::uint32_t tag, Body const& body);
 
-    bool is_served(std::uint32_t run) const { return desk_.served.run != 0 && run == desk_.served.run; }
+    bool is_served(std::uint32_t run) const { return context_.served.run != 0 && run == context_.served.run; }
 
-    Desk& desk_;
+    ServingContext& context_;
     std::uint64_t key_;
     Outbox outbox_;
     Role role_ = Role::collector;
@@ -86,9 +88,9 @@ class Session {
     std::uint64_t turn_bytes_ = 0; // of answers in this turn
     bool over_ = false;
     bool waited_ = false;
-    std::vector<std::uint64_t> parked_; // in the lot
-    std::vector<Request> due_;          // wait until the client has taken more
-    std::size_t begin_ = 0, end_ = 0;   // of what is not yet handled in inbox_
+    std::vector<std::uint64_t> pending_; // ids
+    std::vector<Request> due_;           // wait until the client has taken more
+    std::size_t begin_ = 0, end_ = 0;    // of what is not yet handled in inbox_
     std::array<std::byte, kMaxClientMessageBytes> inbox_;
 };
 

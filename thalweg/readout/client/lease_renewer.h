@@ -16,12 +16,12 @@
 
 namespace thalweg::readout {
 
-class Keeper {
+class LeaseRenewer {
   public:
     // `hello`: the body of the client's. A loop that has not turned for `patience_ns` is taken for hung: nothing is
     // said for it any more, and its leases expire.
-    Keeper(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
-           std::uint64_t patience_ns);
+    LeaseRenewer(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
+                 std::uint64_t patience_ns);
 
     // Of the client's thread.
     void start(); // if it does not run yet

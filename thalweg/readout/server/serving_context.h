@@ -7,9 +7,9 @@
 
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/server/byte_buffer.h"
-#include "thalweg/readout/server/guests.h"
+#include "thalweg/readout/server/connection_quota.h"
 #include "thalweg/readout/server/index.h"
-#include "thalweg/readout/server/parking_lot.h"
+#include "thalweg/readout/server/pending_requests.h"
 #include "thalweg/readout/server/server.h"
 #include "thalweg/readout/server/server_counters.h"
 
@@ -27,16 +27,16 @@ struct ServedRun {
     bool drained = false; // and nobody waits for those who have not cleared what they hold
 };
 
-struct Desk {
+struct ServingContext {
     ServerConfig const& config;
-    std::shared_ptr<Guests> guests = std::make_shared<Guests>(config);
+    std::shared_ptr<ConnectionQuota> quota = std::make_shared<ConnectionQuota>(config);
     std::uint64_t instance = 0;
     std::string name;         // of the handler
     std::size_t pin = 0;      // EventRing::Pin's thread
     std::uint64_t now_ns = 0; // of the last look at the clock
     ServedRun served = {};
-    ParkingLot lot = {};           // of collectors
-    ParkingLot observers_lot = {}; // theirs
+    PendingRequests pending = {};              // of collectors
+    PendingRequests pending_of_observers = {}; // theirs
     BufferPool pool = {};
     Index::Pieces pieces = {};
     ServerCounters counters = {};

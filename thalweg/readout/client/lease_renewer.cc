@@ -1,4 +1,4 @@
-#include "thalweg/readout/client/client_keeper.h"
+#include "thalweg/readout/client/lease_renewer.h"
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@ constexpr std::uint64_t kLongestSleepNs = 100'000'000;
 
 } // namespace
 
-Keeper::Keeper(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
-               std::uint64_t patience_ns)
+LeaseRenewer::LeaseRenewer(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
+                           std::uint64_t patience_ns)
     : patience_ns_(patience_ns) {
     MessageHead const head{.type = MessageType::hello, .length_bytes = static_cast<std::uint32_t>(hello.size())};
     auto const bytes = std::as_bytes(std::span(&head, 1));
@@ -30,11 +30,11 @@ Keeper::Keeper(std::vector<transport::Address> const& handlers, std::vector<std:
     for (auto const& address : handlers) handlers_.emplace_back(address);
 }
 
-void Keeper::start() {
+void LeaseRenewer::start() {
     if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token const& stop) { run(stop); });
 }
 
-void Keeper::run(std::stop_token const& stop) {
+void LeaseRenewer::run(std::stop_token const& stop) {
     ::pthread_setname_np(::pthread_self(), "keep-leases");
     std::mutex mutex;
     std::condition_variable_any nothing;
@@ -48,14 +48,14 @@ void Keeper::run(std::stop_token const& stop) {
     }
 }
 
-std::uint64_t Keeper::shortest_lease_ns() const {
+std::uint64_t LeaseRenewer::shortest_lease_ns() const {
     auto shortest = 6 * kLongestSleepNs;
     for (auto const& handler : handlers_)
         if (auto const lease_ns = handler.lease_ns.load(); lease_ns > 0) shortest = std::min(shortest, lease_ns);
     return shortest;
 }
 
-void Keeper::renew(std::stop_token const& stop) {
+void LeaseRenewer::renew(std::stop_token const& stop) {
     auto now = base::monotonic_ns();
     if (!holds_ranges_ || now > turned_ns_ + patience_ns_) return;
     auto const end_ns = now + shortest_lease_ns() / 6; // who does not answer must not keep us from the others
@@ -68,7 +68,7 @@ void Keeper::renew(std::stop_token const& stop) {
             serve(handlers_[ready.key], ready);
 }
 
-void Keeper::connect(std::size_t index) {
+void LeaseRenewer::connect(std::size_t index) {
     auto& handler = handlers_[index];
     try {
         auto socket = transport::begin_connect(handler.address);
@@ -80,7 +80,7 @@ void Keeper::connect(std::size_t index) {
     }
 }
 
-void Keeper::serve(Handler& handler, transport::Ready const& ready) {
+void LeaseRenewer::serve(Handler& handler, transport::Ready const& ready) {
     if (!handler.is_greeted) {
         auto const error = transport::connect_error(handler.socket);
         if (error == EINPROGRESS) return;
@@ -97,7 +97,7 @@ void Keeper::serve(Handler& handler, transport::Ready const& ready) {
     part(handler);
 }
 
-void Keeper::part(Handler& handler) {
+void LeaseRenewer::part(Handler& handler) {
     if (!handler.socket) return;
     poller_.remove(handler.socket.get());
     handler.socket.reset();

@@ -11,12 +11,12 @@
 
 namespace thalweg::readout {
 
-class Guests {
+class ConnectionQuota {
   public:
     // Connections that have not said hello, of all threads; then the one that is silent for longest goes.
     static constexpr std::uint32_t kMostSilent = 512;
 
-    explicit Guests(ServerConfig const& config)
+    explicit ConnectionQuota(ServerConfig const& config)
         : most_{config.max_connections, std::max(1u, config.max_connections / 2)}, most_bytes_{
                                                                                        config.queued_total_bytes,
                                                                                        config.queued_total_bytes / 4} {}

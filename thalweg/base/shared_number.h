@@ -6,7 +6,7 @@
 namespace thalweg::base {
 
 // A number that one thread changes and any thread may read: no more than a plain store.
-class Gauge {
+class SharedNumber {
   public:
     std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
     void set(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
