@@ -1,10 +1,12 @@
 """Clients that take what others need: a well-behaved collector keeps half of its rate, and the handler its memory.
 
-The attackers speak the protocol by themselves, from docs/formats/readout-protocol.md.
+The attackers speak the protocol by themselves, from docs/formats/readout-protocol.md. `pytest --long -s` attacks with
+400 observers and 10,000 silent connections, and tells the rates.
 """
 
 import contextlib
 import itertools
+import resource
 import socket
 import struct
 import threading
@@ -81,6 +83,11 @@ def end(*programs: Program) -> None:
     assert programs[1].answer[0]["lost"] == 0
 
 
+def tell(what: str, before: float, during: float, handler: Program, resident: int) -> None:
+    share, memory = during / before, resident_bytes(handler) / resident
+    print(f"{what}: {before:,.0f} fragments/s before, {during:,.0f} under attack ({share:.2f}); memory {memory:.2f}")
+
+
 def test_observers_that_ask_and_never_read(make: Make, pytestconfig: pytest.Config) -> None:
     readout, card, handler, collector = run(make)
     before, resident = rate(readout), resident_bytes(handler)
@@ -93,14 +100,22 @@ def test_observers_that_ask_and_never_read(make: Make, pytestconfig: pytest.Conf
     assert during >= 0.5 * before
     assert held <= 65 << 20, "a quarter of server.queued_total"
     wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
+    tell("unread observers", before, during, handler, resident)
     end(card, handler, collector)
 
 
-def test_connections_that_never_say_hello(make: Make) -> None:
+def test_connections_that_never_say_hello(make: Make, pytestconfig: pytest.Config) -> None:
+    count = 800
+    if pytestconfig.getoption("--long"):
+        count = 10_000
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < count + 200:
+            pytest.skip(f"{hard} files may be open, and {count} connections are to be")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 200), hard))
     readout, card, handler, collector = run(make, server="max_connections = 100")
     before, resident = rate(readout), resident_bytes(handler)
     with contextlib.ExitStack() as stack:
-        for _ in range(800):
+        for _ in range(count):
             stack.enter_context(connect(readout))
         assert readout.metric("connections") <= 520
         during = rate(readout)
@@ -110,6 +125,7 @@ def test_connections_that_never_say_hello(make: Make) -> None:
         wait_for(lambda: readout.metric("connections") <= 5, "they are not waited for", 20)
     assert during >= 0.5 * before
     wait_for(lambda: resident_bytes(handler) <= 1.1 * resident, "what the attack needed is given back", 20)
+    tell("silent connections", before, during, handler, resident)
     end(card, handler, collector)
 
 
@@ -128,7 +144,7 @@ def keep_for_ever(readout: Readout, stop: threading.Event) -> None:
 
 def test_a_client_that_renews_for_ever(make: Make) -> None:
     readout, card, handler, collector = run(make, lease="1s")
-    before = rate(readout)
+    before, resident = rate(readout), resident_bytes(handler)
     stop = threading.Event()
     keeper = threading.Thread(target=keep_for_ever, args=[readout, stop])
     keeper.start()
@@ -136,4 +152,28 @@ def test_a_client_that_renews_for_ever(make: Make) -> None:
     stop.set()
     keeper.join()
     assert during >= 0.5 * before
+    tell("endless renewals", before, during, handler, resident)
+    end(card, handler, collector)
+
+
+def control_for_ever(readout: Readout, stop: threading.Event) -> None:
+    """Verbs that make no sense now, and pages: as fast as they are answered."""
+    while not stop.is_set():
+        readout.control("configure")
+        readout.ask("/metrics")
+
+
+def test_control_requests_without_end(make: Make) -> None:
+    readout, card, handler, collector = run(make, token="secret")
+    before, resident = rate(readout), resident_bytes(handler)
+    stop = threading.Event()
+    askers = [threading.Thread(target=control_for_ever, args=[readout, stop]) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    during = rate(readout)
+    stop.set()
+    for asker in askers:
+        asker.join()
+    assert during >= 0.5 * before
+    tell("control requests", before, during, handler, resident)
     end(card, handler, collector)
