@@ -29,13 +29,13 @@ std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& 
     return base::round_up(std::max({first, gathered.facts.end_offset, claimed}), base::kBlockBytes);
 }
 
-void take_keys(std::vector<UnitFacts> const& units, bool with_lists, Ledger& ledger) {
+void take_keys(std::vector<UnitFacts> const& units, Ledger& ledger) {
     if (units.empty()) return;
     ledger.make_units(ledger_name(ledger.head().run_id) + "-");
     auto& table = *ledger.units_if_any();
     for (auto const& unit : units) {
         table.grow();
-        table.link(table.reserve(unit.key, with_lists ? unit.summary : std::string(), nullptr), 0);
+        table.link(table.reserve(unit.key, {}, nullptr), 0);
     }
 }
 

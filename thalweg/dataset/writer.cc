@@ -17,7 +17,6 @@
 #include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
-#include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
@@ -97,8 +96,6 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     tuning::check(options);
     auto const& format = format_for(path);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
-    head.keys_per_group = options.keys_per_group;
-    check_order(path, head);
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
     if (absolute.size() >= sizeof LedgerHead::path) {
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
@@ -190,12 +187,6 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
         base::fail_usage({"cannot resume the run at " + absolute, "it has another schema",
                           "give none, or the one with which it was created"});
     }
-    if (options.keys_per_group > 0 && options.keys_per_group != unfinished.head.keys_per_group) {
-        base::fail_usage({"cannot resume the run at " + absolute,
-                          fmt::format("it has groups of {} keys, and not of {} (0: it is not ordered by key)",
-                                      unfinished.head.keys_per_group, options.keys_per_group),
-                          "leave the order to what it was created with"});
-    }
     std::unique_ptr<Writer> writer(new Writer);
     writer->go_on(unfinished, options);
     return writer;
@@ -226,8 +217,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
     make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
-    bool const is_ordered = run_->head.keys_per_group > 0;
-    take_keys(is_ordered ? gathered.groups : gathered.units, is_ordered, *run_->ledger);
+    take_keys(gathered.units, *run_->ledger);
     start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered));
     watch_ = std::make_unique<FileWatch>(path, unfinished.place.journal());
 }
