@@ -24,7 +24,10 @@ struct Stat {
 // ')'.
 bool read_stat(std::int32_t pid, Stat& stat) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    std::string text(1024, '\0'); // that is some 300 bytes
+    // A process that goes between the two makes reading fail (ESRCH): `read` notes that, and an iterator would throw.
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
     auto const name_end = text.rfind(')');
     if (name_end == std::string::npos) return false;
     std::istringstream fields(text.substr(name_end + 1));

@@ -1,11 +1,13 @@
 #include "thalweg/base/process.h"
 
+#include <atomic>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace thalweg::base {
@@ -54,6 +56,23 @@ TEST(Process, ThisProcessIsAlive) {
     EXPECT_EQ(this_process().pid, ::getpid());
     EXPECT_GT(this_process().start_ticks, 0u);
     EXPECT_TRUE(is_alive(this_process()));
+}
+
+// It may go while we read what the kernel says of it. That threw, and ended a recording whose worker was killed.
+TEST(Process, AChildThatIsJustGoingIsNoError) {
+    for (int i = 0; i < 200; ++i) {
+        auto const child = ::fork();
+        if (child == 0) ::_exit(0);
+        ProcessId const id{child, 0, 0};
+        std::atomic<bool> is_gone = false;
+        std::thread reaper([&] {
+            ::waitpid(child, nullptr, 0);
+            is_gone = true;
+        });
+        while (!is_gone) EXPECT_NO_THROW(static_cast<void>(is_alive(id)));
+        reaper.join();
+        EXPECT_FALSE(is_alive(id));
+    }
 }
 
 TEST(Process, AChildIsAliveUntilItIsKilled) {
