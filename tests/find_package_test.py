@@ -1,5 +1,6 @@
 """A C++ project of its own finds the installed libraries and headers, and builds against them."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,10 @@ def test_all_installed_headers_compile_and_link(installed: Path, build_project, 
         "target_link_libraries(main PRIVATE thalweg::thalweg)\n"
     )
     assert run(build_project(project) / "main") == "2.50 GB\n"
+
+
+def test_the_program_that_reads_what_nothing_vouches_for_is_installed(installed: Path) -> None:
+    assert os.access(installed / "libexec" / "thalweg" / "thalweg-hdf5-reader", os.X_OK)
 
 
 def test_the_example_writes_a_file_that_h5py_reads(repository: Path, build_project, tmp_path: Path) -> None:

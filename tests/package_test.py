@@ -1,6 +1,7 @@
 """The installed package and the files around the code agree with each other."""
 
 import importlib.metadata
+import os
 import re
 import tomllib
 from importlib.resources import files
@@ -22,6 +23,10 @@ def test_type_checkers_see_the_extension() -> None:
     package = files("thalweg")
     assert package.joinpath("py.typed").is_file()
     assert "def version() -> str:" in package.joinpath("_core.pyi").read_text()
+
+
+def test_the_program_that_reads_what_nothing_vouches_for_is_installed() -> None:
+    assert os.access(str(files("thalweg").joinpath("thalweg-hdf5-reader")), os.X_OK)
 
 
 def test_every_decision_is_numbered_and_says_why(repository: Path) -> None:

@@ -33,7 +33,8 @@ def test_mutated_names_are_read_or_refused_as_data(name: str, tmp_path: Path) ->
         out.producer("events").append_columns(100, [np.arange(100.0)])
     whole = path.read_bytes()
     refused = tried = 0
-    for match in re.finditer(b"energy_column|keVunits|events|operator_key|someone_else", whole):
+    places = list(re.finditer(b"energy_column|keVunits|events|operator_key|someone_else", whole))
+    for match in places[:: 1 + len(places) // 12]:  # each costs a process or two where it is an HDF5 file
         path.write_bytes(whole[: match.start() + 2] + b"\xff" + whole[match.start() + 3 :])
         tried += 1
         try:

@@ -19,8 +19,8 @@ def snapshot(
     """Write what a running recording has so far into an ordinary, complete file.
 
     The recording is not disturbed. The new file has its name only when it is complete, and says under 'snapshot' in
-    its metadata what it holds. What came in since the last flush may be missing; work units are in it if they are
-    committed. Ends with code 1 where rows are lost or damaged.
+    its metadata what it holds. What came in since the last flush may be missing; of work units it has those that
+    are committed and written. Ends with code 1 where rows are lost or damaged.
     """
     taken = thalweg.snapshot(file, out, force=force)
     if json:
