@@ -17,7 +17,7 @@ from kills.mounts import mount_small_memory, why_not
 from kills.plan import Plan, make_plan
 from kills.round import Round
 
-LONGEST_ROUND_S = 900
+LONGEST_ROUND_S = 3600
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def _random_value(chance: random.Random, knob: _core.Knob, extension: str) -> st
         return chance.choice(["yes", "no"])
     if not knob.type.startswith("size"):
         return ""
-    text = f"{int(2 ** chance.uniform(9, 22))} B"
+    # A reader in Python takes a millisecond for each cluster of each column.
+    text = f"{int(2 ** chance.uniform(14 if knob.name == 'cluster_bytes' else 9, 22))} B"
     try:
         tw.Tuning({knob.name: text})
     except tw.UsageError:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 Say = Callable[..., None]
-LIMIT_S = 120  # of waiting for what will come; machines are slow at times
+LIMIT_S = 600  # of waiting for what will come; machines are slow at times
 
 
 class StuckError(AssertionError):

@@ -11,7 +11,7 @@ from kills.plan import Plan, Worker
 from kills.stage import Say
 from kills.values import Array, Column, values
 
-MOST_BYTES = 8 << 20  # of one worker: after these it only waits
+MOST_BYTES = 4 << 20  # of one worker: after these it only waits
 BATCH_BYTES = 256 << 10
 
 
