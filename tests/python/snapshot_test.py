@@ -1,5 +1,6 @@
 """Snapshots of runs that are being written, judged by h5py and uproot alone."""
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -100,6 +101,8 @@ def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[P
     finally:
         os.killpg(recorder.pid, signal.SIGKILL)
         recorder.communicate()
+        with contextlib.suppress(tw.UsageError):  # recovered before
+            tw.recover(path)  # which removes what the dead have left in /dev/shm
 
 
 def rows_in(path: Path, out: Path) -> int:
