@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::readout {
@@ -60,6 +61,7 @@ void EventRing::end_stretch(std::uint64_t position) {
 }
 
 void EventRing::publish(std::uint64_t closed_position, std::uint64_t closed_event) {
+    THALWEG_ASSERT_COSTLY(closed_position >= closed_position_.load(), "what is closed stays closed");
     closed_position_.store(closed_position, std::memory_order_release);
     closed_event_.store(closed_event, std::memory_order_release);
 }
@@ -77,6 +79,7 @@ void EventRing::evict_before(std::uint64_t position) {
     visit_events(from, position, [&](std::uint64_t, std::uint64_t first, std::uint64_t count) {
         books_.evicted += fragments_between(first, first + count);
     });
+    THALWEG_ASSERT_COSTLY(position <= closed_position(), "only what is closed is given up");
     kept_from_.store(position);
 }
 

@@ -109,6 +109,7 @@ TEST(EventRing, ForgetsOldStretchesOnceNothingOfThemIsKept) {
     EXPECT_TRUE(ring.place_of(kFirst).known) << "it is kept";
     for (std::uint64_t i = 300; i < 1000; ++i) {
         ring.begin_stretch(kFirst + 1000 * i, 10 * i);
+        ring.publish(10 * i, kFirst + 1000 * i);
         ring.evict_before(10 * i);
     }
     EXPECT_FALSE(ring.place_of(kFirst).known);

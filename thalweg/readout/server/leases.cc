@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::readout {
 namespace {
 
@@ -132,7 +134,17 @@ bool Leases::somebody_lives(std::uint64_t now_ns) const {
     return std::ranges::any_of(heard_, [&](Heard const& it) { return is_recent(it, now_ns); });
 }
 
+std::uint64_t Leases::owned_events() const {
+    std::uint64_t sum = 0;
+    pieces_.visit(0, kNever, [&](auto const& piece) {
+        if (piece.value.kind == State::owned) sum += piece.end - piece.first;
+        return true;
+    });
+    return sum;
+}
+
 void Leases::raise_floor() {
+    THALWEG_ASSERT_COSTLY(owned_events() == outstanding_, "what is outstanding is what somebody owns");
     while (!pieces_.empty()) {
         auto const piece = pieces_.front();
         if (piece.first > floor_ || piece.value.kind != State::cleared) break;

@@ -141,6 +141,7 @@ class Leases {
     void note_asked(std::uint64_t before, std::uint64_t now_ns);
     std::uint64_t left_behind_before(std::uint64_t now_ns, bool ended) const;
     void raise_floor();
+    std::uint64_t owned_events() const;
     void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
     bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
     std::vector<EventRange> own_parts(RangeOwner const& owner, EventRange const& range) const;
