@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import Value, in_effect
 from thalweg._types import Type, uint8
 from thalweg._write import Path
+
+_BATCH_BYTES = 64 << 20  # of `batches`
 
 
 class Table:
@@ -65,14 +68,45 @@ class Table:
         return Rows(row, members, stop - start)
 
     def batches(
-        self, columns: str | Iterable[str] | None = None, *, rows: int = 10_000, threads: int = 0
+        self,
+        columns: str | Iterable[str] | None = None,
+        *,
+        rows: int = 10_000,
+        memory_bytes: int | None = _BATCH_BYTES,
+        threads: int = 0,
     ) -> Iterator[Rows]:
-        """Reads one stretch of `rows` rows after the other; the last may be shorter."""
+        """Reads one stretch of `rows` rows after the other.
+
+        A stretch is shorter at the end, and where its values would take more than `memory_bytes` (None: never), but has
+        a row at least: so wide tables, and long lists, are read in bounded memory.
+        """
         if rows < 1:
             raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
+        if memory_bytes is not None and memory_bytes < 1:
+            raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
         names = columns if columns is None or isinstance(columns, str) else list(columns)
-        for start in range(0, len(self), rows):
-            yield self.read(names, rows=(start, start + rows), threads=threads)
+        row = _selected(self.schema, names)
+        start = 0
+        while start < len(self):
+            count = min(rows, len(self) - start)
+            while memory_bytes is not None and count > 1:
+                size_bytes = self._size_bytes(row, "", 1, start, count)
+                if size_bytes <= memory_bytes:
+                    break
+                count = max(1, min(count - 1, int(count * memory_bytes / size_bytes)))
+            yield self.read(names, rows=(start, start + count), threads=threads)
+            start += count
+
+    def _size_bytes(self, type_: Type, path: str, outer: int, first: int, count: int) -> int:
+        """What these items of a field take in memory: lists as their elements and an offset each."""
+        each = outer * math.prod(type_.shape)
+        if type_.name == "struct":
+            members = ((member, f"{path}/{name}" if path else name) for name, member in type_.members)
+            return sum(self._size_bytes(member, name, each, first, count) for member, name in members)
+        if type_.is_scalar or type_.is_split:
+            return count * each * type_.dtype.itemsize
+        elements = self._core.elements(self._index, self._columns[path, True], first, count)
+        return 8 * count * each + self._size_bytes(type_.element or uint8, f"{path}/*", 1, *elements)
 
     def _range(self, rows: slice | tuple[int, int] | None) -> tuple[int, int]:
         if not isinstance(rows, slice | tuple | None):

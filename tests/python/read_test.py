@@ -87,6 +87,17 @@ def test_batches_follow_each_other(run: tw.Run) -> None:
     assert list(run["b"].batches()) == []
 
 
+def test_batches_keep_to_their_memory(run: tw.Run) -> None:
+    table = run["a"]
+    batches = list(table.batches(rows=300, memory_bytes=20_000))
+    assert sum(batch.row_count for batch in batches) == 1000
+    assert max(batch.row_count for batch in batches) < 300
+    assert max(batch.to_arrow().nbytes for batch in batches) < 25_000
+    assert np.concatenate([batch["id"] for batch in batches]).tolist() == list(range(1000))
+    assert [batch.row_count for batch in table.batches(rows=300, memory_bytes=1)] == [1] * 1000
+    assert [batch.row_count for batch in table.batches(rows=600, memory_bytes=None)] == [600, 400]
+
+
 def test_wrong_requests_say_what_there_is(run: tw.Run) -> None:
     with pytest.raises(tw.UsageError, match="no table 'c'; the tables are a, b"):
         run["c"]
@@ -99,6 +110,8 @@ def test_wrong_requests_say_what_there_is(run: tw.Run) -> None:
         run["a"].read(rows=slice(0, 10, 2))
     with pytest.raises(tw.UsageError, match="at least 1"):
         next(run["a"].batches(rows=0))
+    with pytest.raises(tw.UsageError, match="at least 1"):
+        next(run["a"].batches(memory_bytes=0))
     with pytest.raises(tw.UsageError, match="no field 'trace' among those read"):
         run["a"].read("id")["trace"]
 
