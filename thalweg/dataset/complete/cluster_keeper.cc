@@ -14,7 +14,7 @@ constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
 
 ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::Column> const& columns,
                              model::Part const& part, std::string const& table, Ranges const& counted)
-    : producer_(producer), columns_(columns), part_(part), table_(table) {
+    : producer_(producer), columns_(columns), part_(part), table_(table), counted_(counted) {
     std::map<std::uint64_t, std::uint64_t> pages; // by cluster
     for (auto const& column : part.columns) {
         for (auto const& page : column) {
@@ -25,24 +25,39 @@ ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::C
         if (pages[first] == cluster.pages && contains(counted, first, cluster.rows))
             whole_.push_back({first, cluster.rows, cluster.order, true});
     }
-    for (; in_front_ < whole_.size() && whole_[in_front_].first_row == begin_; ++in_front_) {
-        begin_ += whole_[in_front_].rows;
-    }
-    end_ = in_front_ < whole_.size() ? whole_[in_front_].first_row : kLast;
-    auto const last = std::find_if(counted.begin(), counted.end(), [&](auto const& range) {
-        return range.first <= begin_ && begin_ < range.first + range.count;
-    });
-    end_ = std::min(end_, last == counted.end() ? begin_ : last->first + last->count);
 }
 
+// From one stretch of rows that no whole cluster holds to the next, as long as each is there up to the cluster behind.
 std::vector<model::Cluster> ClusterKeeper::keep(FindWhole const& find_whole, std::vector<std::string>& notes) const {
-    auto clusters = whole_;
-    if (begin_ < end_) keep_rest(find_whole, clusters);
-    note_left_out(clusters, notes);
+    std::vector<model::Cluster> clusters;
+    std::uint64_t row = 0;
+    auto next = whole_.begin();
+    for (bool has_gap = false; !has_gap;) {
+        for (; next != whole_.end() && next->first_row == row; ++next) {
+            clusters.push_back(*next);
+            row += next->rows;
+        }
+        auto const end = next == whole_.end() ? kLast : next->first_row;
+        auto const rows = rows_there(find_whole, {row, end - row}, clusters);
+        auto const order = next == whole_.end() ? kLast : next->order; // right in front of that one
+        if (rows > 0) clusters.push_back({row, rows, order, false});
+        row += rows;
+        has_gap = row != end;
+    }
+    bool const is_behind_gap = next != whole_.end();
+    clusters.insert(clusters.end(), next, whole_.end());
+    note_left_out(clusters, is_behind_gap, notes);
     return clusters;
 }
 
-void ClusterKeeper::keep_rest(FindWhole const& find_whole, std::vector<model::Cluster>& clusters) const {
+// How many of these rows are there, from the first on; `in_front`: the clusters in front of them.
+std::uint64_t ClusterKeeper::rows_there(FindWhole const& find_whole, model::RowRange rows,
+                                        std::vector<model::Cluster> const& in_front) const {
+    auto const within = intersect(counted_, {rows});
+    if (within.empty() || within.front().first != rows.first) return 0;
+    auto const begin = rows.first, end = begin + within.front().count;
+    bool const has_rest_in_front =
+        std::any_of(in_front.begin(), in_front.end(), [](auto const& each) { return !each.whole; });
     model::Part rest;
     std::vector<std::uint64_t> starts;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -51,24 +66,25 @@ void ClusterKeeper::keep_rest(FindWhole const& find_whole, std::vector<model::Cl
             return std::partition_point(pages.begin(), pages.end(),
                                         [&](auto const& page) { return page.cluster < row; });
         };
-        auto first = first_of(begin_);
+        auto first = first_of(begin);
         // Rows in the journal count with the pages in front of them.
         while (first != pages.begin() && (first - 1)->place == Page::Place::journal) --first;
-        rest.columns.emplace_back(first, first_of(end_));
+        // Elements in the journal may belong to rows further in front where the cluster between has none of its own.
+        bool const is_of_these = first != pages.begin() && (first - 1)->cluster == in_front.back().first_row;
+        if (has_rest_in_front && columns_[i].parent && !is_of_these) return 0;
+        rest.columns.emplace_back(first, first_of(end));
         auto const before = first == pages.begin() ? 0 : (first - 1)->first + (first - 1)->count;
-        starts.push_back(columns_[i].parent ? before : begin_);
+        starts.push_back(columns_[i].parent ? before : begin);
     }
     for (auto const& range : find_whole(rest, starts)) {
-        auto const range_end = std::min(range.first + range.count, end_);
-        if (range.first > begin_ || range_end <= begin_) continue;
-        auto const order = in_front_ < whole_.size() ? whole_[in_front_].order : kLast; // right in front of that one
-        clusters.insert(clusters.begin() + static_cast<std::ptrdiff_t>(in_front_),
-                        {begin_, range_end - begin_, order, false});
-        return;
+        auto const range_end = std::min(range.first + range.count, end);
+        if (range.first <= begin && range_end > begin) return range_end - begin;
     }
+    return 0;
 }
 
-void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, std::vector<std::string>& notes) const {
+void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, bool is_behind_gap,
+                                  std::vector<std::string>& notes) const {
     Ranges there, missing;
     for (auto const& cluster : kept) append_range(there, cluster.first_row, cluster.rows);
     for (auto const& [first, cluster] : producer_.ended) {
@@ -82,8 +98,7 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, std::
     // Behind a gap nobody knows which elements the rows begin with that are in no ended cluster.
     auto const last =
         producer_.ended.empty() ? 0 : producer_.ended.rbegin()->first + producer_.ended.rbegin()->second.rows;
-    bool const lost =
-        in_front_ < whole_.size() && !producer_.of_units && producer_.finish && producer_.finish->rows > last;
+    bool const lost = is_behind_gap && !producer_.of_units && producer_.finish && producer_.finish->rows > last;
     if (lost) append_range(missing, last, producer_.finish->rows - last);
     for (auto const& rows : missing) {
         notes.push_back(
