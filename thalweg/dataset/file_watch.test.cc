@@ -3,7 +3,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
+#include <thread>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/read/reader.h"
@@ -47,6 +49,22 @@ TEST_P(FileWatchOf, ARemovedFileIsNoticedAndCloseFailsAndTheDataCanBeHad) {
     ASSERT_NE(copy, "");
     EXPECT_EQ(Reader::open(copy)->rows(0), 500u);
     EXPECT_FALSE(Reader::open(copy)->is_open_run());
+}
+
+// Nobody asks, and is told all the same.
+TEST_P(FileWatchOf, ARemovedFileIsSaidOnceByTheCommitter) {
+    ::testing::internal::CaptureStderr();
+    std::filesystem::remove(path_);
+    auto const end_ns = base::monotonic_ns() + kTimeoutNs;
+    std::string said;
+    while (said.empty() && base::monotonic_ns() < end_ns) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        said = ::testing::internal::GetCapturedStderr();
+        ::testing::internal::CaptureStderr();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(said, "thalweg: " + writer_->file_problem() + "\n");
 }
 
 TEST_P(FileWatchOf, AFileInItsPlaceIsNotIt) {

@@ -9,7 +9,9 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/commit/disk_share.h"
+#include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/format_for.h"
@@ -81,6 +83,15 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
+// The table of work units in the finished file. A unit has one range of rows for each record of it in the journal, and
+// one more wherever it goes on behind another page. What does not shrink is stored with checksums, piece by piece.
+constexpr std::uint64_t kUnitRangeBytes = 24;
+std::uint64_t units_bound(std::uint64_t unit_bytes, std::uint64_t pages) {
+    if (unit_bytes == 0) return 0;
+    auto const bytes = unit_bytes + pages * kUnitRangeBytes;
+    return bytes + bytes / 16 + 64 * base::kKiB;
+}
+
 // What the run is written with, which is not always what was asked for.
 tuning::Tuning in_effect(CreateOptions const& options, format::Format const& format, std::string const& path) {
     tuning::Tuning tuning = options;
@@ -114,11 +125,11 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
         base::sync_directory_of(absolute);
         run.head = std::move(head);
         writer->on_files_ = true;
+        writer->watch_ = std::make_shared<FileWatch>(absolute, journal_path(absolute));
         writer->start(options, format, options.shared);
         if (journal_run_id(journal_path(absolute)) != run.head.id) {
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         }
-        writer->watch_ = std::make_unique<FileWatch>(absolute, journal_path(absolute));
     } catch (...) {
         remove_traces(run, absolute);
         throw;
@@ -165,11 +176,12 @@ void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback cons
 }
 
 void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
-                             std::vector<std::pair<std::size_t, format::ClusterPages>> so_far) {
-    auto const reserve = [bound = run_->format->metadata_bound(run_->head)](PageCounts const& pages) {
-        return bound.bytes(pages.all, pages.of_lengths);
+                             std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
+                             std::uint64_t units_bytes) {
+    auto const reserve = [bound = run_->format->metadata_bound(run_->head), units_bytes](PageCounts const& pages) {
+        return bound.bytes(pages.all, pages.of_lengths) + units_bound(units_bytes + pages.unit_bytes, pages.all);
     };
-    auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far));
+    auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far), watch_);
     base::Lock const lock(status_mutex_);
     committer_ = std::move(committer);
     units_ = std::make_unique<WorkUnits>(run_);
@@ -218,8 +230,9 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
     take_keys(gathered.units, *run_->ledger);
-    start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered));
-    watch_ = std::make_unique<FileWatch>(path, unfinished.place.journal());
+    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
+    auto const units_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
+    start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered), units_bytes);
 }
 
 Writer::~Writer() {

@@ -81,7 +81,8 @@ class Writer {
     void make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
                      std::uint64_t first_offset);
     void start_committer(JournalWriter journal, CommitOptions const& commit,
-                         std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
+                         std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
+                         std::uint64_t units_bytes = 0);
     void check_open() const;
     void wait_for_producers(std::uint64_t end_ns) const;
     CompleteResult complete();
@@ -96,7 +97,7 @@ class Writer {
     std::shared_ptr<Committer> committer_ THALWEG_GUARDED_BY(status_mutex_);
     CommitStatus last_status_ THALWEG_GUARDED_BY(status_mutex_);
     std::map<std::string, std::string> added_metadata_;
-    std::unique_ptr<FileWatch> watch_; // of a file that has a name
+    std::shared_ptr<FileWatch const> watch_; // of a file that has a name
     bool whole_file_checksum_ = true;
     bool on_files_ = false;
     bool ended_ = false;

@@ -23,10 +23,11 @@ constexpr std::uint64_t kGatheringPart = 8;
 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
                      std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
-                     std::vector<std::pair<std::size_t, format::ClusterPages>> so_far)
+                     std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
+                     std::shared_ptr<FileWatch const> watch)
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
-      durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share),
+      durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share), watch_(std::move(watch)),
       flush_begin_ns_(base::monotonic_ns()), last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_),
       units_after_ns_(flush_begin_ns_) {
     durable_ns_ = durability_.durable_ns();
@@ -74,6 +75,7 @@ void Committer::step() {
     allocate();
     if (now >= next_look_ns_) {
         look_for_dead();
+        look_for_file();
         next_look_ns_ = now + kLookIntervalNs;
     }
     advance_flush(now);
@@ -92,6 +94,7 @@ void Committer::take_pages(ProducerIntake& producer) {
     auto const taken = producer.take_pages(journal_, last_step_ns_);
     counts_.all += taken.all;
     counts_.of_lengths += taken.of_lengths;
+    counts_.unit_bytes += producer.take_unit_bytes();
     if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
@@ -128,11 +131,19 @@ void Committer::look_for_dead() {
 void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     producers_.settle(producer, journal_, died);
+    counts_.unit_bytes += producer.take_unit_bytes();
     if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
 
 void Committer::allocate() { space_.allocate(counts_, producers_.unwritten_bytes()); }
+
+void Committer::look_for_file() {
+    if (!watch_) return;
+    auto problem = watch_->problem();
+    if (!problem.empty() && problem != file_problem_) fmt::print(stderr, "thalweg: {}\n", problem);
+    file_problem_ = std::move(problem);
+}
 
 // A flush notes what is published; waits a little for pages that are being written; journals the rows that are in no
 // page; and syncs. So it costs no more than the interval and the time of the sync to lose the power.
@@ -160,6 +171,7 @@ void Committer::advance_flush(std::uint64_t now) {
 
 void Committer::note_published(std::uint64_t now) {
     flush_begin_ns_ = now;
+    look_for_file();
     durability_.note_published(now, producers_.published());
 }
 

@@ -9,6 +9,7 @@
 
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/commit/cluster_collector.h"
+#include "thalweg/dataset/commit/file_watch.h"
 #include "thalweg/dataset/commit/flush.h"
 #include "thalweg/dataset/commit/producer_list.h"
 #include "thalweg/dataset/commit/space.h"
@@ -25,9 +26,12 @@ class Committer {
     // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
     // and room for what is published and in no page yet.
     // `so_far`: of a run that is resumed, its clusters, with their tables.
+    // `watch`: of a file that has a name. Where it is not there any more, that is said on stderr within a flush
+    // interval: nobody else may ask, and what is recorded is lost when this process ends.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
               std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
-              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {});
+              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
+              std::shared_ptr<FileWatch const> watch = nullptr);
     ~Committer();
 
     // Producers that are neither finished nor dead.
@@ -50,6 +54,7 @@ class Committer {
     void look_for_dead();
     void serve_units();
     void allocate();
+    void look_for_file();
     void advance_flush(std::uint64_t now);
     void note_published(std::uint64_t now);
     bool note_covered();
@@ -71,6 +76,8 @@ class Committer {
     enum class Phase : std::uint8_t { idle, gathering, syncing };
     Phase phase_ = Phase::idle;
     PageCounts counts_;
+    std::shared_ptr<FileWatch const> watch_;
+    std::string file_problem_; // that was said last
     Durability::Items flushing_items_;
     std::uint64_t next_look_ns_ = 0;
     std::uint64_t flush_begin_ns_; // when the newest flush noted what was published

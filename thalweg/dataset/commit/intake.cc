@@ -8,6 +8,7 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::uint64_t kUnitBytes = 44; // docs/formats/units.md: numbers and one range, beside key and summary
 constexpr std::uint64_t kRowsRecordBytes = 4 << 20; // larger stretches are journaled in several records
 
 } // namespace
@@ -67,6 +68,7 @@ void ProducerIntake::journal_units(std::span<UnitRows const> units, JournalWrite
                                 unit.rows};
         journal.append(RecordType::unit, record, std::as_bytes(std::span(more)));
         last_unit_ = unit.entry;
+        unit_bytes_ += kUnitBytes + more.size();
     }
     // What is committed by now is at least what they need.
     units_.push_back({{units.begin(), units.end()}, {}});

@@ -20,6 +20,7 @@ namespace thalweg::dataset {
 struct PageCounts {
     std::uint64_t all = 0;
     std::uint64_t of_lengths = 0; // among them: of lengths columns, which are written anew at the end
+    std::uint64_t unit_bytes = 0; // of work units, in the table of them that the finished file has
 };
 
 // What the committer knows of one producer.
@@ -30,6 +31,8 @@ class ProducerIntake {
 
     // Journals the pages announced since the last call, which was made at `last_ns` or later.
     PageCounts take_pages(JournalWriter& journal, std::uint64_t last_ns = 0);
+    // What the units journaled since the last call take in the finished file's table of units.
+    std::uint64_t take_unit_bytes() { return std::exchange(unit_bytes_, 0); }
 
     // What the last call journaled.
     std::span<PageRecord const> taken() const { return batch_; }
@@ -86,6 +89,7 @@ class ProducerIntake {
     void journal_units(std::span<UnitRows const> units, JournalWriter& journal);
     void commit_for_the_dead(JournalWriter& journal);
 
+    std::uint64_t unit_bytes_ = 0;
     model::RunHead const& head_;
     Ledger& ledger_;
     std::size_t slot_;
