@@ -31,9 +31,13 @@ CreateOptions often_flushed() {
     return options;
 }
 
+// But those of the run itself: segments of its journal come and go.
 std::vector<std::string> names_in(std::string const& folder) {
     std::vector<std::string> names;
-    for (auto const& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+    for (auto const& entry : std::filesystem::directory_iterator(folder)) {
+        auto const name = entry.path().filename().string();
+        if (!name.starts_with("run.")) names.push_back(name);
+    }
     std::sort(names.begin(), names.end());
     return names;
 }

@@ -123,7 +123,8 @@ void UnpublishedFile::link_to(std::string const& path) const {
 
 void UnpublishedFile::publish(bool replace) {
     sync();
-    if (!replace) {
+    // Where there is nothing to replace, a process that is killed here leaves no second name.
+    if (!replace || !std::filesystem::exists(std::filesystem::symlink_status(path()))) {
         link_to(path());
     } else {
         auto beside = hidden_;

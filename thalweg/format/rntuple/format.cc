@@ -80,6 +80,7 @@ std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file
 }
 
 void RNTupleFormat::check(storage::Storage const& file) const {
+    check_free_list(file); // also where our text is not found: its name may be what is damaged
     auto const ntuples = read_ntuples(file);
     if (!ntuples.text) return;
     check_seal(file, ntuples.text->seal);

@@ -80,6 +80,9 @@ struct Key {
 // directories are found.
 std::vector<Key> read_keys(storage::Storage const& file);
 
+// Nobody but ROOT reads the list of free space, when it changes a file. Throws base::DataError where it is damaged.
+void check_free_list(storage::Storage const& file);
+
 // The payload of a key, decompressed where it is compressed.
 std::vector<std::byte> read_object(storage::Storage const& file, Key const& key);
 

@@ -137,6 +137,18 @@ std::vector<std::byte> decompress(BigTaker from, std::uint64_t object_bytes) {
 
 std::vector<Key> read_keys(storage::Storage const& file) { return KeyReader(file).read(); }
 
+void check_free_list(storage::Storage const& file) {
+    Piece const piece(file, 0, up_to(file, 0, kLongestFileHead));
+    auto from = piece.taker();
+    auto const head = take_file_head(from);
+    if (head.free_bytes == 0) return; // it was never closed
+    Piece const list(file, head.free_offset, head.free_bytes);
+    from = list.taker();
+    auto const key = take_key(from);
+    bool const sound = key.record_bytes == head.free_bytes && from.take<std::uint16_t>() % kWide == kFreeVersion;
+    if (!sound) list.taker().fail("the list of free space is damaged");
+}
+
 std::vector<std::byte> read_object(storage::Storage const& file, Key const& key) {
     Piece const piece(file, key.offset + key.key_bytes, key.stored_bytes);
     auto from = piece.taker();

@@ -10,11 +10,9 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr std::uint32_t kWideFile = 1'000'000; // added to the versions of the 64-bit forms
-constexpr std::uint16_t kWide = 1000;
 constexpr std::uint32_t kRootVersion = 63'600;
 constexpr std::uint16_t kKeyVersion = 4;
 constexpr std::uint16_t kDirectoryVersion = 5;
-constexpr std::uint16_t kFreeVersion = 1;
 constexpr std::uint16_t kUuidVersion = 1;
 constexpr std::size_t kSmallestKey = 26 + 3;            // of the 32-bit form, without names
 constexpr std::uint64_t kOffsetMask = 0xffff'ffff'ffff; // the upper bits of fSeekPdir are of no interest here

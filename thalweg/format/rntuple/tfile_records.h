@@ -14,8 +14,10 @@
 
 namespace thalweg::format::rntuple {
 
-inline constexpr std::uint32_t kBegin = 100;         // of the first key, which is the root directory's
-inline constexpr std::size_t kDirectoryBytes = 60;   // in either form
+inline constexpr std::uint32_t kBegin = 100;       // of the first key, which is the root directory's
+inline constexpr std::size_t kDirectoryBytes = 60; // in either form
+inline constexpr std::uint16_t kWide = 1000;       // added to versions of the 64-bit form
+inline constexpr std::uint16_t kFreeVersion = 1;
 inline constexpr std::size_t kFreeBytes = 18;        // of the free list's one entry
 inline constexpr std::size_t kSectorBytes = 512;     // what a disk writes as a whole or not at all
 inline constexpr std::size_t kMaxFolderBytes = 1024; // of a directory's path: bounds how deep they are nested
