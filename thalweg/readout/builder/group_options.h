@@ -1,0 +1,51 @@
+// What a group is told, and what its parts work with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "thalweg/felix/block.h"
+#include "thalweg/readout/builder/event_ring.h"
+#include "thalweg/readout/builder/hooks.h"
+#include "thalweg/readout/config.h"
+
+namespace thalweg::readout {
+
+// What the groups of one handler know of each other: a link that is silent is dead only if others go on.
+struct Activity {
+    std::atomic<std::uint64_t> newest_event = 0;
+    std::atomic<std::uint64_t> first_data_ns = 0;
+
+    void saw(std::uint64_t event) {
+        for (auto seen = newest_event.load(); seen < event && !newest_event.compare_exchange_weak(seen, event);) {
+        }
+    }
+    void began(std::uint64_t now_ns) {
+        std::uint64_t nobody = 0;
+        first_data_ns.compare_exchange_strong(nobody, now_ns);
+    }
+};
+
+struct GroupOptions {
+    GroupConfig group;
+    TriggerConfig trigger;
+    IndexConfig index;
+    felix::BlockFormat format;
+    std::uint32_t run = 1;
+    std::uint64_t newest_event = 0; // of the reader before us; 0: there was none
+    std::uint64_t closed_event = 0; // it had closed all before this one; 0: there was none
+    std::shared_ptr<Activity> activity = std::make_shared<Activity>();
+    std::shared_ptr<HookLibrary> hook = nullptr;
+};
+
+struct GroupContext {
+    explicit GroupContext(GroupOptions group_options);
+
+    GroupOptions options;
+    bool slices; // triggerless
+    EventRing ring;
+    std::uint64_t now_ns; // as of the last tick
+};
+
+} // namespace thalweg::readout
