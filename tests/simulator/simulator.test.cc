@@ -100,6 +100,36 @@ TEST_P(EveryContainer, ASeedIsAWholeHistory) {
     EXPECT_EQ(traces.size(), 20u);
 }
 
+// Each sync may take as long as the disk likes. No flush comes between.
+TEST_P(EveryContainer, ACreationAndACloseTakeFewSyncs) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Workshop workshop;
+        Random random(seed);
+        auto scenario = draw_scenario(GetParam(), random);
+        scenario.options.commit.flush_interval_ns = 3'600'000'000'000;
+        std::uint64_t created = 0, before_close = 0, closed = 0;
+        World world(workshop, seed, {}, {}, {}, 1'000'000'000, "boot");
+        auto const syncs = [&] { return world.syncs + world.directory_syncs; };
+        world.start_process([&] {
+            auto const writer = dataset::Writer::create(scenario.path, scenario.schema, scenario.options);
+            created = syncs();
+            for (std::size_t table = 0; table < scenario.schema.tables.size(); ++table) {
+                auto producer = writer->producer(scenario.schema.tables[table].name);
+                Rows const data(producer.columns(), table, table, 0, 300);
+                producer.append(300, data.spans());
+                producer.finish();
+            }
+            before_close = syncs();
+            writer->close(kNever);
+            closed = syncs();
+        });
+        world.run([] { return false; });
+        EXPECT_EQ(created, 2u);
+        EXPECT_EQ(before_close, created);
+        EXPECT_EQ(closed - before_close, GetParam() == Container::hdf5 ? 3u : 4u);
+    }
+}
+
 // A disk that says of a file's syncs that they are done, and does nothing: whoever skips a sync does the same.
 TEST_P(EveryContainer, ADiskThatLiesIsFound) {
     for (std::string const file : {".journal", GetParam() == Container::hdf5 ? ".h5" : ".root"}) {

@@ -95,6 +95,7 @@ class World final : public base::StandIn, public storage::StandIn {
     DiskState disk;
     SharedNames names;
     std::uint64_t syncs = 0, writes = 0, reserves = 0; // so far
+    std::uint64_t directory_syncs = 0;
 
     // base::StandIn
     std::uint64_t monotonic_ns() override;

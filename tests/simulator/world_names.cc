@@ -96,6 +96,7 @@ std::vector<std::string> World::list_directory(std::string const& path) {
 void World::sync_directory_of(std::string const& path) {
     yield();
     if (directory_of(path) != kDirectory) base::fail_system({"cannot sync the directory of " + path}, ENOENT);
+    ++directory_syncs;
     auto const changes = disk.name_changes.size();
     sleep_ns(random.any_size(weather.longest_sync_ns));
     if (!path.ends_with(weather.lying_file) || weather.lying_file.empty()) disk.sync_names(changes);

@@ -99,7 +99,8 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
             EXPECT_TRUE(promised.empty());
             return;
         }
-        expect_right_as_it_is(disk, promised);
+        // Until the first BARRIER what the file begins with may be lost: who completes it writes it again.
+        if (!promised.empty()) expect_right_as_it_is(disk, promised);
         auto const result = complete(disk);
         SCOPED_TRACE(fmt::format("{}", fmt::join(result.report.notes, "\n")));
         EXPECT_TRUE(container().is_complete(*disk.file));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <thread>
 
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"
@@ -173,6 +174,67 @@ TEST(RunPlace, WhatADeadCreationLeftIsClearedByRecoverAndByTheNextOne) {
         }
     }
 }
+
+std::vector<std::byte> bytes_of(std::string const& path) {
+    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    std::vector<std::byte> bytes(file->size());
+    file->read(0, bytes);
+    return bytes;
+}
+
+// In place: the file stays the one that the journal names.
+void overwrite(std::string const& path, std::uint64_t offset, std::span<std::byte const> bytes) {
+    storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix)->write(offset, bytes);
+}
+
+// A run as a power cut leaves it in front of the first flush: its journal has pages and no BARRIER.
+void leave_without_barrier(std::string const& path) {
+    auto options = shared_options();
+    options.commit.flush_interval_ns = 3600'000'000'000;
+    options.layout.wide_codec = options.layout.narrow_codec = "lz4"; // which both containers know
+    auto const writer = Writer::create(path, events(), options);
+    auto producer = writer->producer("events");
+    append_events(producer, 0, 0, kRows);
+    while (writer->status().pages < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    auto const journal = bytes_of(journal_path(path));
+    writer->abandon();
+    storage::open_file_storage(journal_path(path), storage::OpenMode::read_write)->resize(journal.size());
+    overwrite(journal_path(path), 0, journal);
+    base::SharedMemory::unlink(writer->handle());
+}
+
+class BeginningOfARun : public ::testing::TestWithParam<char const*> {};
+
+TEST_P(BeginningOfARun, ThatAPowerCutTookIsWrittenAgain) {
+    std::vector<std::byte> const zeros(base::kBlockBytes);
+    // All; the first sector; from within the mark of an HDF5 file on.
+    for (auto const& [offset, size] :
+         std::vector<std::pair<std::size_t, std::size_t>>{{0, 4096}, {0, 512}, {2065, 512}}) {
+        SCOPED_TRACE(fmt::format("{} bytes at {}", size, offset));
+        Directory const directory;
+        auto const path = directory.file(GetParam());
+        leave_without_barrier(path);
+        overwrite(path, offset, std::span(zeros).first(size));
+        EXPECT_GT(recover(path).report.tables[0].rows, 0u);
+        EXPECT_GT(rows_in(path)[0], 0u);
+    }
+}
+
+// As where the run's file was removed, and its inode was given to the next one.
+TEST_P(BeginningOfARun, IsNotWrittenOverSomebodysFile) {
+    Directory const directory;
+    auto const path = directory.file(GetParam());
+    leave_without_barrier(path);
+    std::string const text(10'000, 'x');
+    overwrite(path, 0, std::as_bytes(std::span(text)));
+    auto const before = bytes_of(path);
+    auto const said = message_of([&] { recover(path); });
+    EXPECT_NE(said.find("do not belong together"), std::string::npos) << said;
+    EXPECT_EQ(bytes_of(path), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BeginningOfARun, ::testing::Values("run.h5", "run.root"),
+                         [](auto const& each) { return std::string(each.param).substr(4); });
 
 TEST(RunPlace, AStubBesideSomebodysFileTakesNothingWithIt) {
     Directory const directory;

@@ -122,7 +122,6 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     try {
         run.journal_lock = lock_shared(journal_path(absolute));
         run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
-        base::sync_directory_of(absolute);
         run.head = std::move(head);
         writer->on_files_ = true;
         writer->watch_ = std::make_shared<FileWatch>(absolute, journal_path(absolute));
@@ -130,6 +129,7 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
         if (journal_run_id(journal_path(absolute)) != run.head.id) {
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         }
+        base::sync_directory_of(absolute);
     } catch (...) {
         remove_traces(run, absolute);
         throw;
@@ -157,8 +157,8 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->options = tuning.write;
     run_->head.knobs = tuning::texts(tuning);
     run_->head.engine = run_->file->engine();
+    // Durable with the first BARRIER: until then `recover` writes it again.
     auto const first_offset = format.begin(*run_->file, run_->head);
-    run_->file->sync(); // before there is a journal that says whose file this is
     auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
     auto const data_file =
         on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
@@ -207,10 +207,11 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
 void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const path = unfinished.place.data();
     auto gathered = gather(unfinished.journal, *unfinished.file, RunState::ended);
-    if (gathered.closed) {
+    if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
     }
+    begin_again(*unfinished.file, *unfinished.format, gathered);
     auto journal = JournalWriter::resume(unfinished.journal, options.journal);
     journal_what_is_left(gathered, journal);
     remove_memory_of(unfinished.head.id, path);
@@ -361,9 +362,8 @@ CompleteResult Writer::complete() {
     auto journal = committer()->finish();
     drop_committer();
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
-    journal.sync();
     CompleteOptions options;
-    options.state = RunState::closing; // the last BARRIER covers everything
+    options.state = RunState::closing;
     options.whole_file_checksum = whole_file_checksum_;
     options.least_end = ledger.head().claimed;
     auto result = complete_run(*run_->file, journal_, *run_->format, options);

@@ -34,6 +34,38 @@ void check_pair(storage::Storage const& file, format::Format const& format, mode
 
 namespace {
 
+constexpr std::size_t kLastWriteBytes = 512; // of both containers: one sector, at offset 0
+
+bool has_barrier(JournalFiles const& journal) {
+    bool found = false;
+    read_journal({journal.main}, [&](RecordView const& record) {
+        found = record.type == RecordType::barrier;
+        return !found;
+    });
+    return found;
+}
+
+// The file's first bytes are those that the run begins with, or zeros where these never got to the disk: so whatever
+// has no mark of ours is not overwritten, even where it has got the number (inode) of a file that was removed.
+bool may_be_torn(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
+    auto const memory = storage::make_memory_storage(file.path());
+    format.begin(*memory, head);
+    std::array<std::byte, kLastWriteBytes> expected, found{};
+    memory->read(0, expected);
+    file.read(0, std::span(found).first(std::min<std::uint64_t>(file.size(), found.size())));
+    return std::ranges::equal(found, expected,
+                              [](std::byte is, std::byte should_be) { return is == should_be || is == std::byte{0}; });
+}
+
+// Until the first BARRIER a power cut may have taken what a run begins with, or a part of its mark; it follows from the
+// head.
+bool may_lack_its_beginning(UnfinishedRun const& run) {
+    if (!run.is_original) return false;
+    auto const id = run.format->run_id_of(*run.file);
+    bool const is_cut_short = !id || (*id != run.head.id && run.head.id.starts_with(*id));
+    return is_cut_short && !has_barrier(run.journal) && may_be_torn(*run.file, *run.format, run.head);
+}
+
 std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
     return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
 }
@@ -69,7 +101,47 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
     journal.sync();
 }
 
+// The file may be complete in the kernel's memory alone: its last write makes it so, and all others were synced before.
+void write_last_again(storage::Storage& file) {
+    std::array<std::byte, kLastWriteBytes> sector;
+    file.read(0, sector);
+    file.write(0, sector);
+    file.sync();
+}
+
+// Of a file that was complete before, whose journal may have lost its end, or later segments.
+RunReport report_of_complete(storage::Storage const& file, format::Format const& format, Gathered gathered) {
+    auto const map = format.load(file);
+    auto report = std::move(gathered.report);
+    report.notes.clear();
+    report.settled = true;
+    report.units = decode_units(map.units).size();
+    report.units_lost = report.damaged_pages = 0;
+    for (std::size_t i = 0; i < report.tables.size(); ++i) {
+        report.tables[i].rows = map.tables[i].rows;
+        report.tables[i].lost_rows = 0;
+    }
+    return report;
+}
+
 } // namespace
+
+bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
+    try {
+        if (format.run_id_of(file) != head.id) return false;
+        auto const map = format.load(file);
+        return map.closed && map.head.id == head.id;
+    } catch (base::DataError const&) {
+        return false;
+    } catch (base::SystemError const& error) {
+        if (error.code != ENODATA) throw; // else it is shorter than it says
+        return false;
+    }
+}
+
+void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered) {
+    if (!gathered.has_barrier) format.begin(file, gathered.head);
+}
 
 CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
                             CompleteOptions const& options) {
@@ -82,21 +154,21 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
     result.gather_cpu_ns = gathered_ns - begin_ns;
-    if (gathered.closed &&
-        options.state !=
-            RunState::copied) { // all but the last step was done before: others may be reading the file by now
-        result.report = std::move(gathered.report);
+    // All but the last steps were done before: others may be reading the file by now. A copy is not believed.
+    bool const may_be_complete = options.state != RunState::copied && options.state != RunState::closing;
+    if (may_be_complete && (gathered.closed || is_complete(file, format, gathered.head))) {
+        write_last_again(file);
+        result.report = report_of_complete(file, format, std::move(gathered));
         result.file_bytes = file.size();
-        if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
+        if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});
         return result;
     }
+    if (options.state != RunState::closing) begin_again(file, format, gathered);
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     result.file_bytes = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
-    auto writer = JournalWriter::resume(journal.main);
-    writer.append(RecordType::closed, {});
-    writer.sync();
+    JournalWriter::resume(journal.main).append(RecordType::closed, {});
     result.report = std::move(gathered.report);
     return result;
 }
@@ -148,8 +220,8 @@ UnfinishedRun take_over(std::string const& path, char const* verb) {
     run.head = model::run_head_from_json(start.head_json);
     run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
     run.format = &format_for(path);
-    check_pair(*run.file, *run.format, run.head);
     run.is_original = place.is_original(start.preamble);
+    if (!may_lack_its_beginning(run)) check_pair(*run.file, *run.format, run.head);
     auto const ledger = run.is_original ? find_ledger(run.head.id, path) : nullptr;
     if (!ledger) return run;
     check_not_written(path, *ledger);

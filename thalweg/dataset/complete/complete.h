@@ -26,13 +26,19 @@ struct CompleteResult {
     std::uint64_t complete_cpu_ns = 0;
 };
 
-// Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption. The journal itself
-// stays: removing it is the caller's last step.
+// Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption; a file that is
+// complete already stays as it is. The journal itself stays: removing it is the caller's last step.
 CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
                             CompleteOptions const& options);
 
 // Throws base::DataError where the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
+
+// Whether the file is complete, and of this run: the journal may not know it yet.
+bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
+
+// Writes what a run begins with where a power cut may have taken it.
+void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered);
 
 // Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
 // journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being

@@ -168,6 +168,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
     gathered.head = *journal.head;
     gathered.rows = rows;
     gathered.closed = journal.closed;
+    gathered.has_barrier = journal.has_barrier();
     auto& report = gathered.report;
     report.settled = journal.settled;
     bool const is_being_written = state == RunState::open && damage.is_at_end;

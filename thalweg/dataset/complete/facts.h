@@ -68,6 +68,7 @@ struct Gathered {
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
     std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
     std::uint32_t next_producer = 0;                           // no number from here on was ever used
+    bool has_barrier = false;                                  // what the file begins with is durable
     bool closed = false;                                       // the journal says that the file is complete
 };
 

@@ -55,6 +55,7 @@ class JournalFacts {
 
     // Whether a BARRIER says that the page is on the disk.
     bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
+    bool has_barrier() const { return covered_bytes_ > 0; }
     // Whether what the journal says there was durable, since the run was resumed last.
     bool was_durable(std::uint64_t offset) const { return resumed_at_ <= offset && offset < covered_bytes_; }
     // Once everything is read, and before pages are left out.

@@ -107,6 +107,7 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     SnapshotResult result;
     storage::UnpublishedFile made(out);
     result.copied = made.copy_from(path, std::min(file->size(), gathered.facts.end_offset), options.while_copying);
+    begin_again(made, format, gathered);
     result.file_bytes = format.complete(made, *gathered.rows, gathered.head, gathered.facts);
     made.publish(options.force);
     result.report = std::move(gathered.report);

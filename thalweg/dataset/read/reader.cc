@@ -49,7 +49,8 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     if (journal.main) {
         auto gathered = gather(journal, *reader->file_, RunState::open);
-        if (!gathered.closed) {
+        // A power cut at the end of its close takes the end of the journal, or later segments, and not the file.
+        if (!gathered.closed && !is_complete(*reader->file_, format_for(path), gathered.head)) {
             reader->open_run_ = true;
             reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
             reader->journal_ = gathered.rows;

@@ -59,8 +59,7 @@ std::uint64_t RNTupleFormat::begin(storage::Storage& file, model::RunHead const&
     file.write(0, empty.skeleton().bytes);
     auto const footers_offset = empty.skeleton().bytes.size();
     auto const footers_bytes = empty.write_all(file, footers_offset);
-    file.sync();
-    empty.publish(file);
+    empty.publish(file); // durable with all the rest, or written again
     return footers_offset + footers_bytes;
 }
 

@@ -163,6 +163,33 @@ TEST(TfileReading, DamageIsReadOrRefused) {
     EXPECT_THROW(read_keys(*storage::make_memory_storage("empty")), base::DataError);
 }
 
+// A key list is all that says what is in a file: where a part of it is zeros, nothing may be missing in silence. What
+// bytes of zeros change in it is found, but in titles, which are decoration.
+TEST(TfileReading, ZerosInAKeyListAreFound) {
+    auto const skeleton = nested().bytes;
+    auto const good = paths_of(read_keys(*file_of(skeleton)));
+    auto const text = key_of(read_keys(*file_of(skeleton)), "thalweg");
+    auto const lists = text.offset + text.key_bytes + text.stored_bytes;
+    std::size_t found = 0;
+    for (std::uint64_t sector = 64; sector <= kSectorBytes; sector *= 2) {
+        for (auto begin = lists; begin < skeleton.size(); ++begin) {
+            auto bytes = skeleton;
+            auto const end = std::min(bytes.size(), begin + sector);
+            std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                      bytes.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
+            try {
+                auto const paths = paths_of(read_keys(*file_of(bytes)));
+                // A list whose beginning is zeros has no keys, and no table either.
+                EXPECT_TRUE(paths == good || std::ranges::find(paths, good.back()) != paths.end() || paths.empty())
+                    << begin << ", " << sector;
+            } catch (base::DataError const&) {
+                ++found;
+            }
+        }
+    }
+    EXPECT_GT(found, 100u);
+}
+
 // Blocks of two algorithms, one behind the other.
 TEST(TfileReading, CompressedObjects) {
     std::string const text(100'000, 'x');

@@ -114,6 +114,7 @@ void put(BigPutter& to, KeyHead const& key) {
 }
 
 KeyHead take_key(BigTaker& from) {
+    auto const begin = from.position();
     KeyHead key;
     key.record_bytes = from.take<std::uint32_t>();
     bool const wide = from.take<std::uint16_t>() > kWide;
@@ -126,6 +127,9 @@ KeyHead take_key(BigTaker& from) {
     key.class_name = take_string(from);
     key.name = take_string(from);
     key.title = take_string(from);
+    // What a power cut or a bad block has made zeros must not pass for a key that is none of those that are looked for.
+    bool const has_zeros = (key.class_name + key.name).find('\0') != std::string::npos;
+    if (has_zeros || from.position() - begin != key.key_bytes) from.fail("the head of a key is damaged");
     return key;
 }
 
