@@ -23,10 +23,14 @@ def retired(architecture: str) -> dict[str, str]:
 
 
 def pattern(word: str) -> re.Pattern[str]:
-    """As a word of a sentence, of a name_in_snake_case, or of a NameInCapWords."""
+    """As a word of a sentence, of a name_in_snake_case, or of a NameInCapWords; one or several."""
     camel = "".join(part.capitalize() for part in word.split("_"))
     spaced = word.replace("_", "[_ ]")
-    return re.compile(rf"(?<![A-Za-z])(?i:{spaced})(?:s|es)?(?![A-Za-z])|{camel}(?![a-z])")
+
+    def one_or_several(text: str) -> str:
+        return rf"{text[:-1]}(?:y|ys|ies)" if text.endswith("y") else rf"{text}(?:s|es)?"
+
+    return re.compile(rf"(?<![A-Za-z])(?i:{one_or_several(spaced)})(?![A-Za-z])|{one_or_several(camel)}(?![a-z])")
 
 
 def found(word: str, text: str) -> Iterator[tuple[int, str]]:
@@ -58,15 +62,21 @@ def test_no_retired_word_is_used(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a last word", "last_words(x)", "the last words", "LastWords said", "ParkingLot lot_;", "parking_lot.h"]
+    "text",
+    [
+        *("a last word", "last_words(x)", "the last words", "LastWords said", "ParkingLot lot_;", "parking_lot.h"),
+        *("its story", "two stories", "Stories of", "tell_stories(x)", "StoryTeller", "the LogStories", "DesksOf"),
+    ],
 )
 def test_words_are_found_in_all_their_forms(text: str) -> None:
-    assert any(list(found(word, text)) for word in ("last_word", "last_words", "parking_lot"))
+    assert any(list(found(word, text)) for word in ("last_word", "last_words", "parking_lot", "story", "desk"))
 
 
-@pytest.mark.parametrize("text", ["desktop", "wishful", "Kind::gauge", "blastwords"])
+@pytest.mark.parametrize(
+    "text", ["desktop", "wishful", "Kind::gauge", "blastwords", "histories", "storied", "storyboard"]
+)
 def test_parts_of_other_words_are_not(text: str) -> None:
-    assert not any(list(found(word, text)) for word in ("desk", "wish", "gauge", "last_words"))
+    assert not any(list(found(word, text)) for word in ("desk", "wish", "gauge", "last_words", "story"))
 
 
 def test_a_row_of_the_table_is_a_word_and_what_is_said_instead() -> None:
