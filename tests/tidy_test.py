@@ -25,6 +25,11 @@ def test_the_list_of_long_files_is_not_out_of_date() -> None:
     assert short == []
 
 
+@pytest.mark.usefixtures("in_repository")
+def test_the_list_of_bare_mutexes_is_not_out_of_date() -> None:
+    assert [name for name in tidy.BARE_MUTEXES if not tidy.MUTEX.search(Path(name).read_text())] == []
+
+
 @pytest.fixture
 def rules_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Writes one file into an empty project and returns the names of the rules that it breaks."""
@@ -71,6 +76,9 @@ def test_tidy_files_pass(rules_broken) -> None:
         ("silent_library", "thalweg/base/b.h", '#pragma once\ninline void f() { std::cout << "x"; }\n'),
         ("silent_library", "thalweg/base/b.h", '#pragma once\ninline void f() { fmt::print("x"); }\n'),
         ("silent_library", "python/bind/b.h", '#pragma once\ninline void f() { printf("x"); }\n'),
+        ("bare_mutex", "thalweg/base/b.h", "#pragma once\nextern std::mutex mutex;\n"),
+        ("bare_mutex", "thalweg/base/b.h", "#pragma once\nextern std::shared_mutex mutex;\n"),
+        ("bare_mutex", "thalweg/base/a.cc", GOOD_SOURCE + "std::lock_guard const lock(mutex);\n"),
     ],
 )
 def test_a_broken_rule_is_found(rules_broken, rule: str, name: str, text: str) -> None:

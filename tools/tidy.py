@@ -14,6 +14,14 @@ LONG_FILES: dict[str, str] = {}
 CODE = {".cc", ".h", ".py", ".cmake"}
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 PRINTING = re.compile(r"std::(cout|puts|printf)\b|\b(printf|puts|putchar)\(|fmt::print\((?!stderr)|\bstdout\b")
+MUTEX = re.compile(r"std::(\w*mutex|lock_guard|scoped_lock)\b")
+# Files that may use them, each with its reason.
+BARE_MUTEXES = {
+    "thalweg/base/thread.h": "base::Mutex itself",
+    "thalweg/base/stop.cc": "it guards nothing: one waits with it",
+    "thalweg/format/hdf5/library.h": "it guards libhdf5, and is taken again by who has it: clang knows no such mutexes",
+    "thalweg/format/hdf5/library.cc": "as its header",
+}
 
 Finding = tuple[int, str]
 
@@ -86,8 +94,16 @@ def silent_library(path: Path, lines: list[str]) -> Iterator[Finding]:
                 yield number, "library code writes to stdout"
 
 
+def bare_mutex(path: Path, lines: list[str]) -> Iterator[Finding]:
+    """clang knows what a base::Mutex guards, and nothing of those of the standard library."""
+    if path.suffix in {".cc", ".h"} and path.parts[0] == "thalweg" and str(path) not in BARE_MUTEXES:
+        for number, line in enumerate(lines, 1):
+            if mutex := MUTEX.search(line.partition("//")[0]):
+                yield number, f"{mutex[0]}: use base::Mutex and base::Lock, and THALWEG_GUARDED_BY"
+
+
 RULES = [line_length, file_length, unfinished, white_space, header_guard, using_namespace, file_name, own_header_first]
-RULES += [silent_library]
+RULES += [silent_library, bare_mutex]
 
 
 def findings(path: Path) -> Iterator[str]:

@@ -49,9 +49,10 @@ std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {
             format::ClusterPages pages{cluster.rows, {}};
             for (auto const& column : parts[index].columns) {
                 auto& mine = pages.columns.emplace_back();
-                std::copy_if(column.begin(), column.end(), std::back_inserter(mine), [&](auto const& page) {
-                    return page.place == model::Page::Place::file && page.cluster == cluster.first_row;
-                });
+                auto const is_in_it = [first_row = cluster.first_row](auto const& page) {
+                    return page.place == model::Page::Place::file && page.cluster == first_row;
+                };
+                std::copy_if(column.begin(), column.end(), std::back_inserter(mine), is_in_it);
             }
             clusters.emplace_back(table, std::move(pages));
         }

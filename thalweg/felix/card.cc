@@ -1,13 +1,11 @@
 #include "thalweg/felix/card.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/base/stop.h"
 #include "thalweg/felix/card_events.h"
 #include "thalweg/felix/dma_outlet.h"
 #include "thalweg/felix/feed.h"
@@ -68,12 +66,9 @@ struct Card::State {
     }
 
     void beat(std::stop_token const& end) {
-        std::mutex mutex;
-        std::unique_lock lock(mutex);
-        std::condition_variable_any never;
         while (!end.stop_requested()) {
             for (auto& outlet : outlets) outlet.writer().beat();
-            never.wait_for(lock, end, std::chrono::nanoseconds(kHeartbeatNs), [] { return false; });
+            base::sleep_ns(end, kHeartbeatNs);
         }
     }
 

@@ -194,7 +194,7 @@ void WorkUnits::abandon() {
 }
 
 void WorkUnits::abandon(std::string_view reason) {
-    std::lock_guard const lock(idle_->mutex);
+    base::Lock const lock(idle_->mutex);
     for (auto& worker : idle_->workers) worker->abandon(reason);
     idle_->workers.clear();
 }

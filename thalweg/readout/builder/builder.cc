@@ -127,8 +127,12 @@ std::uint64_t Builder::walk(Thread& thread, bool counts_strangers, std::uint64_t
 
 // Whoever comes first does it for all.
 void Builder::release() {
-    std::unique_lock const lock(release_mutex_, std::try_to_lock);
-    if (!lock) return;
+    if (!release_mutex_.try_lock()) return;
+    release_to_card(); // which throws nothing
+    release_mutex_.unlock();
+}
+
+void Builder::release_to_card() {
     auto read_by_all = ~std::uint64_t{0};
     std::uint64_t newest = 0, closed = EventRing::kNobody;
     for (auto const& thread : threads_) {

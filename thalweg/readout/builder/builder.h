@@ -6,12 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "thalweg/base/shared_number.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/felix/dma_buffer.h"
 #include "thalweg/readout/builder/group.h"
 
@@ -65,13 +65,14 @@ class Builder {
     void run(Thread& thread, std::size_t index);
     std::uint64_t walk(Thread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end);
     void release();
+    void release_to_card() THALWEG_REQUIRES(release_mutex_);
 
     felix::DmaReader reader_;
     BuilderOptions options_;
     std::array<bool, felix::kElinks> known_ = {};
     std::vector<std::unique_ptr<Thread>> threads_;
-    std::mutex release_mutex_;
-    std::uint64_t released_ = 0;
+    base::Mutex release_mutex_;
+    std::uint64_t released_ THALWEG_GUARDED_BY(release_mutex_) = 0;
     std::atomic<bool> paused_ = false;
     std::atomic<std::uint64_t> end_ = 0;            // of what is read before the end
     std::atomic<std::uint64_t> stop_at_ns_ = ~0ull; // drain until then

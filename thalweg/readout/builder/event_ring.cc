@@ -33,7 +33,7 @@ EventRing::EventRing(std::uint64_t slots, std::uint32_t fragment_bytes)
 }
 
 void EventRing::begin_stretch(std::uint64_t first_event, std::uint64_t first_position) {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     if (stretches_.empty()) {
         kept_from_.store(first_position);
     } else {
@@ -56,7 +56,7 @@ bool EventRing::is_gone(Stretch const& stretch) const {
 }
 
 void EventRing::end_stretch(std::uint64_t position) {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     if (!stretches_.empty()) stretches_.back().events = position - stretches_.back().first_position;
 }
 
@@ -73,12 +73,14 @@ std::uint64_t EventRing::usable_before() const {
 }
 
 void EventRing::evict_before(std::uint64_t position) {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     auto const from = kept_from_.load();
     if (position <= from) return;
+    std::uint64_t evicted = 0;
     visit_events(from, position, [&](std::uint64_t, std::uint64_t first, std::uint64_t count) {
-        books_.evicted += fragments_between(first, first + count);
+        evicted += fragments_between(first, first + count);
     });
+    books_.evicted += evicted;
     THALWEG_ASSERT_COSTLY(position <= closed_position(), "only what is closed is given up");
     kept_from_.store(position);
 }
@@ -103,26 +105,26 @@ std::uint64_t EventRing::fragments_between(std::uint64_t begin, std::uint64_t en
     return fragments;
 }
 
-void EventRing::account(std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
-                        std::uint64_t released_before, std::span<Forgotten const> forgotten) {
+void EventRing::account(Books& books, std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
+                        std::uint64_t released_before, std::span<Forgotten const> forgotten) const {
     auto const end_event = first_event + count;
     auto const fragments_of = [&](std::uint64_t first, std::uint64_t end) {
         auto const position = first_position + (first - first_event);
         return first < end ? fragments_between(position, position + (end - first)) : 0;
     };
     auto const on_time = std::clamp(released_before, first_event, end_event);
-    books_.skipped += fragments_of(first_event, on_time);
+    books.skipped += fragments_of(first_event, on_time);
     auto cleared = fragments_of(on_time, end_event);
     for (auto const& it : forgotten) {
         auto const fragments = fragments_of(std::max(it.first_event, on_time), std::min(it.end_event, end_event));
-        (it.why == Forgotten::evicted ? books_.evicted : books_.skipped) += fragments;
+        (it.why == Forgotten::evicted ? books.evicted : books.skipped) += fragments;
         cleared -= fragments;
     }
-    books_.cleared += cleared;
+    books.cleared += cleared;
 }
 
 EventRing::Books EventRing::books(std::span<Events const> cleared_ahead) const {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     auto books = books_;
     visit_events(kept_from_.load(), closed_position(), [&](auto first_event, auto first_position, auto count) {
         books.kept += fragments_between(first_position, first_position + count);
@@ -145,7 +147,7 @@ Stretch const* EventRing::stretch_before(std::uint64_t event) const {
 }
 
 void EventRing::release(std::uint64_t event, std::span<Forgotten const> forgotten) {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     auto const released_before = std::exchange(released_before_, std::max(released_before_, event));
     auto const* const stretch = stretch_before(event);
     if (stretch == nullptr) return;
@@ -153,14 +155,16 @@ void EventRing::release(std::uint64_t event, std::span<Forgotten const> forgotte
     auto const kept = std::min(position, closed_position());
     auto const from = kept_from_.load();
     if (kept <= from) return;
+    auto books = books_;
     visit_events(from, kept, [&](std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count) {
-        account(first_event, first_position, count, released_before, forgotten);
+        account(books, first_event, first_position, count, released_before, forgotten);
     });
+    books_ = books;
     kept_from_.store(kept);
 }
 
 EventRing::Place EventRing::place_of(std::uint64_t event) const {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     auto const* const stretch = stretch_before(event);
     if (stretch == nullptr) return {};
     auto const index = event - stretch->first_event;
@@ -169,7 +173,7 @@ EventRing::Place EventRing::place_of(std::uint64_t event) const {
 }
 
 std::uint64_t EventRing::next_known(std::uint64_t event) const {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     for (auto const& stretch : stretches_) {
         if (event < stretch.first_event) return stretch.first_event;
         if (event - stretch.first_event < stretch.events) return event;
@@ -178,7 +182,7 @@ std::uint64_t EventRing::next_known(std::uint64_t event) const {
 }
 
 std::vector<Stretch> EventRing::stretches() const {
-    std::lock_guard const lock(stretches_mutex_);
+    base::Lock const lock(stretches_mutex_);
     return stretches_;
 }
 

@@ -12,11 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "thalweg/base/memory.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/fragment.h"
 
@@ -129,24 +129,26 @@ class EventRing {
         std::atomic<std::uint64_t> position = ~0ull; // ~0: nothing
     };
 
-    // The last one that begins at or before `event`; none: all begin later. Under the lock.
-    Stretch const* stretch_before(std::uint64_t event) const;
+    // The last one that begins at or before `event`; none: all begin later.
+    Stretch const* stretch_before(std::uint64_t event) const THALWEG_REQUIRES(stretches_mutex_);
     bool is_gone(Stretch const& stretch) const;
     // Calls `visit(first_event, first_position, count)` for all events at positions [begin, end).
-    template <typename Visit> void visit_events(std::uint64_t begin, std::uint64_t end, Visit&& visit) const;
+    template <typename Visit>
+    void visit_events(std::uint64_t begin, std::uint64_t end, Visit&& visit) const THALWEG_REQUIRES(stretches_mutex_);
     std::uint64_t fragments_between(std::uint64_t begin, std::uint64_t end) const; // positions
-    void account(std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
-                 std::uint64_t released_before, std::span<Forgotten const> forgotten);
+    void account(Books& books, std::uint64_t first_event, std::uint64_t first_position, std::uint64_t count,
+                 std::uint64_t released_before, std::span<Forgotten const> forgotten) const;
 
     base::AlignedBuffer memory_;
     std::uint64_t mask_;
     std::uint32_t fragment_bytes_;
     std::uint64_t stride_bytes_;                           // a fragment, and room for vectors that write beyond its end
     std::vector<std::atomic<std::uint64_t>> has_fragment_; // a bit for each slot; what is closed does not change
-    mutable std::mutex stretches_mutex_;
-    std::vector<Stretch> stretches_;    // the last few, ascending
-    std::uint64_t released_before_ = 0; // event; what of these is closed from now on comes too late
-    Books books_;                       // of what is not kept
+    mutable base::Mutex stretches_mutex_;
+    std::vector<Stretch> stretches_ THALWEG_GUARDED_BY(stretches_mutex_); // the last few, ascending
+    // Event; what of those before it is closed from now on comes too late.
+    std::uint64_t released_before_ THALWEG_GUARDED_BY(stretches_mutex_) = 0;
+    Books books_ THALWEG_GUARDED_BY(stretches_mutex_); // of what is not kept
     alignas(64) std::atomic<std::uint64_t> closed_position_ = 0;
     std::atomic<std::uint64_t> closed_event_ = 0;
     alignas(64) std::atomic<std::uint64_t> kept_from_ = 0;

@@ -231,8 +231,7 @@ void Client::State::look_for_silence(std::uint64_t now) {
         who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", handler.address,
                            why.empty() ? "it has not greeted yet" : why);
     }
-    std::lock_guard const lock(mutex);
-    waiting_for = who;
+    published.set_waiting_for(who);
 }
 
 void Client::State::hand_on(EventSink const& sink) {
@@ -251,24 +250,19 @@ void Client::State::hand_on(EventSink const& sink) {
 
 void Client::State::publish() {
     counters.max_outstanding_bytes = requests.credit().most_bytes();
-    std::lock_guard const lock(mutex);
-    published = counters;
+    published.set_counters(counters);
 }
 
-ClientCounters Client::counters() const {
-    std::lock_guard const lock(state_->mutex);
-    return state_->published;
+void Client::State::begin_run(std::uint32_t number) {
+    run = number;
+    published.set_run(number);
 }
 
-std::uint32_t Client::run_number() const {
-    std::lock_guard const lock(state_->mutex);
-    return state_->run;
-}
+ClientCounters Client::counters() const { return state_->published.counters(); }
 
-std::string Client::waiting_for() const {
-    std::lock_guard const lock(state_->mutex);
-    return state_->waiting_for;
-}
+std::uint32_t Client::run_number() const { return state_->published.run(); }
+
+std::string Client::waiting_for() const { return state_->published.waiting_for(); }
 
 std::vector<trace::Sample> Client::samples() const {
     auto const now = counters();

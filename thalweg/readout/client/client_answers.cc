@@ -73,10 +73,7 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
     bool const takes_here = &connection == &handler.first_connection();
     if (takes_here && std::exchange(handler.takes_lost, false) && !is_new) return give_back(connection);
     connection.was_up = true;
-    if (options.role == Role::observer && connection.handler == 0) {
-        std::lock_guard const lock(mutex);
-        run = welcome.run;
-    }
+    if (options.role == Role::observer && connection.handler == 0) begin_run(welcome.run);
     if (!takes_here) return;
     for (auto const& range : handler.clears.take_held()) clear(handler, range);
 }
@@ -156,10 +153,7 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
     if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // what is given anew is sealed anew
     if (taken.again != 0) counters.again += taken.count;
     counters.gaps += taken_events.add(taken);
-    if (taken.run != run) {
-        std::lock_guard const lock(mutex);
-        run = taken.run;
-    }
+    if (taken.run != run) begin_run(taken.run);
     own(taken, request.key);
 }
 

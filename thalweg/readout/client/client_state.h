@@ -1,12 +1,11 @@
 // What turns a client's loop. client.cc has the loop and the connections, client_ask.cc what is asked of handlers,
 // client_answers.cc what they say. Each idea of its own has a class: Requests, OwnRanges, TakenEvents, PendingClears
-// (of a RemoteHandler), Sampler, EventAssembler, LeaseRenewer.
+// (of a RemoteHandler), Sampler, EventAssembler, LeaseRenewer, PublishedState.
 #pragma once
 
 #include <array>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "thalweg/readout/client/client.h"
@@ -14,6 +13,7 @@
 #include "thalweg/readout/client/event_assembler.h"
 #include "thalweg/readout/client/lease_renewer.h"
 #include "thalweg/readout/client/own_ranges.h"
+#include "thalweg/readout/client/published_state.h"
 #include "thalweg/readout/client/remote_handler.h"
 #include "thalweg/readout/client/requests.h"
 #include "thalweg/readout/client/sampler.h"
@@ -37,6 +37,7 @@ struct Client::State {
     void flush();
     void part(std::uint64_t until_ns);
     void publish();
+    void begin_run(std::uint32_t number);
     void hand_on(EventSink const& sink);
 
     // client_ask.cc
@@ -95,10 +96,8 @@ struct Client::State {
 
     ClientCounters counters;
     EventAssembler assembler;
-    mutable std::mutex mutex; // guards the next three, for other threads
-    ClientCounters published;
     std::uint32_t run = 0;
-    std::string waiting_for;
+    PublishedState published;
     std::optional<LeaseRenewer> lease_renewer;
 };
 

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <pthread.h>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/stop.h"
 #include "thalweg/readout/protocol.h"
 
 namespace thalweg::readout {
@@ -36,12 +34,8 @@ void LeaseRenewer::start() {
 
 void LeaseRenewer::run(std::stop_token const& stop) {
     ::pthread_setname_np(::pthread_self(), "keep-leases");
-    std::mutex mutex;
-    std::condition_variable_any nothing;
     for (;;) {
-        std::unique_lock lock(mutex);
-        std::chrono::nanoseconds const sleep(std::min(kLongestSleepNs, shortest_lease_ns() / 6));
-        nothing.wait_for(lock, stop, sleep, [] { return false; });
+        base::sleep_ns(stop, std::min(kLongestSleepNs, shortest_lease_ns() / 6));
         if (stop.stop_requested()) return;
         renew(stop);
         for (auto& handler : handlers_) part(handler);

@@ -9,11 +9,11 @@
 #include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/base/thread.h"
 #include "thalweg/readout/client/history.h"
 #include "thalweg/readout/client/test_handler_options.h"
 #include "thalweg/readout/protocol.h"
@@ -37,7 +37,7 @@ class TestHandler {
     std::uint64_t end() const { return options_.first_event + options_.events; }
     std::uint64_t cleared() const { return cleared_; }
     bool is_cleared(std::uint64_t event) const {
-        std::lock_guard const lock(mutex_);
+        base::Lock const lock(mutex_);
         return history_.contains(event);
     }
     std::uint64_t given() const { return next_ - options_.first_event; }
@@ -160,7 +160,7 @@ class TestHandler {
             auto const range = read<Clear>(body);
             bool const done = !options_.refuse_clears && !refuse_clears_;
             if (done) {
-                std::lock_guard const lock(mutex_);
+                base::Lock const lock(mutex_);
                 cleared_ += history_.contains(range.first) ? 0 : range.count;
                 history_.add(range.first, range.first + range.count);
                 std::erase_if(leased_, [&](auto const& it) { return it.first == range.first; });
@@ -277,8 +277,8 @@ class TestHandler {
     std::atomic<bool> silent_ = false;
     std::atomic<bool> refuse_clears_ = false;
     std::atomic<bool> not_yet_ = false;
-    mutable std::mutex mutex_; // guards the next one
-    History history_;
+    mutable base::Mutex mutex_;
+    History history_ THALWEG_GUARDED_BY(mutex_);
     std::uint64_t asked_bytes_ = 0;
     std::uint64_t answers_ = 0;
     std::uint64_t keys_ = 0;

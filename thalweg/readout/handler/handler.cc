@@ -64,7 +64,7 @@ Handler::~Handler() {
 State Handler::state() const { return state_; }
 
 std::uint32_t Handler::run() const {
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     return run_ ? run_->number : 0;
 }
 
@@ -125,7 +125,7 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
     check_depth(reader.format());
     server_->forget_run(); // and its memory, before there is that of the next one
     {
-        std::lock_guard const lock(run_mutex_);
+        base::Lock const lock(run_mutex_);
         if (run_)
             for (auto const& group : group_reports()) discarded_before_ += group.discarded;
         run_.reset();
@@ -155,7 +155,7 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
     server_->begin_run(number, *run->index, static_cast<std::uint32_t>(run->groups.size()), event_bytes,
                        reader.newest_event() != 0);
     {
-        std::lock_guard const lock(run_mutex_);
+        base::Lock const lock(run_mutex_);
         run_ = std::move(run);
         start_builder(std::move(reader));
     }
@@ -174,7 +174,7 @@ void Handler::start_builder(felix::DmaReader reader) {
 
 void Handler::pause() {
     require({State::running}, "pause");
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     run_->builder->pause(true);
     state_ = State::paused;
     server_->set_state(State::paused);
@@ -182,7 +182,7 @@ void Handler::pause() {
 
 void Handler::resume() {
     require({State::paused}, "go on");
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     run_->builder->pause(false);
     state_ = State::running;
     server_->set_state(State::running);
@@ -192,51 +192,53 @@ void Handler::stop(std::uint64_t drain_ns) {
     require({State::running, State::paused}, "stop");
     watcher_ = {};
     auto const end_ns = base::monotonic_ns() + drain_ns;
-    run_->builder->stop(drain_ns);
-    for (auto const& group : run_->groups) group->finish();
+    auto& run = own_run();
+    run.builder->stop(drain_ns);
+    for (auto const& group : run.groups) group->finish();
     state_ = State::stopped;
     server_->set_state(State::stopped);
     server_->end_run();
     auto const now = base::monotonic_ns();
     server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
-    std::lock_guard const lock(run_mutex_);
-    run_->earlier = run_->counters();
-    run_->ended = true;
-    run_->builder.reset(); // and with it the lock on the buffer
+    base::Lock const lock(run_mutex_);
+    run.earlier = run.counters();
+    run.ended = true;
+    run.builder.reset(); // and with it the lock on the buffer
 }
 
 // A card that is silent for a second is gone; another one may take its place at any time.
 void Handler::watch_card(std::stop_token const& stop) {
+    auto& run = own_run();
     while (!stop.stop_requested()) {
         sleep_ns(kLookForCardNs);
-        auto const& reader = run_->builder->reader();
+        auto const& reader = run.builder->reader();
         bool const gone = !reader.stopped() && reader.heartbeat_age_ns() > felix::kCardGoneNs;
-        if (gone && !run_->is_gone) {
-            std::lock_guard const lock(run_mutex_);
-            ++run_->cards_gone;
-            run_->is_gone = true;
+        if (gone && !run.is_gone) {
+            base::Lock const lock(run_mutex_);
+            ++run.cards_gone;
+            run.is_gone = true;
         }
         if (!gone && !reader.stopped()) {
-            run_->is_gone = false;
+            run.is_gone = false;
             continue;
         }
-        auto next = felix::DmaReader::find_other(config_.buffer, run_->card_instance);
+        auto next = felix::DmaReader::find_other(config_.buffer, run.card_instance);
         if (!next) continue;
         if (next->format() != reader.format()) {
-            std::lock_guard const lock(run_mutex_);
-            run_->problem =
+            base::Lock const lock(run_mutex_);
+            run.problem =
                 fmt::format("the new card of {} has blocks of another format: begin a new run for it", config_.buffer);
             continue;
         }
         // What the old card has written is read to its end, however long an index is full.
-        while (!run_->builder->has_read_all() && !stop.stop_requested()) sleep_ns(kLookForCardNs);
+        while (!run.builder->has_read_all() && !stop.stop_requested()) sleep_ns(kLookForCardNs);
         if (!stop.stop_requested()) change_card(std::move(*next));
     }
 }
 
 void Handler::change_card(felix::DmaReader reader) {
-    run_->builder->stop(0);
-    std::lock_guard const lock(run_mutex_);
+    own_run().builder->stop(0);
+    base::Lock const lock(run_mutex_);
     run_->earlier = run_->counters();
     run_->builder.reset();
     std::uint64_t epoch = 0;
@@ -277,12 +279,12 @@ std::vector<GroupReport> Handler::group_reports() const {
 }
 
 std::uint64_t Handler::discarded_before() const {
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     return discarded_before_;
 }
 
 Handler::Report Handler::report() const {
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     Report report;
     if (!run_) return report;
     report.run = run_->number;
@@ -299,7 +301,7 @@ Handler::Report Handler::report() const {
 std::string Handler::not_ready() const {
     auto const state = state_.load();
     if (state != State::running) return fmt::format("{} is {}", config_.name, name_of(state));
-    std::lock_guard const lock(run_mutex_);
+    base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
     if (!run_->problem.empty()) return run_->problem;
     auto const& reader = run_->builder->reader();

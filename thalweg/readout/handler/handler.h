@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/felix/dma_buffer.h"
 #include "thalweg/readout/builder/builder.h"
 #include "thalweg/readout/config.h"
@@ -67,11 +67,11 @@ class Handler {
   private:
     struct Run;
 
-    std::vector<GroupReport> group_reports() const; // under run_mutex_
+    std::vector<GroupReport> group_reports() const THALWEG_REQUIRES(run_mutex_);
     std::uint64_t discarded_before() const;
     felix::DmaReader wait_for_card(std::uint64_t timeout_ns) const;
     void check_depth(felix::BlockFormat const& format) const;
-    void start_builder(felix::DmaReader reader);
+    void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
     void watch_card(std::stop_token const& stop);
     void change_card(felix::DmaReader reader);
     void require(std::initializer_list<State> states, char const* verb) const;
@@ -81,10 +81,14 @@ class Handler {
     std::atomic<State> state_ = State::initial;
     std::shared_ptr<HookLibrary> hook_;
     std::unique_ptr<Server> server_;
-    mutable std::mutex run_mutex_; // guards run_ and its builder against those who only look
-    std::unique_ptr<Run> run_;
-    std::uint64_t discarded_before_ = 0; // with the runs before this one
-    std::jthread watcher_;               // of the card
+    // The run, for those who change it: who controls and the watcher of the card, one at a time. They may look at it
+    // without the mutex, which is against those who only look.
+    Run& own_run() THALWEG_UNCHECKED_LOCKS { return *run_; }
+
+    mutable base::Mutex run_mutex_;
+    std::unique_ptr<Run> run_ THALWEG_GUARDED_BY(run_mutex_);
+    std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // with the runs before this one
+    std::jthread watcher_;                                              // of the card
 };
 
 } // namespace thalweg::readout

@@ -15,21 +15,24 @@ constexpr std::uint64_t kQuietNs = 1'000'000'000; // nobody has asked for so lon
 } // namespace
 
 void Leases::set_lease_ns(std::uint64_t lease_ns, std::uint64_t longest_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     lease_ns_ = lease_ns;
     longest_ns_ = longest_ns;
 }
 
 void Leases::set(std::uint64_t first, std::uint64_t end, State const& state) {
     if (first >= end) return;
+    auto* const owners = &owners_; // the lambda, too, runs under the mutex, and cannot say so
+    std::uint64_t no_longer_owned = 0;
     pieces_.visit(first, end, [&](auto const& piece) {
         if (piece.value.kind != State::owned) return true;
-        auto const owner = owners_.find(piece.value.owner.id);
+        auto const owner = owners->find(piece.value.owner.id);
         owner->second.events -= piece.end - piece.first;
-        outstanding_ -= piece.end - piece.first;
-        if (owner->second.events == 0) owners_.erase(owner);
+        no_longer_owned += piece.end - piece.first;
+        if (owner->second.events == 0) owners->erase(owner);
         return true;
     });
+    outstanding_ -= no_longer_owned;
     pieces_.assign(first, end, state);
 }
 
@@ -79,7 +82,7 @@ void Leases::forget_returned() {
 }
 
 void Leases::expire(std::uint64_t now_ns, bool is_full) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return_silent(now_ns);
     relieve_slow(now_ns, is_full);
     if (now_ns < next_step_ns_) return;
@@ -127,11 +130,14 @@ void Leases::note_heard(OwnerId const& owner, std::uint64_t now_ns) {
 }
 
 bool Leases::somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const {
-    return std::ranges::any_of(heard_, [&](Heard const& it) { return it.owner != owner && is_recent(it, now_ns); });
+    return std::ranges::any_of(heard_, [&, lease_ns = lease_ns_](Heard const& it) {
+        return it.owner != owner && is_recent(it, now_ns, lease_ns);
+    });
 }
 
 bool Leases::somebody_lives(std::uint64_t now_ns) const {
-    return std::ranges::any_of(heard_, [&](Heard const& it) { return is_recent(it, now_ns); });
+    return std::ranges::any_of(heard_,
+                               [&, lease_ns = lease_ns_](Heard const& it) { return is_recent(it, now_ns, lease_ns); });
 }
 
 std::uint64_t Leases::owned_events() const {
@@ -157,7 +163,7 @@ void Leases::raise_floor() {
 
 std::optional<Leases::Taking> Leases::take(RangeOwner const& owner, std::uint64_t count, std::uint64_t now_ns,
                                            Available const& available) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     gives_ = true;
     if (is_relieved(owner.id, now_ns)) return std::nullopt;
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
@@ -199,7 +205,7 @@ std::uint64_t Leases::left_behind_before(std::uint64_t now_ns, bool ended) const
 
 std::optional<Leases::Taking> Leases::take_left_behind(RangeOwner const& owner, std::uint64_t count,
                                                        std::uint64_t now_ns, bool ended, Available const& available) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return_silent(now_ns);
     if (is_relieved(owner.id, now_ns)) return std::nullopt;
     auto const limit = left_behind_before(now_ns, ended);
@@ -226,7 +232,7 @@ std::optional<Leases::Taking> Leases::take_left_behind(RangeOwner const& owner, 
 }
 
 bool Leases::has_free(Available const& available) const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     for (auto from = search_from_;;) {
         if (auto const piece = pieces_.at(from); piece && piece->value.kind != State::returned) {
             from = piece->end;
@@ -248,7 +254,7 @@ bool Leases::somebody_else_has(OwnerId const& owner, EventRange const& range) co
 }
 
 bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     note_heard(owner.id, now_ns);
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
@@ -256,35 +262,37 @@ bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64
     if (pieces_.size() >= kMaxPieces || is_relieved(owner.id, now_ns) || somebody_else_has(owner.id, range))
         return false;
     for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
+        std::uint64_t of_others = 0;
         pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them were returned
-            expired_ += piece.value.owner.id != owner.id;
+            of_others += piece.value.owner.id != owner.id;
             return true;
         });
+        expired_ += of_others;
         own(owner, gap.first, gap.end(), now_ns);
     }
     return true;
 }
 
 void Leases::note_far_ahead(OwnerId const& owner, std::uint64_t first, std::uint64_t now_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     note_heard(owner, now_ns);
     note_asked(first, now_ns);
     if (first > floor_) far_ahead_ = std::min(far_ahead_, first);
 }
 
 void Leases::renew(OwnerId const& owner, std::uint64_t now_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     note_heard(owner, now_ns);
     if (auto const it = owners_.find(owner); it != owners_.end()) it->second.seen_ns = now_ns;
 }
 
 void Leases::give_back(OwnerId const& owner, std::uint64_t now_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return_all(owner, now_ns);
 }
 
 void Leases::forget_before(std::uint64_t event) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (begin_ == 0) {
         begin_ = event;
         set(floor_, event, {State::cleared, {}});
@@ -296,8 +304,9 @@ void Leases::forget_before(std::uint64_t event) {
 
 void Leases::forget(std::uint64_t end, Forgotten::Why why) {
     forgotten_.assign(floor_, end, why);
+    auto* const forgotten = &forgotten_; // as in `set`
     pieces_.visit(floor_, end, [&](auto const& piece) {
-        if (piece.value.kind == State::cleared) forgotten_.erase(piece.first, piece.end);
+        if (piece.value.kind == State::cleared) forgotten->erase(piece.first, piece.end);
         return true;
     });
     while (forgotten_.size() > kMaxForgotten) forgotten_.pop_front();
@@ -306,7 +315,7 @@ void Leases::forget(std::uint64_t end, Forgotten::Why why) {
 }
 
 std::vector<Forgotten> Leases::forgotten() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     std::vector<Forgotten> all;
     if (begin_ != 0) all.push_back({0, begin_, Forgotten::evicted});
     forgotten_.visit(begin_, floor_, [&](auto const& piece) {
@@ -317,7 +326,7 @@ std::vector<Forgotten> Leases::forgotten() const {
 }
 
 std::vector<EventRing::Events> Leases::cleared_ahead() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     std::vector<EventRing::Events> all;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
         if (piece.value.kind == State::cleared) all.push_back({piece.first, piece.end});
@@ -327,7 +336,7 @@ std::vector<EventRing::Events> Leases::cleared_ahead() const {
 }
 
 std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     auto const piece = pieces_.at(floor_);
     bool const is_free = !piece || piece->value.kind == State::returned;
     auto const next = piece ? piece->end : pieces_.next_begin(floor_, far_ahead_);
@@ -348,14 +357,14 @@ std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
 }
 
 std::uint64_t Leases::cleared_before() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return floor_;
 }
 
 bool Leases::is_cleared(std::uint64_t event) const { return standing(event, event + 1).kind == Standing::cleared; }
 
 Leases::Standing Leases::standing(std::uint64_t event, std::uint64_t limit) const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (event < begin_) return {Standing::kept, std::min(begin_, limit)};
     if (event < floor_) {
         limit = std::min(limit, floor_);
@@ -373,18 +382,18 @@ Leases::Standing Leases::standing(std::uint64_t event, std::uint64_t limit) cons
 }
 
 std::uint64_t Leases::outstanding() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return outstanding_;
 }
 
 std::uint64_t Leases::outstanding(OwnerId const& except) const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     auto const it = owners_.find(except);
     return outstanding_ - (it == owners_.end() ? 0 : it->second.events);
 }
 
 std::uint64_t Leases::expired() const {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     return expired_;
 }
 

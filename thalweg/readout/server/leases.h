@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/readout/builder/event_ring.h"
 #include "thalweg/readout/seal.h"
 #include "thalweg/readout/server/interval_map.h"
@@ -124,53 +124,57 @@ class Leases {
         bool is_somebody = false;
     };
 
-    void set(std::uint64_t first, std::uint64_t end, State const& state);
-    std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const; // nobody owns or has cleared them
-    void own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns);
-    void return_all(OwnerId const& owner, std::uint64_t now_ns);
-    void forget_returned();
-    void return_silent(std::uint64_t now_ns);
-    void relieve_slow(std::uint64_t now_ns, bool is_full);
-    void note_heard(OwnerId const& owner, std::uint64_t now_ns);
-    bool is_recent(Heard const& heard, std::uint64_t now_ns) const {
-        return heard.is_somebody && now_ns - std::min(now_ns, heard.ns) <= lease_ns_;
+    void set(std::uint64_t first, std::uint64_t end, State const& state) THALWEG_REQUIRES(mutex_);
+    // Which nobody owns or has cleared.
+    std::vector<EventRange> free_in(std::uint64_t first, std::uint64_t end) const THALWEG_REQUIRES(mutex_);
+    void own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns)
+        THALWEG_REQUIRES(mutex_);
+    void return_all(OwnerId const& owner, std::uint64_t now_ns) THALWEG_REQUIRES(mutex_);
+    void forget_returned() THALWEG_REQUIRES(mutex_);
+    void return_silent(std::uint64_t now_ns) THALWEG_REQUIRES(mutex_);
+    void relieve_slow(std::uint64_t now_ns, bool is_full) THALWEG_REQUIRES(mutex_);
+    void note_heard(OwnerId const& owner, std::uint64_t now_ns) THALWEG_REQUIRES(mutex_);
+    static bool is_recent(Heard const& heard, std::uint64_t now_ns, std::uint64_t lease_ns) {
+        return heard.is_somebody && now_ns - std::min(now_ns, heard.ns) <= lease_ns;
     }
-    bool somebody_lives(std::uint64_t now_ns) const;
-    bool somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const;
-    bool is_relieved(OwnerId const& owner, std::uint64_t now_ns) const;
-    void note_asked(std::uint64_t before, std::uint64_t now_ns);
-    std::uint64_t left_behind_before(std::uint64_t now_ns, bool ended) const;
-    void raise_floor();
-    std::uint64_t owned_events() const;
-    void forget(std::uint64_t end, Forgotten::Why why); // from floor_ on
-    bool somebody_else_has(OwnerId const& owner, EventRange const& range) const;
-    std::vector<EventRange> own_parts(RangeOwner const& owner, EventRange const& range) const;
-    bool is_all_cleared(EventRange const& range) const;
-    bool adds_piece(EventRange const& range) const;
+    bool somebody_lives(std::uint64_t now_ns) const THALWEG_REQUIRES(mutex_);
+    bool somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const THALWEG_REQUIRES(mutex_);
+    bool is_relieved(OwnerId const& owner, std::uint64_t now_ns) const THALWEG_REQUIRES(mutex_);
+    void note_asked(std::uint64_t before, std::uint64_t now_ns) THALWEG_REQUIRES(mutex_);
+    std::uint64_t left_behind_before(std::uint64_t now_ns, bool ended) const THALWEG_REQUIRES(mutex_);
+    void raise_floor() THALWEG_REQUIRES(mutex_);
+    std::uint64_t owned_events() const THALWEG_REQUIRES(mutex_);
+    void forget(std::uint64_t end, Forgotten::Why why) THALWEG_REQUIRES(mutex_); // from floor_ on
+    bool somebody_else_has(OwnerId const& owner, EventRange const& range) const THALWEG_REQUIRES(mutex_);
+    std::vector<EventRange> own_parts(RangeOwner const& owner, EventRange const& range) const THALWEG_REQUIRES(mutex_);
+    bool is_all_cleared(EventRange const& range) const THALWEG_REQUIRES(mutex_);
+    bool adds_piece(EventRange const& range) const THALWEG_REQUIRES(mutex_);
 
-    std::uint64_t lease_ns_;
-    std::uint64_t longest_ns_ = ~std::uint64_t{0};
-    mutable std::mutex mutex_;
-    IntervalMap<State> pieces_;             // from floor_ on
-    IntervalMap<Forgotten::Why> forgotten_; // before floor_: the last few
-    std::map<OwnerId, Owner> owners_;       // of pieces that are owned
-    std::map<OwnerId, std::uint64_t> relieved_until_ns_;
-    std::array<Heard, 2> heard_; // the last two collectors that said anything
-    std::uint64_t begin_ = 0;
-    std::uint64_t floor_ = 0;
-    std::uint64_t search_from_ = 0;               // nothing before it is free
-    std::uint64_t far_ahead_ = ~std::uint64_t{0}; // the first event that was too far ahead for who asked for it
+    mutable base::Mutex mutex_;
+    std::uint64_t lease_ns_ THALWEG_GUARDED_BY(mutex_);
+    std::uint64_t longest_ns_ THALWEG_GUARDED_BY(mutex_) = ~std::uint64_t{0};
+    IntervalMap<State> pieces_ THALWEG_GUARDED_BY(mutex_);             // from floor_ on
+    IntervalMap<Forgotten::Why> forgotten_ THALWEG_GUARDED_BY(mutex_); // before floor_: the last few
+    std::map<OwnerId, Owner> owners_ THALWEG_GUARDED_BY(mutex_);       // of pieces that are owned
+    std::map<OwnerId, std::uint64_t> relieved_until_ns_ THALWEG_GUARDED_BY(mutex_);
+    std::array<Heard, 2> heard_ THALWEG_GUARDED_BY(mutex_); // the last two collectors that said anything
+    std::uint64_t begin_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t floor_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t search_from_ THALWEG_GUARDED_BY(mutex_) = 0; // nothing before it is free
+    // The first event that was too far ahead for who asked for it
+    std::uint64_t far_ahead_ THALWEG_GUARDED_BY(mutex_) = ~std::uint64_t{0};
     // Others have asked for what is before this event: now, and in steps of an eighth of a lease ago.
-    std::array<std::uint64_t, 5> asked_before_ = {};
-    std::uint64_t next_step_ns_ = 0;
-    std::uint64_t last_asked_ns_ = 0;
-    std::uint64_t last_returned_ns_ = 0; // who has these next may still have to ask for them
-    std::uint64_t outstanding_ = 0;
-    std::uint64_t expired_ = 0;
-    std::uint64_t next_expiry_ns_ = ~std::uint64_t{0}; // no lease ends before
-    std::uint64_t blocked_since_ns_ = 0;
-    std::uint64_t blocked_at_ = ~std::uint64_t{0};
-    bool gives_ = false; // somebody took a range here
+    std::array<std::uint64_t, 5> asked_before_ THALWEG_GUARDED_BY(mutex_) = {};
+    std::uint64_t next_step_ns_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t last_asked_ns_ THALWEG_GUARDED_BY(mutex_) = 0;
+    // Who has these next may still have to ask for them
+    std::uint64_t last_returned_ns_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t outstanding_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t expired_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t next_expiry_ns_ THALWEG_GUARDED_BY(mutex_) = ~std::uint64_t{0}; // no lease ends before
+    std::uint64_t blocked_since_ns_ THALWEG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t blocked_at_ THALWEG_GUARDED_BY(mutex_) = ~std::uint64_t{0};
+    bool gives_ THALWEG_GUARDED_BY(mutex_) = false; // somebody took a range here
 };
 
 } // namespace thalweg::readout

@@ -42,7 +42,7 @@ bool Leases::adds_piece(EventRange const& range) const {
 }
 
 bool Leases::clear(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
-    std::lock_guard const lock(mutex_);
+    base::Lock const lock(mutex_);
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     if (range.end() <= floor_) return relieved_until_ns_.erase(owner.id), true;
     auto const first = std::max(range.first, floor_);

@@ -64,7 +64,7 @@ std::uint64_t ServerThread::cpu_ns() const {
 
 void ServerThread::hand_over(base::FileDescriptor socket) {
     {
-        std::lock_guard const lock(orders_mutex_);
+        base::Lock const lock(orders_mutex_);
         handed_over_.push_back(std::move(socket));
         has_orders_ = true;
     }
@@ -74,7 +74,7 @@ void ServerThread::hand_over(base::FileDescriptor socket) {
 void ServerThread::serve(ServedRun const& served) {
     std::uint64_t order;
     {
-        std::lock_guard const lock(orders_mutex_);
+        base::Lock const lock(orders_mutex_);
         to_serve_ = served;
         order = ++ordered_;
         has_orders_ = true;
@@ -89,7 +89,7 @@ void ServerThread::take_orders() {
     ServedRun served;
     std::uint64_t order;
     {
-        std::lock_guard const lock(orders_mutex_);
+        base::Lock const lock(orders_mutex_);
         sockets.swap(handed_over_);
         served = to_serve_;
         order = ordered_;

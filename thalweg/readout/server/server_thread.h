@@ -6,12 +6,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/readout/server/serving_context.h"
 #include "thalweg/readout/server/session.h"
 #include "thalweg/transport/poller.h"
@@ -107,10 +107,10 @@ class ServerThread {
     std::uint64_t next_slow_takes_ns_ = 0; // of takes after the end of a run, and of those of what was left behind
     std::function<std::uint64_t()> each_turn_;
 
-    std::mutex orders_mutex_;
-    std::vector<base::FileDescriptor> handed_over_;
-    ServedRun to_serve_;
-    std::uint64_t ordered_ = 0; // runs to serve, so far
+    base::Mutex orders_mutex_;
+    std::vector<base::FileDescriptor> handed_over_ THALWEG_GUARDED_BY(orders_mutex_);
+    ServedRun to_serve_ THALWEG_GUARDED_BY(orders_mutex_);
+    std::uint64_t ordered_ THALWEG_GUARDED_BY(orders_mutex_) = 0; // runs to serve, so far
     std::atomic<std::uint64_t> obeyed_ = 0;
     std::atomic<bool> has_orders_ = false;
     std::atomic<bool> stop_ = false;
