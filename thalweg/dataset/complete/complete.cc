@@ -109,6 +109,13 @@ void write_last_again(storage::Storage& file) {
     file.sync();
 }
 
+// A file and a journal that were copied may be of different age. So the journal of a copy is believed in nothing that
+// the file does not say itself, and the file only where no page is missing that the journal knows of.
+bool is_done(storage::Storage const& file, format::Format const& format, Gathered const& gathered, RunState state) {
+    if (state != RunState::copied) return gathered.closed || is_complete(file, format, gathered.head);
+    return gathered.bad_pages.empty() && is_complete(file, format, gathered.head);
+}
+
 // Of a file that was complete before, whose journal may have lost its end, or later segments.
 RunReport report_of_complete(storage::Storage const& file, format::Format const& format, Gathered gathered) {
     auto const map = format.load(file);
@@ -154,9 +161,8 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
     result.gather_cpu_ns = gathered_ns - begin_ns;
-    // All but the last steps were done before: others may be reading the file by now. A copy is not believed.
-    bool const may_be_complete = options.state != RunState::copied && options.state != RunState::closing;
-    if (may_be_complete && (gathered.closed || is_complete(file, format, gathered.head))) {
+    // All but the last steps were done before: others may be reading the file by now.
+    if (options.state != RunState::closing && is_done(file, format, gathered, options.state)) {
         write_last_again(file);
         result.report = report_of_complete(file, format, std::move(gathered));
         result.file_bytes = file.size();
