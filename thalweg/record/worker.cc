@@ -21,7 +21,7 @@ Worker::Worker(std::string const& handle, source::Source& source, std::vector<st
     auto const run = dataset::attach(handle, seal_threads);
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;
-        lanes_.push_back({name, source.open(stream), dataset::Producer(run, run->head.schema.table_index(name))});
+        streams_.push_back({name, source.open(stream), dataset::Producer(run, run->head.schema.table_index(name))});
     }
 }
 
@@ -29,17 +29,17 @@ void Worker::run() {
     try {
         work();
     } catch (std::exception const& error) {
-        for (auto& lane : lanes_) lane.producer.abandon(error.what()); // the report of the run will say so
+        for (auto& stream : streams_) stream.producer.abandon(error.what()); // the report of the run will say so
         throw;
     }
 }
 
 void Worker::work() {
-    auto const done = [](Lane const& lane) { return lane.done; };
-    while (!std::all_of(lanes_.begin(), lanes_.end(), done)) {
+    auto const done = [](Stream const& stream) { return stream.done; };
+    while (!std::all_of(streams_.begin(), streams_.end(), done)) {
         apply(state_);
         bool any = false;
-        for (auto& lane : lanes_) any |= !lane.done && take_turn(lane);
+        for (auto& stream : streams_) any |= !stream.done && take_turn(stream);
         if (!any) std::this_thread::sleep_for(kIdlePause);
     }
 }
@@ -57,30 +57,30 @@ void Worker::resume() {
 void Worker::apply(State state) {
     if (state == applied_) return;
     applied_ = state;
-    for (auto& lane : lanes_) state == State::running ? lane.reader->resume() : lane.reader->pause();
+    for (auto& stream : streams_) state == State::running ? stream.reader->resume() : stream.reader->pause();
 }
 
 // False when there was nothing to take.
-bool Worker::take_turn(Lane& lane) {
-    auto const show_rows = [](Lane* it) { it->rows->set(it->producer.rows()); };
-    std::unique_ptr<Lane, decltype(show_rows)> const at_the_end(&lane, show_rows); // also when append throws
-    lane.producer.follow_rotation(); // also of a silent stream: the old file waits for it
+bool Worker::take_turn(Stream& stream) {
+    auto const show_rows = [](Stream* it) { it->rows->set(it->producer.rows()); };
+    std::unique_ptr<Stream, decltype(show_rows)> const at_the_end(&stream, show_rows); // also when append throws
+    stream.producer.follow_rotation(); // also of a silent stream: the old file waits for it
     source::Batch batch;
     int batches = 0;
-    while (batches < kBatchesPerTurn && lane.reader->next(batch, 0)) {
-        lane.producer.append(batch.rows, batch.columns);
+    while (batches < kBatchesPerTurn && stream.reader->next(batch, 0)) {
+        stream.producer.append(batch.rows, batch.columns);
         ++batches;
     }
-    publish_counters(lane);
+    publish_counters(stream);
     // A reader that is paused gives what is on board, so one that gives nothing has no more.
-    lane.done = batches < kBatchesPerTurn && (lane.reader->ended() || applied_ == State::stopping);
-    if (lane.done) lane.producer.finish();
+    stream.done = batches < kBatchesPerTurn && (stream.reader->ended() || applied_ == State::stopping);
+    if (stream.done) stream.producer.finish();
     return batches > 0;
 }
 
-void Worker::publish_counters(Lane const& lane) {
-    auto const counters = lane.reader->counters();
-    auto const& staging = lane.producer.staging();
+void Worker::publish_counters(Stream const& stream) {
+    auto const counters = stream.reader->counters();
+    auto const& staging = stream.producer.staging();
     auto const set = [&](char const* name, std::uint64_t value) {
         staging.named_counter(name).store(value, std::memory_order_relaxed);
     };
@@ -94,7 +94,7 @@ void Worker::publish_counters(Lane const& lane) {
 
 std::vector<StreamResult> Worker::results() const {
     std::vector<StreamResult> results;
-    for (auto const& lane : lanes_) results.push_back({lane.name, lane.rows->get(), lane.reader->counters()});
+    for (auto const& stream : streams_) results.push_back({stream.name, stream.rows->get(), stream.reader->counters()});
     return results;
 }
 

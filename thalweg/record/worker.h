@@ -42,7 +42,7 @@ class Worker {
   private:
     enum class State : std::uint8_t { running, paused, stopping };
 
-    struct Lane {
+    struct Stream {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
         dataset::Producer producer;
@@ -53,10 +53,10 @@ class Worker {
 
     void work();
     void apply(State state);
-    bool take_turn(Lane& lane);
-    static void publish_counters(Lane const& lane);
+    bool take_turn(Stream& stream);
+    static void publish_counters(Stream const& stream);
 
-    std::vector<Lane> lanes_;
+    std::vector<Stream> streams_;
     std::atomic<State> state_ = State::running;
     State applied_ = State::running;
 };
