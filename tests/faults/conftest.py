@@ -1,4 +1,4 @@
-"""Where the driver is, and on what file systems runs are written."""
+"""Where the driver is, on what file systems runs are written, and readouts that end with their test."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from faults import Driver
+from readout_programs import Make, Readout, card_name
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,17 @@ def folder(request: pytest.FixtureRequest, repository: Path) -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="faults-", dir=parent))
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Makes readouts; whatever of their programs still runs at the end of the test is killed."""
+    made: list[Readout] = []
+
+    def one(**options: object) -> Readout:
+        made.append(Readout(tmp_path, card_name(), **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for readout in made:
+        readout.close()

@@ -4,29 +4,15 @@ import http.client
 import signal
 import socket
 import stat
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from readout_programs import THALWEG, Program, Readout, card_name, wait_for
+from readout_programs import THALWEG, Make, Program, Readout, wait_for
 
-Make = Callable[..., Readout]
 Answer = tuple[int, str]
 
 TOKEN = "open-sesame-4711"
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Readout] = []
-
-    def one(**options: object) -> Readout:
-        made.append(Readout(tmp_path, card_name(), **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield one
-    for readout in made:
-        readout.close()
+UNCOLLECTED = (0, 1)  # 1: a handler has built what nobody collected
 
 
 class LocalConnection(http.client.HTTPConnection):
@@ -71,13 +57,6 @@ def started_card(readout: Readout) -> Program:
     return card
 
 
-def end(handler: Program) -> None:
-    handler.terminate()
-    handler.process.wait(120)
-    assert handler.process.returncode in (0, 1)  # 1: nobody collected what it has built
-    assert "Traceback" not in handler.said
-
-
 def test_control_needs_the_token_and_a_name_of_this_machine(make: Make) -> None:
     readout = make(token=TOKEN, server='host_names = ["dh0.readout"]')
     handler = held(readout)
@@ -96,9 +75,8 @@ def test_control_needs_the_token_and_a_name_of_this_machine(make: Make) -> None:
     assert ask(over_tcp(readout), "GET", "/readyz") == (503, "dh0 is configured\n")
     card = started_card(readout)
     assert ask(over_tcp(readout), "POST", "/control/start", **right) == (200, "dh0 is running\n")
-    end(handler)
-    card.terminate()
-    card.end()
+    handler.stop(*UNCOLLECTED)
+    card.stop()
 
 
 def test_a_network_that_is_not_allowed_gets_nothing(make: Make) -> None:
@@ -107,7 +85,7 @@ def test_a_network_that_is_not_allowed_gets_nothing(make: Make) -> None:
     for method, path in [("GET", "/metrics"), ("POST", "/control/start")]:
         code, text = ask(over_tcp(readout), method, path, Authorization=f"Bearer {TOKEN}")
         assert (code, "thalweg_" in text) in [(403, False), (0, False)]
-    end(handler)
+    handler.stop(*UNCOLLECTED)
 
 
 def test_what_makes_no_sense_is_answered_with_a_sentence(make: Make) -> None:
@@ -148,9 +126,8 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(make: Make) -> None:
     code, text = post("start")
     assert code == 409, text
     assert "there is no run after 4294967295" in text
-    end(handler)
-    card.terminate()
-    card.end()
+    handler.stop(*UNCOLLECTED)
+    card.stop()
 
 
 def test_who_may_open_the_socket_may_control(make: Make) -> None:
@@ -167,14 +144,13 @@ def test_who_may_open_the_socket_may_control(make: Make) -> None:
     assert socket_file.exists()
     handler = held(readout)
     assert ask(LocalConnection(socket_file), "POST", "/control/start")[0] == 200
-    end(handler)
+    handler.stop(*UNCOLLECTED)
     assert not socket_file.exists()
-    card.terminate()
-    card.end()
+    card.stop()
 
 
 def test_a_handler_that_nobody_could_start_is_refused(make: Make) -> None:
-    handler = make().handler(0, "--hold").end(code=2)
+    handler = make().handler(0, "--hold").end(2)
     assert "control_socket" in handler.said
     assert "token_file" in handler.said
 
@@ -210,9 +186,7 @@ def test_signals_that_were_ignored_at_start_stay_ignored(make: Make, command: st
     assert ignored >> (signal.SIGINT - 1) & 1
     assert not program.has_ended
     assert "stopp" not in program.said
-    program.terminate()
-    program.process.wait(120)
-    assert program.process.returncode in (0, 1)
+    program.stop(*UNCOLLECTED)
 
 
 def test_the_token_never_leaves_the_configuration(make: Make) -> None:
@@ -228,9 +202,8 @@ def test_the_token_never_leaves_the_configuration(make: Make) -> None:
     readout.wait_for_clears()
     pages = [readout.ask(page)[1] for page in ("/metrics", "/healthz", "/readyz", "/nothing")]
     collector.end()
-    end(handler)
-    card.terminate()
-    card.end()
+    handler.stop(*UNCOLLECTED)
+    card.stop()
     shown = [readout.start("inspect", *options, path).end() for options in ([], ["--json"])]
     assert TOKEN.encode() not in path.read_bytes()
     assert "expected_rate" in str(shown[1].answer)
@@ -238,5 +211,5 @@ def test_the_token_never_leaves_the_configuration(make: Make) -> None:
     assert not [text for text in [*pages, *said] if TOKEN in text]
     wrong = f'[server]\ntoken = ["{TOKEN}"]\n[[handler]]\n'
     readout.config.write_text(wrong)
-    refused = [readout.handler().end(code=2), readout.collector("two.h5").end(code=2)]
+    refused = [readout.handler().end(2), readout.collector("two.h5").end(2)]
     assert not [program.said for program in refused if TOKEN in program.said or "token" not in program.said]

@@ -6,15 +6,12 @@
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from readout_judge import Events, expect_right
-from readout_programs import Program, Readout, card_name, wait_for
+from readout_programs import Make, Program, Readout, wait_for
 
-Make = Callable[..., Readout]
 FAULTS = "missing=1e-3,late=1e-4,lost_block=1e-4"
 # What dies in one round, one after the other or together. Not a handler together with the card: where both the numbers
 # and who knew them are gone, a new run is to be begun.
@@ -29,27 +26,13 @@ MENUS = (
 COUNTS = ("absent", "cleared", "evicted", "lost", "gaps")
 
 
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    made: list[Readout] = []
-
-    def one(**options: object) -> Readout:
-        made.append(Readout(tmp_path, card_name(), **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield one
-    for readout in made:
-        readout.close()
-
-
 def test_a_run_that_nobody_collects_is_said_to_be_discarded(make: Make) -> None:
     readout = make()
     card = readout.card("--events", 2000, "--json")
     handler = readout.handler(0, "--drain", "100ms")
     wait_for(lambda: readout.metric("fragments_kept") == 2 * 2000, "all are built")
     card.end()
-    handler.terminate()
-    handler.end(code=1)
+    handler.stop(1)
     (report,) = handler.answer
     assert report["balances"]
     assert report["lost"] == 2 * 2000

@@ -109,16 +109,27 @@ class Program:
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 
-    def end(self, *, code: int = 0, seconds: float = 120) -> Program:
-        """It does so by itself, in time, and with this code."""
+    def stop(self, *codes: int) -> Program:
+        """It is asked to end, and does, with one of these codes; without any: 0."""
+        self.terminate()
+        return self.end(*codes)
+
+    def end(self, *codes: int, seconds: float = 120) -> Program:
+        """It does so by itself, in time, and with one of these codes; without any: 0."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"it does not end: {self.process.args!r}\n{self.said}") from None
-        assert self.process.returncode == code, (
-            f"{self.process.args!r} ended with {self.process.returncode}\n{self.said}"
-        )
+        ended = f"{self.process.args!r} ended with {self.process.returncode}\n{self.said}"
+        assert self.process.returncode in (codes or (0,)), ended
+        assert "Traceback" not in self.said, ended
         return self
+
+
+def stop_all(*programs: Program) -> None:
+    """One after the other, each when the one before has ended: a card first, then who reads it."""
+    for each in programs:
+        each.stop()
 
 
 @dataclass
@@ -249,3 +260,5 @@ def card_name() -> str:
 
 
 _cards = itertools.count()
+
+Make = Callable[..., Readout]  # the fixture `make`
