@@ -1,3 +1,4 @@
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -69,6 +70,8 @@ void bind_record(nb::module_& module) {
         .value("appended_bytes", dataset::Count::appended_bytes)
         .value("stored_bytes", dataset::Count::stored_bytes)
         .value("paged_bytes", dataset::Count::paged_bytes);
+    module.def("create_next", &dataset::Writer::create_next, nb::arg("writer"), nb::arg("path"), nb::arg("options"),
+               nb::arg("metadata"), WithoutGil());
     module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
     module.def("count", count_of<dataset::ProducerStatus>, nb::arg("status"), nb::arg("which"),
                "What the producer counted under that name, so far.");

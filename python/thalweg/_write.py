@@ -203,7 +203,7 @@ class Writer:
         return self._open_units().is_committed(stored_key(key))
 
     def committed_keys(self) -> list[int | bytes]:
-        """All keys of work units that are taken, in no order."""
+        """All keys of work units that are taken, in no order: in all files of the run, where it has several."""
         return self._open_units().committed_keys()
 
     def status(self) -> Status:

@@ -168,6 +168,7 @@ def test_nothing_is_lost_or_doubled_where_files_follow_each_other(tmp_path: Path
             assert np.array_equal(parts[name][column], table[column])
     known = [metadata(path) for path in paths]
     assert [each.get("next_file") for each in known] == [*(path.name for path in paths[1:]), None]
+    assert [each.get("previous_file") for each in known] == [None, *(path.name for path in paths[:-1])]
     assert {each["configuration"] for each in known} == {known[0]["configuration"]}
 
 

@@ -123,10 +123,16 @@ def test_a_run_is_resumed_in_the_same_file(path: Path) -> None:
     assert len(tw.open(path)["events"]) == sum(rows_of(key) for key in range(51))
 
 
+def next_of(before: tw.Writer, path: Path) -> tw.Writer:
+    """As `thalweg record` makes it."""
+    assert before._core
+    return tw.Writer(_core.create_next(before._core, str(path), _core.CreateOptions(), {}), {})
+
+
 @pytest.mark.parametrize("appended_before", [True, False])
 def test_a_unit_is_in_one_file_whenever_the_run_goes_on_in_another(path: Path, appended_before: bool) -> None:
     second = path.with_name(f"second{path.suffix}")
-    with tw.create(path, SCHEMA) as before, tw.create(second, SCHEMA) as after, tw.attach(before.handle) as out:
+    with tw.create(path, SCHEMA) as before, next_of(before, second) as after, tw.attach(before.handle) as out:
         with out.work_unit(1) as unit:
             fill(unit, 1)
         with out.work_unit(2) as unit:
@@ -140,6 +146,10 @@ def test_a_unit_is_in_one_file_whenever_the_run_goes_on_in_another(path: Path, a
         with out.work_unit(3) as unit:
             fill(unit, 3)
         assert unit.committed
+        with out.work_unit(1) as unit:
+            fill(unit, 1)
+        assert not unit.committed  # it counts in the first file
+        assert out.is_committed(1)
     check(path, {1, 2} if appended_before else {1})
     check(second, {3} if appended_before else {2, 3})
 

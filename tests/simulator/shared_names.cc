@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <set>
 #include <sys/mman.h>
 
 #include "thalweg/base/error.h"
@@ -48,7 +49,8 @@ std::span<std::byte> SharedNames::create(std::string const& name, std::size_t si
     if (name.empty()) return arena_.take(size_bytes);
     if (segments.contains(name)) base::fail_system({"cannot open /dev/shm/" + name}, EEXIST);
     std::size_t used = size_bytes;
-    for (auto const& [other, bytes] : segments) used += bytes.size();
+    std::set<std::byte const*> counted; // what has two names is there once
+    for (auto const& [other, bytes] : segments) used += counted.insert(bytes.data()).second ? bytes.size() : 0;
     if (used > limit_bytes) base::fail_system({"cannot allocate shared memory", "/dev/shm is full"}, ENOSPC);
     return segments[name] = arena_.take(size_bytes);
 }
@@ -57,6 +59,11 @@ std::span<std::byte> SharedNames::attach(std::string const& name) const {
     auto const found = segments.find(name);
     if (found == segments.end()) base::fail_system({"cannot open /dev/shm/" + name}, ENOENT);
     return found->second;
+}
+
+void SharedNames::link(std::string const& name, std::string const& other) {
+    if (segments.contains(other)) base::fail_system({"cannot open /dev/shm/" + other}, EEXIST);
+    segments[other] = attach(name);
 }
 
 std::vector<std::string> SharedNames::list(std::string const& prefix) const {

@@ -44,6 +44,8 @@ class SharedNames {
     // Throws base::SystemError where the name is taken, or there is no room. Without a name: for one process.
     std::span<std::byte> create(std::string const& name, std::size_t size_bytes);
     std::span<std::byte> attach(std::string const& name) const;
+    // After a death of all processes the two are copies: nobody writes there any more.
+    void link(std::string const& name, std::string const& other);
     std::vector<std::string> list(std::string const& prefix) const;
     MemoryState state() const;
     bool contains(void const* address) const { return arena_.contains(address); }

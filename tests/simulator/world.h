@@ -116,6 +116,7 @@ class World final : public base::StandIn, public storage::StandIn {
     std::span<std::byte> create_memory(std::string const& name, std::size_t size_bytes) override;
     std::span<std::byte> attach_memory(std::string const& name) override;
     void unlink_memory(std::string const& name) override;
+    void link_memory(std::string const& name, std::string const& other) override;
     std::vector<std::string> list_memory(std::string const& prefix) override;
     int open_file(std::string const& path, int flags) override;
     void close_file(int fd) override;

@@ -32,6 +32,11 @@ void World::unlink_memory(std::string const& name) {
     names.segments.erase(name);
 }
 
+void World::link_memory(std::string const& name, std::string const& other) {
+    yield();
+    names.link(name, other);
+}
+
 std::vector<std::string> World::list_memory(std::string const& prefix) {
     yield();
     return names.list(prefix);

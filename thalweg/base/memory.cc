@@ -187,6 +187,12 @@ void SharedMemory::unlink(std::string const& name) {
     if (!name.empty()) ::unlink(path_of(name).c_str());
 }
 
+void SharedMemory::link(std::string const& name, std::string const& other) {
+    if (stand_in != nullptr) return stand_in->link_memory(name, other);
+    if (::link(path_of(name).c_str(), path_of(other).c_str()) == 0) return;
+    fail_system({"cannot give " + path_of(name) + " the name " + path_of(other)}, errno);
+}
+
 std::vector<std::string> SharedMemory::list(std::string const& prefix) {
     if (stand_in != nullptr) return stand_in->list_memory(prefix);
     std::vector<std::string> names;

@@ -67,6 +67,9 @@ class SharedMemory {
     // Take on the unlinking of an attached segment.
     void adopt() { owner_ = !name_.empty(); }
     static void unlink(std::string const& name);
+    // The same memory has another name from then on, and is there until both are unlinked. Both are in /dev/shm, or in
+    // folders of one file system.
+    static void link(std::string const& name, std::string const& other);
     // Names that begin with `prefix`: in /dev/shm, or, where it has a '/', in that folder.
     static std::vector<std::string> list(std::string const& prefix);
     static std::string path_of(std::string const& name);

@@ -55,6 +55,7 @@ class StandIn {
     virtual std::span<std::byte> create_memory(std::string const& name, std::size_t size_bytes) = 0;
     virtual std::span<std::byte> attach_memory(std::string const& name) = 0;
     virtual void unlink_memory(std::string const& name) = 0;
+    virtual void link_memory(std::string const& name, std::string const& other) = 0;
     virtual std::vector<std::string> list_memory(std::string const& prefix) = 0;
 
     // file_descriptor.h

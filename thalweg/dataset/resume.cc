@@ -29,14 +29,17 @@ std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& 
     return base::round_up(std::max({first, gathered.facts.end_offset, claimed}), base::kBlockBytes);
 }
 
-void take_keys(std::vector<UnitFacts> const& units, Ledger& ledger) {
-    if (units.empty()) return;
-    ledger.make_units(ledger_name(ledger.head().run_id) + "-");
+void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger) {
+    if (units.empty() && earlier.empty()) return;
+    ledger.make_units();
     auto& table = *ledger.units_if_any();
-    for (auto const& unit : units) {
+    auto const take = [&](UnitKey const& key) {
         table.grow();
-        table.link(table.reserve(unit.key, {}, nullptr), 0);
-    }
+        table.link(table.reserve(key, {}, nullptr), 0);
+    };
+    for (auto const& key : earlier) take(key);
+    for (auto const& unit : units) take(unit.key);
+    ledger.head().units_committed = units.size();
 }
 
 std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {

@@ -12,6 +12,8 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/creation.h"
+#include "thalweg/dataset/earlier_files.h"
 #include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/format_for.h"
@@ -23,57 +25,6 @@
 
 namespace thalweg::dataset {
 namespace {
-
-// An unfinished run, with its memory where that is not of the run that this is a copy of.
-void remove_run_of(RunPlace const& place) {
-    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
-    bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
-    if (has_memory) remove_memory_of(start.preamble.run_id, place.data());
-    base::remove_file(place.data());
-    place.remove_journal();
-}
-
-// Makes room for a new run at `path`, or says why there is none.
-void clear_place(std::string const& path, bool force) {
-    base::FileDescriptor lock; // until both are gone
-    auto const folder = std::filesystem::path(path).parent_path().string();
-    if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
-    if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
-    RunPlace const place(path);
-    if (place.has_journal()) {
-        lock = place.lock_exclusive(); // refused while somebody writes that run
-        if (force) {
-            remove_run_of(place);
-        } else if (place.is_stub()) {
-            place.clear_stub();
-        } else {
-            base::fail_usage(
-                {"cannot create " + path, "the journal of an unfinished run is beside it",
-                 fmt::format(
-                     "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
-                     path)});
-        }
-    }
-    if (exists(path) && !force) {
-        base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
-                          "replace it with --force (in Python: force=True)"});
-    }
-    place.remove_later_segments(); // that somebody left without their journal
-    if (force) base::remove_file(path);
-}
-
-// Of a creation that failed: there is nothing in it to recover.
-void remove_traces(OpenRun const& run, std::string const& path) {
-    if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
-    auto const there = journal_run_id(journal_path(path));
-    if (there && *there != run.head.id) return; // of somebody who was faster
-    try {
-        if (run.file) base::remove_file(path);
-        base::remove_file(journal_path(path));
-    } catch (base::SystemError const&) {
-        // Why the creation failed is what its caller has to hear.
-    }
-}
 
 // On a small disk, where the budget was lowered, the journal takes less, too.
 JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes) {
@@ -104,6 +55,11 @@ tuning::Tuning in_effect(CreateOptions const& options, format::Format const& for
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
+    return create_at(path, std::move(schema), options, std::move(metadata), nullptr);
+}
+
+std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema schema, CreateOptions const& options,
+                                          std::map<std::string, std::string> metadata, Writer* before) {
     tuning::check(options);
     auto const& format = format_for(path);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
@@ -125,11 +81,12 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
         run.head = std::move(head);
         writer->on_files_ = true;
         writer->watch_ = std::make_shared<FileWatch>(absolute, journal_path(absolute));
-        writer->start(options, format, options.shared);
+        writer->start(options, format, options.shared, before != nullptr ? before->run_->ledger.get() : nullptr);
         if (journal_run_id(journal_path(absolute)) != run.head.id) {
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         }
         base::sync_directory_of(absolute);
+        if (before != nullptr) before->journal_next(*writer);
     } catch (...) {
         remove_traces(run, absolute);
         throw;
@@ -149,7 +106,7 @@ std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file
     return writer;
 }
 
-void Writer::start(CreateOptions const& options, format::Format const& format, bool shared) {
+void Writer::start(CreateOptions const& options, format::Format const& format, bool shared, Ledger const* before) {
     run_->format = &format;
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
@@ -159,18 +116,21 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->head.engine = run_->file->engine();
     // Durable with the first BARRIER: until then `recover` writes it again.
     auto const first_offset = format.begin(*run_->file, run_->head);
-    auto const fallback = shared ? memory_fallback(run_->path(), options.memory_folder) : base::MemoryFallback{};
+    auto const fallback = !shared             ? base::MemoryFallback{}
+                          : before != nullptr ? memory_fallback_of(before->head())
+                                              : memory_fallback(run_->path(), options.memory_folder);
     auto const data_file =
         on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
     auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
                                         data_file, fit_to_budget(options.journal, tuning.commit.rows_budget_bytes));
-    make_ledger(tuning, fallback, shared, first_offset);
+    make_ledger(tuning, fallback, shared, first_offset, before);
     start_committer(std::move(journal), tuning.commit);
 }
 
 void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
-                         std::uint64_t first_offset) {
-    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback);
+                         std::uint64_t first_offset, Ledger const* before) {
+    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback,
+                                  before != nullptr ? before->series() : nullptr);
     if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
     run_->ledger->head().knobs = tuning::pack(tuning);
 }
@@ -211,6 +171,8 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
     }
+    check_not_continued(path, gathered.facts.metadata);
+    auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
     begin_again(*unfinished.file, *unfinished.format, gathered);
     auto journal = JournalWriter::resume(unfinished.journal, options.journal);
     journal_what_is_left(gathered, journal);
@@ -230,7 +192,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
     make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
-    take_keys(gathered.units, *run_->ledger);
+    take_keys(gathered.units, earlier, *run_->ledger);
     watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
     auto const units_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
     start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered), units_bytes);
@@ -296,14 +258,6 @@ void Writer::drop_committer() {
     base::Lock const lock(status_mutex_);
     last_status_ = std::move(status);
     committer_.reset();
-}
-
-void Writer::continue_in(Writer const& next) {
-    check_open();
-    auto const name = next.handle();
-    auto& head = run_->ledger->head();
-    name.copy(head.next_ledger, sizeof head.next_ledger - 1);
-    head.has_next.store(1, std::memory_order_release);
 }
 
 void Writer::set_metadata(std::string const& key, std::string const& value) {

@@ -35,6 +35,12 @@ class Writer {
     static std::unique_ptr<Writer> resume(std::string const& path, std::optional<model::Schema> const& schema,
                                           CreateOptions const& options);
 
+    // The file in which this run will go on: of the same schema, with its memory in the same folder. Keys of work units
+    // are taken in both; that this one goes on there is durable when the call returns. Then `continue_in`. Throws as
+    // `create` does, and this run goes on as it is then.
+    std::unique_ptr<Writer> create_next(std::string const& path, CreateOptions const& options,
+                                        std::map<std::string, std::string> metadata = {});
+
     // On storages of any kind, for this process alone.
     static std::unique_ptr<Writer> create_on(std::shared_ptr<storage::Storage> file, JournalFiles journal,
                                              format::Format const& format, model::RunHead head,
@@ -60,7 +66,7 @@ class Writer {
     // Empty, or what has become of the file since: somebody has removed or moved it (file_watch.h).
     std::string file_problem() const { return watch_ ? watch_->problem() : ""; }
 
-    // Producers go on in the file of `next`, a run of the same schema, from their next `append` on.
+    // Producers go on in the file of `next`, which `create_next` has made, from their next `append` on.
     void continue_in(Writer const& next);
 
     // Added to the metadata of the file when it is closed.
@@ -75,11 +81,16 @@ class Writer {
 
   private:
     Writer() = default;
-    void start(CreateOptions const& options, format::Format const& format, bool shared);
+    static std::unique_ptr<Writer> create_at(std::string const& path, model::Schema schema,
+                                             CreateOptions const& options, std::map<std::string, std::string> metadata,
+                                             Writer* before);
+    // `before`: the ledger of the run that this one continues.
+    void start(CreateOptions const& options, format::Format const& format, bool shared, Ledger const* before = nullptr);
+    void journal_next(Writer const& next);
     void go_on(UnfinishedRun& unfinished, CreateOptions const& options);
     // The memory of the run, whose journal has begun.
     void make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
-                     std::uint64_t first_offset);
+                     std::uint64_t first_offset, Ledger const* before = nullptr);
     void start_committer(JournalWriter journal, CommitOptions const& commit,
                          std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
                          std::uint64_t units_bytes = 0);

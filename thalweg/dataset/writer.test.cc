@@ -268,7 +268,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     all_there.arrive_and_wait();
     for (int file = 1; file < kFiles; ++file) {
         std::this_thread::sleep_for(std::chrono::milliseconds(15));
-        auto next = Writer::create(path_of(file), events(), options);
+        auto next = writer->create_next(path_of(file), options);
         writer->continue_in(*next);
         if (file == 3) ::kill(child, SIGKILL);
         writer->close(kTimeoutNs);

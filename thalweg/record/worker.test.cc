@@ -101,7 +101,7 @@ TEST_F(WorkerTest, NothingIsLostOrDoubledWhereFilesFollowEachOther) {
     Worker worker(writer_->handle(), *source_, {0, 1}, {});
     std::jthread running([&] { worker.run(); });
     while (worker.results()[0].counters.rows < 5000) std::this_thread::yield();
-    auto const next = dataset::Writer::create(path("next.h5"), schema_of(*source_), {});
+    auto const next = writer_->create_next(path("next.h5"), {});
     writer_->continue_in(*next);
     auto const first = writer_->close(kTimeoutNs).report.tables;
     for (std::size_t i = 0; i < 2; ++i)

@@ -75,7 +75,6 @@ class Files:
         # Nobody follows yet: who has finished by now has no more rows, and will not come.
         self._ended |= _tables_with_ended_producers(before.writer.status())
         _core.continue_in(before.writer, after.writer)
-        before.metadata["next_file"] = after.path.name
         self.all.append(after)
         self._close(before)
         return True
@@ -130,10 +129,12 @@ class Files:
         metadata = dict(self.plan.metadata)
         if self.plan.is_numbered:
             metadata["file_number"] = str(number)
-        if before:
-            metadata["previous_file"] = before.path.name
         metadata["file_start_utc"] = _core.utc_now()
-        writer = _core.create(str(path), self.plan.schema, self.plan.options, metadata)
+        plan = self.plan
+        if before:
+            writer = _core.create_next(before.writer, str(path), plan.options, metadata)
+        else:
+            writer = _core.create(str(path), plan.schema, plan.options, metadata)
         return RunFile(number, path, writer, _core.monotonic_ns(), metadata={"engine": writer.engine})
 
     def _close(self, file: RunFile) -> None:

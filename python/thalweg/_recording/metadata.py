@@ -26,6 +26,7 @@ def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, st
         own["run_number"] = str(options.run_number)
     # These come at the end of the run.
     reserved = {*own, "run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
+    reserved |= {"next_file_id", "previous_file_id"}
     return _asked_for(options.meta or [], reserved) | own
 
 

@@ -127,7 +127,7 @@ def check_units(plan: Plan, reports: Reports, found: Found, demand: Demand) -> i
             there.setdefault((writer - rows.UNITS) // rows.TRIES, set()).add(writer % rows.TRIES)
     for key, attempts in there.items():
         said = reports.attempts.get(key, {})
-        require(len(attempts) == 1 or plan.max_bytes, f"unit {key}: rows of the attempts {attempts} are there")
+        require(len(attempts) == 1, f"unit {key}: rows of the attempts {attempts} are there")
         for attempt in attempts:
             check_whole(plan, found, key, attempt, said.get(attempt))
     if demand.everything:

@@ -89,16 +89,16 @@ def create_in_place(say: Say, plan: Plan, path: Path, first: Path) -> OneFile | 
 
 
 def resume(say: Say, plan: Plan, path: Path, sure_keys: list[int]) -> OneFile | None:
-    """Nothing where the run was complete when its close was killed, but for its journal."""
+    """Nothing where the run was complete when its close was killed, but for its journal, or was only begun."""
     try:
         out = tw.create(path, resume=True, tuning=tw.Tuning(plan.tuning))
     except tw.UsageError as error:
-        if "it is complete" not in str(error):
+        if "it is complete" not in str(error) and "died before anything was recorded" not in str(error):
             raise
         say("complete", str(path))
         return None
     there = set(out.committed_keys())
-    missing = [] if plan.max_bytes else [key for key in sure_keys if stored_key(plan, key) not in there]
+    missing = [key for key in sure_keys if stored_key(plan, key) not in there]
     assert not missing, f"the resumed run does not know the committed keys {missing[:10]}"
     return OneFile(say, out)
 

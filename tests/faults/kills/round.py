@@ -48,8 +48,10 @@ class Round:
         recorder.attend(say, recorder.create_in_place(say, self.plan, path, path.with_name(first)), close)
 
     def _resume(self, say: Say, close: int) -> None:
-        path = places.unfinished(self.context.place)[0]
-        if file := recorder.resume(say, self.plan, path, self.reports.sure_keys()):
+        unfinished = places.unfinished(self.context.place)
+        if not unfinished:  # it was only begun, and a resumption that was killed has cleared it away
+            say("complete", "")
+        elif file := recorder.resume(say, self.plan, unfinished[0], self.reports.sure_keys()):
             recorder.attend(say, file, close)
 
     def _kill_after(self, seconds: float, kind: str, work: Callable[[Say, int], None]) -> None:
@@ -87,10 +89,10 @@ class Round:
         context.judge(self.reports.without_memory(), sorted(to.glob(f"run*{self.plan.extension}")), judge.COMPLETE)
 
     def _is_ready_to_go_on(self, life: Life) -> bool:
-        """All files but the one that was written last are recovered. False: that one is complete."""
-        newest = Path(self.reports.opened[-1]).name
+        """All files but the last one are recovered. False: that one is complete."""
+        newest = max([*places.unfinished(self.context.place), *self.context.files()])
         for path in places.unfinished(self.context.place):
-            if path.name != newest:
+            if path != newest:
                 self._recover_file(path)
         if not places.unfinished(self.context.place):
             return False

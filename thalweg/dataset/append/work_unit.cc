@@ -76,6 +76,7 @@ bool UnitWorker::commit() {
         drop();
         return false;
     }
+    ++run_->ledger->head().units_committed;
     for (auto* producer : begun_) producer->commit_unit(entry);
     begun_.clear();
     return true;
@@ -110,7 +111,8 @@ void UnitWorker::set_while_waiting(std::function<void()> callback) {
 // Workers without an open unit.
 struct WorkUnit::Idle {
     base::Mutex mutex;
-    std::vector<std::unique_ptr<UnitWorker>> workers;
+    std::vector<std::unique_ptr<UnitWorker>> workers THALWEG_GUARDED_BY(mutex);
+    std::shared_ptr<OpenRun> run THALWEG_GUARDED_BY(mutex); // the file of the unit that ended last
 };
 
 WorkUnit::~WorkUnit() {
@@ -131,6 +133,7 @@ void WorkUnit::check_open() const {
 void WorkUnit::give_back(std::unique_ptr<UnitWorker> worker) {
     auto const idle = std::exchange(idle_, nullptr);
     base::Lock const lock(idle->mutex);
+    if (idle->run != worker->run()) idle->run = worker->run(); // it has followed into the next file
     idle->workers.push_back(std::move(worker));
 }
 
@@ -159,32 +162,45 @@ void WorkUnit::drop() {
     give_back(std::move(worker));
 }
 
-WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run) : run_(std::move(run)), idle_(std::make_shared<WorkUnit::Idle>()) {}
+WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run) : idle_(std::make_shared<WorkUnit::Idle>()) {
+    base::Lock const lock(idle_->mutex);
+    idle_->run = std::move(run);
+}
 
 WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
     std::unique_ptr<UnitWorker> worker;
     {
         base::Lock const lock(idle_->mutex);
-        if (!idle_->workers.empty()) {
+        if (idle_->workers.empty()) {
+            worker = std::make_unique<UnitWorker>(idle_->run);
+        } else {
             worker = std::move(idle_->workers.back());
             idle_->workers.pop_back();
         }
     }
-    if (!worker) worker = std::make_unique<UnitWorker>(run_);
     worker->set_while_waiting(std::move(while_waiting));
     worker->begin(key, std::move(summary));
     return {idle_, std::move(worker), key};
 }
 
+std::shared_ptr<OpenRun> WorkUnits::open_file() const {
+    base::Lock const lock(idle_->mutex);
+    auto& run = idle_->run;
+    while (run->ledger->head().state == LedgerState::closed && run->ledger->head().has_next != 0)
+        run = attach(run->ledger->head().next_ledger, run->options.seal_threads);
+    run->ledger->check_alive();
+    return run;
+}
+
 bool WorkUnits::is_committed(UnitKey const& key) const {
-    run_->ledger->check_alive();
-    auto const* const units = run_->ledger->units_if_any();
+    auto const run = open_file();
+    auto const* const units = run->ledger->units_if_any();
     return units != nullptr && units->find(key);
 }
 
 std::vector<UnitKey> WorkUnits::committed_keys() const {
-    run_->ledger->check_alive();
-    auto const* const units = run_->ledger->units_if_any();
+    auto const run = open_file();
+    auto const* const units = run->ledger->units_if_any();
     return units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
 }
 

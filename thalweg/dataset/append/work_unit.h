@@ -27,6 +27,7 @@ class UnitWorker {
     void finish();
     void abandon(std::string_view reason) noexcept;
     void set_while_waiting(std::function<void()> callback);
+    std::shared_ptr<OpenRun> const& run() const { return run_; }
 
   private:
     Producer& producer(std::size_t table);
@@ -85,7 +86,7 @@ class WorkUnits {
     // Whether the key is taken. It may not be durable yet.
     bool is_committed(UnitKey const& key) const;
 
-    // All keys that are taken, in no order.
+    // All keys that are taken, in no order; also those of earlier files of the run.
     std::vector<UnitKey> committed_keys() const;
 
     // Of the workers that have no open unit: their producers write what they have.
@@ -96,7 +97,9 @@ class WorkUnits {
     void abandon(std::string_view reason);
 
   private:
-    std::shared_ptr<OpenRun> run_;
+    // A file of the run that is open: where the one that was attached to is closed, one of those that follow.
+    std::shared_ptr<OpenRun> open_file() const;
+
     std::shared_ptr<WorkUnit::Idle> idle_;
 };
 

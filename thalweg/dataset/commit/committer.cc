@@ -8,6 +8,7 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/run/backoff.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -32,7 +33,7 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
       units_after_ns_(flush_begin_ns_) {
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
-    if (auto const* const units = run_.ledger->units_if_any()) units_.start_behind(*units);
+    units_.start_behind(run_.ledger->head().units_committed);
     if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
     units_durable_ = units_.durable();
     allocate();
@@ -49,6 +50,28 @@ void Committer::stop() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
     flush_.stop();
+    run_.ledger->leave_series();
+}
+
+// The record is in the journal then, and not yet durable.
+void Committer::append_metadata(std::string json) {
+    {
+        base::Lock const lock(metadata_mutex_);
+        metadata_ = std::move(json);
+        has_metadata_ = true;
+    }
+    Backoff backoff;
+    while (has_metadata_) {
+        run_.ledger->check_alive();
+        backoff.pause();
+    }
+}
+
+void Committer::journal_metadata() {
+    if (!has_metadata_) return;
+    base::Lock const lock(metadata_mutex_);
+    journal_.append_json(RecordType::metadata, metadata_);
+    has_metadata_ = false;
 }
 
 void Committer::run() {
@@ -68,6 +91,7 @@ void Committer::run() {
 void Committer::step() {
     run_.ledger->beat();
     serve_units();
+    journal_metadata();
     auto const now = base::monotonic_ns();
     last_step_ns_ = std::exchange(this_step_ns_, now);
     producers_.admit(journal_);
@@ -85,8 +109,7 @@ void Committer::step() {
 // The table of work units is made when the first one is wanted, and grows ahead of need.
 void Committer::serve_units() {
     auto& ledger = *run_.ledger;
-    if (ledger.head().units_wanted != 0 && ledger.head().units_ready == 0)
-        ledger.make_units(ledger_name(ledger.head().run_id) + "-");
+    if (ledger.head().units_wanted != 0 && ledger.head().units_ready == 0) ledger.make_units();
     if (auto* const units = ledger.units_if_any()) units->grow();
 }
 
@@ -229,7 +252,7 @@ CommitStatus Committer::status() const {
     status.durable_lag_ns = now - std::min(now, durable_ns_.load());
     // In this order, so that what happens meanwhile makes the numbers worse than it is, and not better.
     auto const after_ns = units_after_ns_.load(), durable = units_durable_.load();
-    if (auto const* const units = run_.ledger->units_if_any()) status.units_committed = units->keys();
+    status.units_committed = ledger.head().units_committed;
     status.units_not_durable = status.units_committed - std::min(status.units_committed, durable);
     if (status.units_not_durable > 0) status.units_oldest_age_ns = now - std::min(now, after_ns);
     status.memory = ledger.memory_place();

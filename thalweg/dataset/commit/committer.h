@@ -38,6 +38,9 @@ class Committer {
     std::vector<ProducerStatus> unfinished() const { return status().producers; }
     CommitStatus status() const;
 
+    // Adds to the metadata of the run, a JSON object of strings, and returns when the journal has it.
+    void append_metadata(std::string json);
+
     // Ends the thread, journals everything that is left, syncs payload and journal, and gives the journal back.
     // Throws what went wrong in the thread.
     JournalWriter finish();
@@ -53,6 +56,7 @@ class Committer {
     void settle(ProducerIntake& producer, bool died);
     void look_for_dead();
     void serve_units();
+    void journal_metadata();
     void allocate();
     void look_for_file();
     void advance_flush(std::uint64_t now);
@@ -93,6 +97,10 @@ class Committer {
     std::atomic<std::uint64_t> journal_bytes_ = 0;
     std::atomic<std::uint64_t> units_durable_ = 0;
     std::atomic<std::uint64_t> units_after_ns_; // those that are not durable were committed later
+
+    base::Mutex metadata_mutex_;
+    std::string metadata_ THALWEG_GUARDED_BY(metadata_mutex_);
+    std::atomic<bool> has_metadata_ = false; // that is not journaled yet
 
     std::atomic<bool> stop_ = false;
     std::exception_ptr error_;

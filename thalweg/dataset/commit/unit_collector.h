@@ -15,8 +15,8 @@ namespace thalweg::dataset {
 
 class UnitCollector {
   public:
-    // Keys that were taken before are in the journal, or in that of an earlier file.
-    void start_behind(UnitTable const& table) { known_ = table.keys(); }
+    // So many units of this file were in the journal before.
+    void start_behind(std::uint64_t units) { known_ = units; }
 
     // Units of this producer whose rows are journaled, and ends of clusters that hold units.
     void take(ProducerIntake& producer, UnitTable const& table);

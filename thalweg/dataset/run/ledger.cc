@@ -14,7 +14,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 8;
+constexpr std::uint32_t kVersion = 9;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -38,7 +38,8 @@ bool is_in_folder(std::string const& name) { return name.find('/') != std::strin
 std::string ledger_name(std::string const& run_id) { return kSegmentPrefix + run_id.substr(0, 16); }
 
 std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string const& path, bool shared,
-                                       std::uint64_t first_offset, base::MemoryFallback const& fallback) {
+                                       std::uint64_t first_offset, base::MemoryFallback const& fallback,
+                                       std::shared_ptr<UnitSeries> series) {
     auto const size_bytes = slots_offset() + kSlots * sizeof(Slot);
     std::unique_ptr<Ledger> ledger(new Ledger);
     ledger->memory_ = shared ? base::SharedMemory::create_where_room(ledger_name(run_id), size_bytes, fallback)
@@ -62,8 +63,23 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     ledger->beat();
     std::atomic_thread_fence(std::memory_order_release);
     std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
+    ledger->fork_generation_ = base::fork_generation();
+    ledger->series_ = series ? std::move(series) : std::make_shared<UnitSeries>();
+    try {
+        ledger->series_->join(*ledger);
+    } catch (base::SystemError const&) {
+        base::SharedMemory::unlink(ledger->name());
+        throw;
+    }
     return ledger;
 }
+
+// A forked child is no creator, and another thread of its parent may have held the series' mutex.
+Ledger::~Ledger() {
+    if (series_ && fork_generation_ == base::fork_generation()) series_->leave(*this);
+}
+
+void Ledger::leave_series() { series_->leave(*this); }
 
 std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
     std::unique_ptr<Ledger> ledger(new Ledger);
@@ -203,11 +219,14 @@ UnitTable& Ledger::units(std::function<void()> const& while_waiting) {
     }
 }
 
-void Ledger::make_units(std::string const& name) {
+void Ledger::make_units() { series_->make_table(*this); }
+
+std::string Ledger::units_name() const { return is_shared() ? ledger_name(head().run_id) + "-" : ""; }
+
+void Ledger::set_units(std::shared_ptr<UnitTable> table) {
     base::Lock const lock(units_mutex_);
-    if (units_) return;
-    units_ = UnitTable::create(is_shared() ? name : "", memory_fallback_of(head()));
-    copy_text(head().units_name, name);
+    units_ = std::move(table);
+    copy_text(head().units_name, units_name());
     head().units_ready.store(1, std::memory_order_release);
 }
 

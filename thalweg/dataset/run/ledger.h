@@ -25,6 +25,7 @@
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/thread.h"
+#include "thalweg/dataset/run/unit_series.h"
 #include "thalweg/dataset/run/unit_table.h"
 #include "thalweg/tuning/words.h"
 
@@ -76,8 +77,9 @@ struct LedgerHead {
     char units_name[64];                        // of the table of work units; set before `units_ready`
     std::atomic<std::uint32_t> units_wanted;
     std::atomic<std::uint32_t> units_ready;
-    std::atomic<std::uint32_t> next_producer; // its number
-    std::atomic<std::uint32_t> slots_used;    // no slot behind these was ever taken
+    std::atomic<std::uint64_t> units_committed; // in this file: the table may have the keys of others, too
+    std::atomic<std::uint32_t> next_producer;   // its number
+    std::atomic<std::uint32_t> slots_used;      // no slot behind these was ever taken
     alignas(64) std::atomic<std::uint64_t> claimed;
     alignas(64) std::atomic<std::uint64_t> claimable;
     std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
@@ -87,11 +89,14 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Slo
 class Ledger {
   public:
     // `shared`: reachable from other processes by its name, in /dev/shm or in the folder that `fallback` names.
+    // `series`: of the files that this one continues; its memory goes to the same folder as theirs.
     static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
-                                          std::uint64_t first_offset, base::MemoryFallback const& fallback = {});
+                                          std::uint64_t first_offset, base::MemoryFallback const& fallback = {},
+                                          std::shared_ptr<UnitSeries> series = nullptr);
     // `name`: as name() gives it, with a folder where it is not in /dev/shm. Throws base::UsageError where there is no
     // such ledger.
     static std::unique_ptr<Ledger> attach(std::string const& name);
+    ~Ledger();
 
     LedgerHead& head() const { return *reinterpret_cast<LedgerHead*>(memory_.data()); }
     Slot& slot(std::size_t index) const { return slots_[index]; }
@@ -124,8 +129,15 @@ class Ledger {
     UnitTable& units(std::function<void()> const& while_waiting);
     // None where nobody ever wanted one.
     UnitTable* units_if_any();
-    // The committer's: makes the table, under this name.
-    void make_units(std::string const& name);
+    // The committer's: makes the table.
+    void make_units();
+    // Of the ledger's creator: the files that share the table. None of those that were attached to.
+    std::shared_ptr<UnitSeries> const& series() const { return series_; }
+    // Before the run's memory is removed, by its creator.
+    void leave_series();
+    // For the series: under which name the table is this file's, and that it is there.
+    std::string units_name() const;
+    void set_units(std::shared_ptr<UnitTable> table);
 
     // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
     // Throws base::SystemError when the disk is full, or the committer failed or died.
@@ -156,7 +168,9 @@ class Ledger {
     void keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> memory);
 
     base::Mutex units_mutex_;
-    std::unique_ptr<UnitTable> units_ THALWEG_GUARDED_BY(units_mutex_);
+    std::shared_ptr<UnitTable> units_ THALWEG_GUARDED_BY(units_mutex_);
+    std::shared_ptr<UnitSeries> series_;
+    std::uint64_t fork_generation_ = 0; // of the creator
     base::Mutex mapped_mutex_;
     std::map<std::size_t, Mapped>
         mapped_ THALWEG_GUARDED_BY(mapped_mutex_); // by slot; of a ledger that is not shared, the only reference

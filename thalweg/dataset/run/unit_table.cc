@@ -1,5 +1,6 @@
 #include "thalweg/dataset/run/unit_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -30,19 +31,65 @@ std::size_t piece_of(std::uint64_t address) {
 
 std::uint64_t buckets_offset() { return base::round_up(sizeof(UnitTableHead), 64); }
 
+std::string piece_suffix(std::size_t index) { return fmt::format("u{}", index); }
+
+// In /dev/shm or in the folder, as that memory is.
+std::string beside(base::SharedMemory const& memory, std::string const& name) {
+    auto const end = memory.name().rfind('/');
+    return base::name_in_folder(end == std::string::npos ? "" : memory.name().substr(0, end), name);
+}
+
+// `known`: a name that it has. The one that it was created with may be gone.
+void name_also(base::SharedMemory const& memory, std::string const& known, std::string const& name) {
+    base::SharedMemory::link(beside(memory, known), beside(memory, name));
+}
+
 } // namespace
 
+// Under all names, or there is none.
 base::SharedMemory UnitTable::make(std::string const& suffix, std::size_t size_bytes) const {
-    auto memory = name_.empty() ? base::SharedMemory::create_private(size_bytes)
-                                : base::SharedMemory::create_where_room(name_ + suffix, size_bytes, fallback_);
-    memory.keep(); // it goes with the run
+    if (names_.front().empty()) return base::SharedMemory::create_private(size_bytes);
+    auto memory = base::SharedMemory::create_where_room(names_.front() + suffix, size_bytes, fallback_);
+    try {
+        for (std::size_t i = 1; i < names_.size(); ++i) name_also(memory, names_.front() + suffix, names_[i] + suffix);
+    } catch (base::SystemError const&) {
+        for (std::size_t i = 1; i < names_.size(); ++i) base::SharedMemory::unlink(beside(memory, names_[i] + suffix));
+        throw;
+    }
+    memory.keep(); // it goes with the files of the run
     return memory;
 }
 
-std::unique_ptr<UnitTable> UnitTable::create(std::string const& name, base::MemoryFallback fallback) {
-    std::unique_ptr<UnitTable> table(new UnitTable(name, std::move(fallback)));
+void UnitTable::add_name(std::string const& name) {
+    base::Lock const lock(names_mutex_);
+    base::Lock const mapping(mutex_);
+    if (names_.empty()) base::fail_usage({"no file can continue this run", "all its files are closed"});
+    auto const& known = names_.front();
+    auto const made = static_cast<std::size_t>(std::ranges::find_if_not(pieces_, &base::SharedMemory::operator bool) -
+                                               pieces_.begin());
+    try {
+        name_also(memory_, known + "u", name + "u");
+        for (std::size_t i = 0; i < made; ++i) name_also(pieces_[i], known + piece_suffix(i), name + piece_suffix(i));
+    } catch (base::SystemError const&) {
+        base::SharedMemory::unlink(beside(memory_, name + "u"));
+        for (std::size_t i = 0; i < made; ++i) base::SharedMemory::unlink(beside(pieces_[i], name + piece_suffix(i)));
+        throw;
+    }
+    names_.push_back(name);
+}
+
+void UnitTable::drop_name(std::string const& name) {
+    base::Lock const lock(names_mutex_);
+    std::erase(names_, name);
+}
+
+std::shared_ptr<UnitTable> UnitTable::create(std::string const& name, base::MemoryFallback fallback) {
+    std::shared_ptr<UnitTable> table(new UnitTable(name, std::move(fallback)));
     auto const size = buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>);
-    table->memory_ = table->make("u", size);
+    {
+        base::Lock const lock(table->names_mutex_);
+        table->memory_ = table->make("u", size);
+    }
     auto& head = *new (table->memory_.data()) UnitTableHead{};
     head.version = kVersion;
     head.buckets = kBuckets;
@@ -52,8 +99,8 @@ std::unique_ptr<UnitTable> UnitTable::create(std::string const& name, base::Memo
     return table;
 }
 
-std::unique_ptr<UnitTable> UnitTable::attach(std::string const& name, std::string const& folder) {
-    std::unique_ptr<UnitTable> table(new UnitTable(name, {folder}));
+std::shared_ptr<UnitTable> UnitTable::attach(std::string const& name, std::string const& folder) {
+    std::shared_ptr<UnitTable> table(new UnitTable(name, {folder}));
     table->memory_ = base::SharedMemory::attach_where_it_is(name + "u", folder);
     bool const whole = table->memory_.size() >= buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>) &&
                        std::memcmp(table->head().magic, kMagic, sizeof kMagic) == 0 &&
@@ -65,19 +112,15 @@ std::unique_ptr<UnitTable> UnitTable::attach(std::string const& name, std::strin
 void UnitTable::grow() {
     auto& shared = head();
     auto const ahead = std::max<std::uint64_t>(kFirstPieceBytes / 4, shared.wanted_bytes * 2);
-    while (shared.refused == 0 && shared.available_bytes - shared.reserved_bytes < ahead) {
+    auto const is_needed = [&] {
+        return shared.refused == 0 && shared.available_bytes - shared.reserved_bytes < ahead;
+    };
+    if (!is_needed()) return;
+    base::Lock const lock(names_mutex_); // committers of other files do the same
+    if (names_.empty()) return;          // all files are closed
+    while (is_needed()) {
         auto const index = piece_of(shared.available_bytes);
-        if (index >= kPieces) {
-            shared.refused = 1;
-            return;
-        }
-        try {
-            auto memory = make(fmt::format("u{}", index), piece_bytes(index));
-            base::Lock const lock(mutex_);
-            pieces_[index] = std::move(memory);
-            mapped_[index] = pieces_[index].data();
-        } catch (base::SystemError const& error) {
-            if (error.code != ENOSPC && error.code != ENOMEM) throw;
+        if (index >= kPieces || !add_piece(index)) {
             shared.refused = 1;
             return;
         }
@@ -85,11 +128,24 @@ void UnitTable::grow() {
     }
 }
 
+bool UnitTable::add_piece(std::size_t index) {
+    try {
+        auto memory = make(piece_suffix(index), piece_bytes(index));
+        base::Lock const lock(mutex_);
+        pieces_[index] = std::move(memory);
+        mapped_[index] = pieces_[index].data();
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOSPC && error.code != ENOMEM) throw;
+        return false;
+    }
+    return true;
+}
+
 std::byte* UnitTable::piece(std::size_t index) const {
     if (auto* const there = mapped_[index].load(std::memory_order_acquire)) return there;
     base::Lock const lock(mutex_);
     if (!pieces_[index])
-        pieces_[index] = base::SharedMemory::attach_where_it_is(fmt::format("{}u{}", name_, index), fallback_.folder);
+        pieces_[index] = base::SharedMemory::attach_where_it_is(name_ + piece_suffix(index), fallback_.folder);
     mapped_[index].store(pieces_[index].data(), std::memory_order_release);
     return pieces_[index].data();
 }
@@ -175,7 +231,6 @@ bool UnitTable::link(UnitEntryId id, std::uint32_t parts) {
         // Whoever links another entry in front of ours first makes this fail, and we look through the chain again.
         if (chain.compare_exchange_weak(first, id, std::memory_order_acq_rel, std::memory_order_acquire)) break;
     }
-    ++head().keys;
     return true;
 }
 

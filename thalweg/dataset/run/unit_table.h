@@ -4,6 +4,9 @@
 //   <name>u   head | buckets: the first entry of each chain
 //   <name>u0, <name>u1, ...   entries; each piece of memory is twice as large as the one before it
 //
+// Files that continue each other (unit_series.h) have one table: each has a name of its own for it, and the memory is
+// there as long as one of these is (hard links).
+//
 // Invariants:
 // - An entry belongs to the worker that reserved it until it is linked, and is never changed afterwards.
 // - An entry is reserved only in memory that is there: the committer, who alone makes it, is ahead of need.
@@ -46,16 +49,15 @@ struct UnitTableHead {
     alignas(64) std::atomic<std::uint64_t> reserved_bytes;
     std::atomic<std::uint64_t> available_bytes;
     std::atomic<std::uint64_t> wanted_bytes; // the largest entry that ever had to wait
-    std::atomic<std::uint64_t> keys;         // linked
     std::atomic<std::uint32_t> refused;      // there is no memory for more entries
 };
 
 class UnitTable {
   public:
     // `name`: of the memory, without the final "u". Empty: private memory, for this process alone.
-    static std::unique_ptr<UnitTable> create(std::string const& name, base::MemoryFallback fallback);
+    static std::shared_ptr<UnitTable> create(std::string const& name, base::MemoryFallback fallback);
     // Throws base::SystemError (ENOENT) where there is none.
-    static std::unique_ptr<UnitTable> attach(std::string const& name, std::string const& folder);
+    static std::shared_ptr<UnitTable> attach(std::string const& name, std::string const& folder);
 
     // A new entry, for this caller alone. Waits while the committer makes room; calls `while_waiting` then, which may
     // throw. Throws base::SystemError where there is no memory for it.
@@ -73,17 +75,22 @@ class UnitTable {
     UnitKey key(UnitEntryId entry) const;
     std::string_view summary(UnitEntryId entry) const;
     std::uint32_t parts(UnitEntryId entry) const { return at(entry).parts; }
-    std::uint64_t keys() const { return head().keys.load(); }
 
-    // The committer's: makes memory ahead of need.
+    // The committers': makes memory ahead of need.
     void grow();
+
+    // Of the process that created it. All memory of the table has this name, too; also what is made later.
+    void add_name(std::string const& name);
+    // What is made later does not have it any more.
+    void drop_name(std::string const& name);
 
   private:
     static constexpr std::size_t kPieces = 16; // the last one has 32 GiB
 
-    UnitTable(std::string name, base::MemoryFallback fallback)
-        : name_(std::move(name)), fallback_(std::move(fallback)) {}
-    base::SharedMemory make(std::string const& suffix, std::size_t size_bytes) const;
+    UnitTable(std::string const& name, base::MemoryFallback fallback)
+        : names_{name}, name_(name), fallback_(std::move(fallback)) {}
+    base::SharedMemory make(std::string const& suffix, std::size_t size_bytes) const THALWEG_REQUIRES(names_mutex_);
+    bool add_piece(std::size_t index) THALWEG_REQUIRES(names_mutex_); // false: there is no memory for it
     UnitTableHead& head() const { return *reinterpret_cast<UnitTableHead*>(memory_.data()); }
     std::atomic<UnitEntryId>& bucket(std::uint64_t hash) const;
     UnitEntry& at(UnitEntryId entry) const;
@@ -92,7 +99,9 @@ class UnitTable {
     std::uint64_t hash(UnitEntryId entry) const;
     UnitEntryId find_in_chain(UnitEntryId first, UnitKey const& key, std::uint64_t hash) const;
 
-    std::string name_;
+    base::Mutex names_mutex_; // and one thread makes memory at a time
+    std::vector<std::string> names_ THALWEG_GUARDED_BY(names_mutex_);
+    std::string const name_; // the first one: whoever attaches to the table knows this one alone
     base::MemoryFallback fallback_;
     base::SharedMemory memory_;
     mutable base::Mutex mutex_; // one thread maps a piece

@@ -1,0 +1,66 @@
+#include "thalweg/dataset/creation.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// An unfinished run, with its memory where that is not of the run that this is a copy of.
+void remove_run_of(RunPlace const& place) {
+    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
+    bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
+    if (has_memory) remove_memory_of(start.preamble.run_id, place.data());
+    base::remove_file(place.data());
+    place.remove_journal();
+}
+
+} // namespace
+
+void clear_place(std::string const& path, bool force) {
+    base::FileDescriptor lock; // until both are gone
+    auto const folder = std::filesystem::path(path).parent_path().string();
+    if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
+    if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+    RunPlace const place(path);
+    if (place.has_journal()) {
+        lock = place.lock_exclusive(); // refused while somebody writes that run
+        if (force) {
+            remove_run_of(place);
+        } else if (place.is_stub()) {
+            place.clear_stub();
+        } else {
+            base::fail_usage(
+                {"cannot create " + path, "the journal of an unfinished run is beside it",
+                 fmt::format(
+                     "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
+                     path)});
+        }
+    }
+    if (exists(path) && !force) {
+        base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
+                          "replace it with --force (in Python: force=True)"});
+    }
+    place.remove_later_segments(); // that somebody left without their journal
+    if (force) base::remove_file(path);
+}
+
+void remove_traces(OpenRun const& run, std::string const& path) {
+    if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
+    auto const there = journal_run_id(journal_path(path));
+    if (there && *there != run.head.id) return; // of somebody who was faster
+    try {
+        if (run.file) base::remove_file(path);
+        base::remove_file(journal_path(path));
+    } catch (base::SystemError const&) {
+        // Why the creation failed is what its caller has to hear.
+    }
+}
+
+} // namespace thalweg::dataset

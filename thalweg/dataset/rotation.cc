@@ -1,0 +1,42 @@
+// A run goes on in another file.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/earlier_files.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::dataset {
+
+std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptions const& options,
+                                            std::map<std::string, std::string> metadata) {
+    check_open();
+    static_cast<void>(handle()); // of a run for this process alone there is no next file
+    auto all = previous_file(this->path(), run_->head.id);
+    all.merge(metadata);
+    return create_at(path, run_->head.schema, options, std::move(all), this);
+}
+
+// Durable before anybody can commit a unit there: else this file could be resumed, and what is done there done again.
+void Writer::journal_next(Writer const& next) {
+    committer()->append_metadata(nlohmann::json(next_file(next.path(), next.run_->head.id)).dump());
+    // A descriptor of its own, so that no error is taken from the flush that would hear of it.
+    auto const journal =
+        storage::open_file_storage(journal_path(path()), storage::OpenMode::read_write, storage::Engine::posix);
+    journal->sync();
+}
+
+void Writer::continue_in(Writer const& next) {
+    check_open();
+    auto const name = next.handle();
+    if (run_->ledger->series() != next.run_->ledger->series()) {
+        base::fail_usage({fmt::format("{} cannot go on in {}", path(), next.path()),
+                          "that file was not created as the one behind it", "make it with create_next"});
+    }
+    auto& head = run_->ledger->head();
+    name.copy(head.next_ledger, sizeof head.next_ledger - 1);
+    head.has_next.store(1, std::memory_order_release);
+}
+
+} // namespace thalweg::dataset
