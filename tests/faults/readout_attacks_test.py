@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import resource
 import socket
+import statistics
 import struct
 import threading
 import time
@@ -48,6 +49,13 @@ def rate(readout: Readout, seconds: float = WINDOW_S) -> float:
     return (readout.metric("fragments_cleared_total") - before) / (time.monotonic() - begin_s)
 
 
+def usual_rate(readout: Readout, pace: str, windows: int) -> float:
+    """A collector at its limit gets what others leave it of the machine: the median of more and shorter windows."""
+    if pace != "max":
+        return rate(readout, windows * WINDOW_S)
+    return statistics.median(rate(readout, WINDOW_S / 2) for _ in range(3 * windows + 3))
+
+
 def resident_bytes(program: Program) -> int:
     """Of the handler: the process, and what it has started."""
     status = Path(f"/proc/{program.process.pid}/status").read_text()
@@ -64,6 +72,10 @@ def pace(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> str:
 
 def run(make: Make, pace: str = "15kHz", **options: object) -> tuple[Readout, Program, Program, Program]:
     readout = make(**options)
+    if pace == "max":  # with a shallow index a collector waits for its disk most of the time
+        deep = readout.config.read_text().replace("events = 16384", "events = 524288")
+        deep = deep.replace("outstanding_events = 4096", "outstanding_events = 262144")
+        readout.config.write_text(deep.replace("elinks = ", "fragment_bytes = 256\nelinks = "))
     card, (handler,), collector = readout.run("run.root", rate=pace)
     time.sleep(1)
     return readout, card, handler, collector
@@ -81,12 +93,12 @@ def tell(what: str, before: float, during: float, handler: Program, resident: in
 
 def test_observers_that_ask_and_never_read(make: Make, pace: str, pytestconfig: pytest.Config) -> None:
     readout, card, handler, collector = run(make, pace)
-    before, resident = rate(readout), resident_bytes(handler)
+    before, resident = usual_rate(readout, pace, 1), resident_bytes(handler)
     with contextlib.ExitStack() as stack:
         for _ in range(400 if pytestconfig.getoption("--long") else 150):
             observer = stack.enter_context(connect(readout))
             observer.sendall(hello(OBSERVER, next(_clients)) + 60 * get(4096))
-        during = rate(readout, 2 * WINDOW_S)
+        during = usual_rate(readout, pace, 2)
         held = readout.metric("held_bytes", "observer")
     assert during >= 0.5 * before
     assert held <= 65 << 20, "a quarter of server.queued_total"
@@ -104,12 +116,12 @@ def test_connections_that_never_say_hello(make: Make, pace: str, pytestconfig: p
             pytest.skip(f"{hard} files may be open, and {count} connections are to be")
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 200), hard))
     readout, card, handler, collector = run(make, pace, server="max_connections = 100")
-    before, resident = rate(readout), resident_bytes(handler)
+    before, resident = usual_rate(readout, pace, 1), resident_bytes(handler)
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(connect(readout))
         assert readout.metric("connections") <= 520
-        during = rate(readout)
+        during = usual_rate(readout, pace, 1)
         with connect(readout) as guest:
             guest.sendall(hello(OBSERVER, next(_clients)))
             assert HEAD.unpack(guest.recv(HEAD.size))[2] == 16, "it is welcome"
