@@ -239,10 +239,10 @@ class Readout:
         mine = (line for line in lines if line.startswith(f"thalweg_readout_{name}{{") and label in line)
         return sum(float(line.split()[-1]) for line in mine)
 
-    def wait_for_clears(self, more: int = 2) -> None:
+    def wait_for_clears(self, more: int = 2, seconds: float = 120) -> None:
         """So many more ranges are safe in files."""
         enough = self.metric("requests_total", '"clear"') + more
-        wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe")
+        wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe", seconds)
 
     @property
     def tally(self) -> Any:
