@@ -42,6 +42,7 @@ bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describ
 	@$(venv)/python studies/run.py record
 	@$(venv)/python studies/run.py rntuple
 	@$(venv)/python studies/run.py readout
+	@$(venv)/python studies/run.py pages
 
 asan: test-packages ## Run the C++ tests under AddressSanitizer
 	@cmake --workflow --preset asan

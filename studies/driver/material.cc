@@ -12,7 +12,8 @@ Material material_from(Arguments& arguments, std::size_t producers, std::string 
     if (data == "pulses") return pulses(producers, bytes);
     if (data == "events") return events(producers, bytes);
     if (data == "noise") return noise(producers, bytes, columns);
-    base::fail_usage({"--data " + data + " means nothing", "", "take pulses, events or noise"});
+    if (data == "folder") return columns_in(arguments.text("folder"));
+    base::fail_usage({"--data " + data + " means nothing", "", "take pulses, events, noise or folder"});
 }
 
 } // namespace thalweg::study

@@ -1,4 +1,7 @@
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "studies/driver/clocks.h"
 #include "studies/driver/measurements.h"
@@ -21,10 +24,12 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", ""); // the container's own
     options.layout.cluster_bytes = arguments.number("cluster-bytes", options.layout.cluster_bytes);
     if (auto const bytes = arguments.number("page-bytes", 0)) options.layout.narrow_page_bytes = bytes;
+    options.layout.table_page_bytes = arguments.number("table-page-bytes", options.layout.table_page_bytes);
     options.write.seal_threads = static_cast<unsigned>(arguments.number("seal-threads", options.write.seal_threads));
     options.write.extent_bytes = arguments.number("extent-bytes", options.write.extent_bytes);
     auto& staging = options.write.staging;
     staging.page_ring_bytes = arguments.number("page-ring-bytes", staging.page_ring_bytes);
+    staging.memory_bytes = arguments.number("memory-bytes", staging.memory_bytes);
     options.commit.allocate_ahead_bytes = arguments.number("allocate-ahead-bytes", options.commit.allocate_ahead_bytes);
     options.commit.flush_interval_ns = arguments.number("flush-interval-ns", options.commit.flush_interval_ns);
     options.write.queue_depth = arguments.number("queue-depth", options.write.queue_depth);
@@ -49,6 +54,38 @@ std::unique_ptr<Producers> producers_from(Arguments& arguments, Material const& 
     base::fail_usage({"--as " + as + " means nothing", "", "take threads or processes"});
 }
 
+// What this process has of its own and in shared memory: looked at now and then while rows are produced.
+class PeakMemory {
+  public:
+    PeakMemory() : before_(now()), thread_([this](std::stop_token const& stop) { watch(stop); }) {}
+
+    std::uint64_t above_begin_bytes() {
+        thread_.request_stop();
+        thread_.join();
+        return peak_ - std::min(peak_, before_);
+    }
+
+  private:
+    static std::uint64_t now() {
+        std::ifstream status("/proc/self/status");
+        std::uint64_t kib = 0, bytes = 0;
+        for (std::string word; status >> word;) {
+            if ((word == "RssAnon:" || word == "RssShmem:") && status >> kib) bytes += kib * base::kKiB;
+        }
+        return bytes;
+    }
+    void watch(std::stop_token const& stop) {
+        while (!stop.stop_requested()) {
+            peak_ = std::max(peak_, now());
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    }
+
+    std::uint64_t before_;
+    std::uint64_t peak_ = 0;
+    std::jthread thread_;
+};
+
 } // namespace
 
 Json measure_write(Arguments& arguments) {
@@ -59,6 +96,7 @@ Json measure_write(Arguments& arguments) {
     auto const producers = producers_from(arguments, material, options.write);
     arguments.check_all_used();
 
+    PeakMemory memory;
     auto begin_cpu_s = process_cpu_s();
     auto begin_ns = base::monotonic_ns();
     auto const writer =
@@ -81,6 +119,7 @@ Json measure_write(Arguments& arguments) {
         gather_cpu_s = static_cast<double>(closed.gather_cpu_ns) * 1e-9;
         complete_cpu_s = static_cast<double>(closed.complete_cpu_ns) * 1e-9;
     }
+    auto const memory_bytes = memory.above_begin_bytes();
     auto const total_s = seconds_since(begin_ns);
     auto const cpu_s = process_cpu_s() - begin_cpu_s + produced.cpu_s;
     auto const status = writer->status();
@@ -97,6 +136,7 @@ Json measure_write(Arguments& arguments) {
             {"committer_cpu_s", static_cast<double>(status.cpu_ns) * 1e-9},
             {"gather_cpu_s", gather_cpu_s},
             {"complete_cpu_s", complete_cpu_s},
+            {"memory_bytes", memory_bytes},
             {"pages", status.pages},
             {"engine", engine}};
 }

@@ -59,7 +59,7 @@ CreateOptions create_options() {
     options.commit.interim_footer_share = 1;
     options.commit.allocate_ahead_bytes = 16 << 20;
     options.write.extent_bytes = 32 << 10;
-    options.write.staging = {64 << 10, 3, 64};
+    options.write.staging = {64 << 10, 3, 64, 256 << 10};
     return options;
 }
 

@@ -23,6 +23,7 @@ dataset::CreateOptions random_options(Container container, Random& random) {
     options.write.queue_depth = random.between(1, 4);
     options.write.seal_threads = random.chance(0.2) ? 2 : 0;
     options.write.staging.page_ring_bytes = random.between(4 << 10, 32 << 10);
+    options.write.staging.memory_bytes = random.one_of({4u << 10, 64u << 10, 512u << 10});
     options.write.staging.min_buffers = random.between(3, 4);
     options.write.staging.ring_size = random.one_of({8u, 16u, 32u});
     options.commit.flush_interval_ns = random.any_size(50'000'000) + 1'000'000;

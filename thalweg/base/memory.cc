@@ -1,5 +1,6 @@
 #include "thalweg/base/memory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -19,6 +20,7 @@ namespace thalweg::base {
 namespace {
 
 constexpr char const* kDirectory = "/dev/shm";
+constexpr char const* kNoRoomSuggestion = "free some, or lower the producers' memory";
 
 std::byte* map(std::size_t size_bytes, int flags, int fd, std::string const& what) {
     void* const address = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -79,41 +81,41 @@ std::string SharedMemory::path_of(std::string const& name) {
     return name.find('/') == std::string::npos ? std::string(kDirectory) + '/' + name : name;
 }
 
-SharedMemory SharedMemory::create(std::string const& name, std::size_t size_bytes) {
-    if (stand_in != nullptr) return simulated(name, stand_in->create_memory(name, size_bytes), true);
+SharedMemory SharedMemory::create(std::string const& name, MemorySize const& wanted) {
+    if (stand_in != nullptr) return simulated(name, stand_in->create_memory(name, wanted.bytes), true);
     auto const path = path_of(name), folder = folder_of(name);
-    auto const size = round_up(size_bytes, kBlockBytes);
-    auto const fail = [&](int error) {
-        fail_allocation(folder, size, error, "free some, or lower the producers' memory");
-    };
-    if (int const error = why_no_room(folder, size); error != 0) fail(error);
+    auto const size = round_up(wanted.bytes, kBlockBytes);
+    auto const fail = [&](int error) { fail_allocation(folder, wanted.allocated_bytes, error, kNoRoomSuggestion); };
+    if (int const error = why_no_room(folder, wanted.allocated_bytes); error != 0) fail(error);
     auto const fd = open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     SharedMemory segment;
     segment.name_ = name;
     segment.owner_ = true;
     segment.owner_pid_ = ::getpid();
     segment.size_bytes_ = size;
-    if (int const error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(size)); error != 0) fail(error);
+    auto const allocated = static_cast<off_t>(std::min(round_up(wanted.allocated_bytes, kBlockBytes), size));
+    if (int const error = ::posix_fallocate(fd.get(), 0, allocated); error != 0) fail(error);
+    if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) fail_system({"cannot set the size of " + path}, errno);
     segment.data_ = map(segment.size_bytes_, MAP_SHARED, fd.get(), path);
     return segment;
 }
 
-SharedMemory SharedMemory::create_where_room(std::string const& name, std::size_t size_bytes,
+SharedMemory SharedMemory::create_where_room(std::string const& name, MemorySize const& size,
                                              MemoryFallback const& fallback) {
     int first_error = 0;
     try {
-        return create(name, size_bytes);
+        return create(name, size);
     } catch (SystemError const& error) {
         if (!is_no_room(error.code)) throw;
         first_error = error.code;
     }
-    if (fallback.folder.empty()) fail_allocation(kDirectory, size_bytes, first_error, fallback.suggestion);
+    if (fallback.folder.empty()) fail_allocation(kDirectory, size.allocated_bytes, first_error, fallback.suggestion);
     try {
-        return create(name_in_folder(fallback.folder, name), size_bytes);
+        return create(name_in_folder(fallback.folder, name), size);
     } catch (SystemError const& error) {
         if (!is_no_room(error.code)) throw;
         auto const both = std::string(kDirectory) + " or in " + fallback.folder;
-        fail_allocation(both, size_bytes, error.code, fallback.suggestion);
+        fail_allocation(both, size.allocated_bytes, error.code, fallback.suggestion);
     }
 }
 
@@ -122,7 +124,7 @@ SharedMemory SharedMemory::create_private(std::size_t size_bytes) {
     SharedMemory segment;
     segment.size_bytes_ = round_up(size_bytes, kBlockBytes);
     // Shared with children all the same, but reachable by no name.
-    segment.data_ = map(segment.size_bytes_, MAP_SHARED | MAP_ANONYMOUS, -1, "private memory");
+    segment.data_ = map(segment.size_bytes_, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, "private memory");
     return segment;
 }
 
@@ -180,6 +182,21 @@ SharedMemory SharedMemory::simulated(std::string const& name, std::span<std::byt
 SharedMemory::~SharedMemory() {
     if (data_ != nullptr && !simulated_) ::munmap(data_, size_bytes_);
     if (owner_ && owner_pid_ == ::getpid()) unlink(name_);
+}
+
+void SharedMemory::allocate(std::size_t offset, std::size_t size_bytes) const {
+    if (name_.empty() || stand_in != nullptr) return; // private memory is allocated when it is touched
+    auto error = why_no_room(folder_of(name_), size_bytes);
+    if (error == 0) {
+        auto const fd = open_file(path_of(name_), O_RDWR);
+        error = ::posix_fallocate(fd.get(), static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
+    }
+    if (error != 0) fail_allocation(folder_of(name_), size_bytes, error, kNoRoomSuggestion);
+}
+
+void SharedMemory::give_back(std::size_t offset, std::size_t size_bytes) const {
+    if (size_bytes > 0 && stand_in == nullptr)
+        ::madvise(data_ + offset, size_bytes, MADV_REMOVE); // refused: it stays allocated
 }
 
 void SharedMemory::unlink(std::string const& name) {

@@ -33,6 +33,15 @@ struct MemoryFallback {
     std::string suggestion = {}; // for an error: what to do about it
 };
 
+// How large memory is made.
+struct MemorySize {
+    MemorySize(std::size_t size) : bytes(size), allocated_bytes(size) {}
+    MemorySize(std::size_t size, std::size_t allocated) : bytes(size), allocated_bytes(allocated) {}
+
+    std::size_t bytes;
+    std::size_t allocated_bytes; // of the first of them; whoever uses more calls `allocate` before
+};
+
 // Memory that several processes see under one name (mode 0600), or, with an empty name, private memory with the same
 // interface. A plain name lies in /dev/shm; a name with a '/' is the path of a file in a folder: slower by some
 // percent, and just as safe from the death of all processes. Its pages are allocated when it is created, so that a full
@@ -41,10 +50,10 @@ struct MemoryFallback {
 class SharedMemory {
   public:
     SharedMemory() = default;
-    static SharedMemory create(std::string const& name, std::size_t size_bytes);
+    static SharedMemory create(std::string const& name, MemorySize const& size);
     // With a plain name: in /dev/shm, or, where that has no room or is not there, in the folder. Throws SystemError
     // with the reasons of both.
-    static SharedMemory create_where_room(std::string const& name, std::size_t size_bytes,
+    static SharedMemory create_where_room(std::string const& name, MemorySize const& size,
                                           MemoryFallback const& fallback);
     static SharedMemory create_private(std::size_t size_bytes);
     // Throws SystemError (ENOENT) where there is no such segment.
@@ -61,6 +70,11 @@ class SharedMemory {
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_bytes_; }
     explicit operator bool() const { return data_ != nullptr; }
+
+    // Whole blocks from `offset` on. Throws SystemError where there is no room.
+    void allocate(std::size_t offset, std::size_t size_bytes) const;
+    // Gives the memory of whole blocks back to the system: their bytes are lost, and they want `allocate` again.
+    void give_back(std::size_t offset, std::size_t size_bytes) const;
 
     // Leave the name in place when this object goes: somebody else will unlink it.
     void keep() { owner_ = false; }

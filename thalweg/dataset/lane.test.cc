@@ -25,15 +25,18 @@ struct LaneTest : ::testing::TestWithParam<format::Format const*> {
         run.ledger = Ledger::create(run.head.id, "run", false, base::kMiB);
         run.ledger->head().claimable = base::kGiB;
         memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(
-            staging_size_bytes(run.head.columns[0], run.head.layouts[0], run.options.staging)));
+            plan_staging(run.head.columns[0], run.head.layouts[0], run.options.staging).size_bytes));
         staging = std::make_unique<Staging>(
             Staging::format(memory, run.head.columns[0], run.head.layouts[0], run.options.staging));
-        announcer = std::make_unique<Announcer>(*staging, 0);
+        blocks =
+            std::make_unique<StagingMemory>(*staging, run.head.columns[0], run.head.layouts[0], run.options.staging);
+        announcer = std::make_unique<Announcer>(*staging, *blocks, 0);
     }
 
     OpenRun run;
     std::shared_ptr<base::SharedMemory> memory;
     std::unique_ptr<Staging> staging;
+    std::unique_ptr<StagingMemory> blocks;
     std::unique_ptr<Announcer> announcer;
 };
 
@@ -47,7 +50,7 @@ TEST_P(LaneTest, PagesThatAreEncodedAlreadyEnterAsTheyAre) {
     ASSERT_TRUE(encoded.by_codec);
     stored.resize(encoded.stored_bytes);
 
-    Lane lane(run, *staging, *announcer, 0, 0);
+    Lane lane(run, *staging, *blocks, *announcer, 0, 0);
     for (std::uint64_t i = 0; i < 3; ++i) {
         lane.add_stored({.column = 0, .first = i * values.size(), .count = values.size()}, stored, true, nullptr);
     }

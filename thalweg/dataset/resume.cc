@@ -35,7 +35,7 @@ void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& 
     auto& table = *ledger.units_if_any();
     auto const take = [&](UnitKey const& key) {
         table.grow();
-        table.link(table.reserve(key, {}, nullptr), 0);
+        table.take_again(key);
     };
     for (auto const& key : earlier) take(key);
     for (auto const& unit : units) take(unit.key);

@@ -116,8 +116,8 @@ TEST_P(RunMemory, BothPlacesServeOneRun) {
     CreateOptions options;
     options.commit.flush_interval_ns = 3'600'000'000'000;
     auto const head = format_for(path).make_head(events(kSamples), options.layout, {});
-    auto const staging = staging_size_bytes(head.columns[0], head.layouts[0], options.write.staging);
-    auto const size = "size=" + std::to_string(staging + staging / 2 + 1'000'000);
+    auto const plan = plan_staging(head.columns[0], head.layouts[0], options.write.staging);
+    auto const size = "size=" + std::to_string(plan.memory_size().allocated_bytes + 1'000'000);
     skip_or_expect(in_small_shm(size.c_str(), [&] {
         std::string place;
         if (!killed_run(path, options, place)) return 1;

@@ -194,8 +194,9 @@ void leave_without_barrier(std::string const& path) {
     options.layout.wide_codec = options.layout.narrow_codec = "lz4"; // which both containers know
     auto const writer = Writer::create(path, events(), options);
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows);
-    while (writer->status().pages < 10) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    append_events(producer, 0, 0, 8 * kRows);
+    // Of every column, and not only of the widest.
+    while (writer->status().pages < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     auto const journal = bytes_of(journal_path(path));
     writer->abandon();
     storage::open_file_storage(journal_path(path), storage::OpenMode::read_write)->resize(journal.size());

@@ -7,6 +7,7 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/append/staging_memory.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {
@@ -19,15 +20,27 @@ struct StagingTest : ::testing::Test {
     model::TableLayout layout = model::plan_layout(columns, {1 << 10, 256, 4 << 20, 4 << 10});
     StagingOptions options{1 << 10, 3, 8};
     std::shared_ptr<base::SharedMemory> memory = std::make_shared<base::SharedMemory>(
-        base::SharedMemory::create_private(staging_size_bytes(columns, layout, options)));
+        base::SharedMemory::create_private(plan_staging(columns, layout, options).size_bytes));
     Staging staging = Staging::format(memory, columns, layout, options);
+    StagingMemory blocks{staging, columns, layout, options};
 
-    void publish(std::size_t column, std::uint64_t first, std::uint64_t count) {
-        auto const bytes = columns[column].item_bytes();
-        for (auto item = first; item < first + count; ++item) {
-            std::memset(staging.item(column, item), static_cast<int>(item % 251), bytes);
+    // Behind what was published before. Cut by page, as the producer does it.
+    bool publish(std::size_t column, std::uint64_t count) {
+        auto& state = staging.column(column);
+        for (auto item = state.published.load(); count > 0; --count, ++item) {
+            if (blocks.room(column).empty() && !blocks.extend(column)) return false;
+            std::memset(blocks.room(column).data(), static_cast<int>(item % 251), state.item_bytes);
+            blocks.advance(column, state.item_bytes);
+            state.published = item + 1;
+            if ((item + 1) % state.page_items != 0) continue;
+            blocks.cut(column);
+            blocks.begin_page(column);
         }
-        staging.column(column).published = first + count;
+        return true;
+    }
+    void release(std::size_t column, std::uint64_t items) {
+        staging.column(column).released = items;
+        blocks.release(column, items * staging.column(column).item_bytes);
     }
     void expect_items(std::size_t column, std::uint64_t first, std::vector<std::byte> const& bytes) {
         auto const size = columns[column].item_bytes();
@@ -81,11 +94,11 @@ TEST(StagingMemory, GoesToWhatFillsFastest) {
     for (auto const& column : columns) layout.columns.push_back({(1 << 20) / column.item_bytes(), "none"});
     StagingOptions const options;
     auto memory = std::make_shared<base::SharedMemory>(
-        base::SharedMemory::create_private(staging_size_bytes(columns, layout, options)));
+        base::SharedMemory::create_private(plan_staging(columns, layout, options).size_bytes));
     auto const staging = Staging::format(memory, columns, layout, options);
-    EXPECT_EQ(staging.column(0).buffers, options.min_buffers);
-    EXPECT_EQ(staging.column(2).buffers, options.min_buffers);
-    EXPECT_GE(staging.column(3).buffers, 14u) << "of 16 MiB";
+    EXPECT_EQ(staging.column(0).blocks, options.min_buffers);
+    EXPECT_EQ(staging.column(2).blocks, options.min_buffers);
+    EXPECT_GE(staging.column(3).blocks, 14u) << "of 16 MiB";
     EXPECT_LE(memory->size(), options.page_ring_bytes + (10u << 20));
 }
 
@@ -110,24 +123,26 @@ TEST_F(StagingTest, OneThreadAnnouncesWhileAnotherReads) {
     }
 }
 
-TEST_F(StagingTest, ItemsWrapAroundTheirBuffers) {
+TEST_F(StagingTest, BlocksAreUsedAgainBehindWhatIsReleased) {
     auto const& column = staging.column(2);
-    auto const capacity = column.page_items * column.buffers;
-    for (std::uint64_t first = 0; first + column.page_items < 5 * capacity; first += column.page_items) {
-        publish(2, first, column.page_items);
-        auto const from = first > capacity / 2 ? first - column.page_items / 2 : first;
-        auto const bytes = staging.copy_items(2, from, first + column.page_items - from);
+    for (std::uint64_t page = 0; page < 5 * column.blocks; ++page) {
+        ASSERT_TRUE(publish(2, column.page_items));
+        auto const end = (page + 1) * column.page_items;
+        auto const from = page > 0 ? end - column.page_items - column.page_items / 2 : 0;
+        auto const bytes = staging.copy_items(2, from, end - from);
         ASSERT_TRUE(bytes);
         expect_items(2, from, *bytes);
+        if (page > 0) release(2, page * column.page_items);
     }
+    EXPECT_FALSE(publish(2, column.blocks * column.page_items)) << "what is not released is not used again";
 }
 
 TEST_F(StagingTest, WhatIsReleasedIsNotCopied) {
-    publish(1, 0, 20);
+    ASSERT_TRUE(publish(1, 20));
     EXPECT_TRUE(staging.copy_items(1, 4, 10));
-    staging.column(1).released = 4;
+    release(1, 4);
     EXPECT_TRUE(staging.copy_items(1, 4, 10));
-    staging.column(1).released = 5;
+    release(1, 5);
     EXPECT_FALSE(staging.copy_items(1, 4, 10));
 }
 
@@ -137,9 +152,9 @@ TEST_F(StagingTest, ACopyThatWasOvertakenIsThrownAway) {
     std::atomic<bool> done = false;
     std::jthread const producer([&] {
         for (std::uint64_t page = 0; !done; ++page) {
-            publish(2, page * column.page_items, column.page_items);
-            // As the producer does: released only then reused.
-            if (page + 2 >= column.buffers) column.released = (page + 2 - column.buffers) * column.page_items;
+            publish(2, column.page_items);
+            // As the producer does: released, and only then used again.
+            if (page + 2 >= column.blocks) release(2, (page + 2 - column.blocks) * column.page_items);
         }
     });
     std::uint64_t copied = 0;
@@ -177,7 +192,7 @@ TEST(Staging, AThousandColumnsStayWithinTheirMemory) {
     for (int i = 0; i < 1000; ++i) fields.push_back(scalar("f" + std::to_string(i), model::Scalar::float64));
     auto const columns = model::flatten({"wide", fields, ""});
     auto const layout = model::plan_layout(columns, {});
-    EXPECT_LE(staging_size_bytes(columns, layout, {}), 100u << 20);
+    EXPECT_LE(plan_staging(columns, layout, {}).size_bytes, 100u << 20);
 }
 
 } // namespace

@@ -50,7 +50,7 @@ inline CreateOptions small_run_options() {
     options.layout = {1 << 10, 512, 4 << 20, 4 << 10, "bitshuffle+lz4", "bitshuffle+lz4"};
     options.write.extent_bytes = 4 << 10;
     options.write.queue_depth = 2;
-    options.write.staging = {4 << 10, 3, 8};
+    options.write.staging = {4 << 10, 3, 8, 64 << 10};
     options.commit = {.flush_interval_ns = 1'000'000,
                       .interim_footer_share = 10,
                       .allocate_ahead_bytes = 4 << 20,

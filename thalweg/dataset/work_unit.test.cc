@@ -319,10 +319,10 @@ TEST_P(WorkUnits_, GoOnInARunThatIsResumed) {
                 run->close(kTimeoutNs);
             } catch (std::exception const& error) { // the one before it was killed when all but the last step was done
                 std::string const text = error.what();
-                bool const over =
+                bool const nothing_left =
                     text.find("it is complete") != text.npos || text.find("nothing to resume") != text.npos;
-                if (!over) std::fprintf(stderr, "%s\n", error.what());
-                ::_exit(over ? 0 : 2);
+                if (!nothing_left) std::fprintf(stderr, "%s\n", error.what());
+                ::_exit(nothing_left ? 0 : 2);
             }
             ::_exit(0);
         }

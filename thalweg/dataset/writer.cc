@@ -21,6 +21,7 @@
 #include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/storage/probe.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
@@ -34,20 +35,13 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
-// The table of work units in the finished file. A unit has one range of rows for each record of it in the journal, and
-// one more wherever it goes on behind another page. What does not shrink is stored with checksums, piece by piece.
-constexpr std::uint64_t kUnitRangeBytes = 24;
-std::uint64_t units_bound(std::uint64_t unit_bytes, std::uint64_t pages) {
-    if (unit_bytes == 0) return 0;
-    auto const bytes = unit_bytes + pages * kUnitRangeBytes;
-    return bytes + bytes / 16 + 64 * base::kKiB;
-}
-
 // What the run is written with, which is not always what was asked for.
 tuning::Tuning in_effect(CreateOptions const& options, format::Format const& format, std::string const& path) {
     tuning::Tuning tuning = options;
     tuning.layout = format.with_own_values(options.layout);
-    if (!path.empty()) fit_to_disk_of(path, tuning.commit, tuning.write.staging);
+    if (path.empty()) return tuning;
+    fit_to_disk_of(path, tuning.commit, tuning.write.staging);
+    fit_to_shared_memory(storage::space_of("/dev/shm").free_bytes, tuning.write.staging);
     return tuning;
 }
 
@@ -58,15 +52,16 @@ std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema sc
     return create_at(path, std::move(schema), options, std::move(metadata), nullptr);
 }
 
-std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema schema, CreateOptions const& options,
+std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema schema, CreateOptions const& asked,
                                           std::map<std::string, std::string> metadata, Writer* before) {
-    tuning::check(options);
+    tuning::check(asked);
     auto const& format = format_for(path);
-    auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
-    if (absolute.size() >= sizeof LedgerHead::path) {
+    auto options = asked;
+    fit_to_disk_of(std::filesystem::path(absolute).parent_path(), options.layout);
+    auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
+    if (absolute.size() >= sizeof LedgerHead::path)
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
-    }
     remove_stale_segments();
     clear_place(absolute, options.force);
     std::unique_ptr<Writer> writer(new Writer);
@@ -82,9 +77,8 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
         writer->on_files_ = true;
         writer->watch_ = std::make_shared<FileWatch>(absolute, journal_path(absolute));
         writer->start(options, format, options.shared, before != nullptr ? before->run_->ledger.get() : nullptr);
-        if (journal_run_id(journal_path(absolute)) != run.head.id) {
+        if (journal_run_id(journal_path(absolute)) != run.head.id)
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
-        }
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
     } catch (...) {
@@ -139,7 +133,7 @@ void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
                              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
                              std::uint64_t units_bytes) {
     auto const reserve = [bound = run_->format->metadata_bound(run_->head), units_bytes](PageCounts const& pages) {
-        return bound.bytes(pages.all, pages.of_lengths) + units_bound(units_bytes + pages.unit_bytes, pages.all);
+        return bound.bytes(pages.all, pages.of_lengths) + unit_list_bound(units_bytes + pages.unit_bytes, pages.all);
     };
     auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far), watch_);
     base::Lock const lock(status_mutex_);

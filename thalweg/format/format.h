@@ -18,8 +18,9 @@ inline constexpr std::size_t kPageChecksumBytes = 8;
 
 // How producers lay down pages in their extents.
 struct ExtentRules {
-    std::size_t head_bytes = 0;  // in front of the pages, filled by `write_extent_head`
-    bool page_checksums = false; // one follows every page
+    std::size_t head_bytes = 0;    // in front of the pages, filled by `write_extent_head`
+    bool page_checksums = false;   // one follows every page
+    bool equal_pages_once = false; // several pages of a cluster may be at one place
 };
 
 // A cluster all of whose pages are in the file.

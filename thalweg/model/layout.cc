@@ -15,7 +15,8 @@ constexpr std::uint64_t kMaxPageBytes = std::numeric_limits<std::uint32_t>::max(
 
 bool is_wide(Column const& column) { return column.item_bytes() >= kWideItemBytes; }
 
-// Items of a page of about `target_bytes`: a multiple of 8 where it can be, since bitshuffle works on eights.
+// Items of a page of about `target_bytes`: a multiple of 8 where it can be. Bitshuffle works on eights; and JSROOT reads
+// bools wrongly behind a page that does not end with a whole byte.
 std::uint64_t items_for(std::uint64_t item_bytes, std::uint64_t target_bytes) {
     auto const items = std::max<std::uint64_t>(1, target_bytes / item_bytes);
     return items >= 8 ? items / 8 * 8 : items;
@@ -65,18 +66,30 @@ std::uint64_t total_bytes(std::vector<Column> const& columns, std::vector<std::u
     return total;
 }
 
+void check_items(std::vector<Column> const& columns) {
+    for (auto const& column : columns) {
+        if (column.item_bytes() <= kMaxPageBytes) continue;
+        base::fail_usage({fmt::format("field '{}' cannot be stored", column.path),
+                          fmt::format("one item has {} bytes, a page at most 4 GiB", column.item_bytes()),
+                          "split it, or use a list"});
+    }
+}
+
+Targets targets_of(LayoutOptions const& options) {
+    return {std::min(options.wide_page_bytes, kMaxPageBytes),
+            std::min(options.narrow_page_bytes.value_or(kNarrowPageBytes), kMaxPageBytes), options.block_bytes};
+}
+
+std::string codec_of(Column const& column, LayoutOptions const& options) {
+    auto const& codec = is_wide(column) ? options.wide_codec : options.narrow_codec;
+    return codec.empty() ? kCodec : codec;
+}
+
 } // namespace
 
 TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const& options) {
-    for (auto const& column : columns) {
-        if (column.item_bytes() > kMaxPageBytes) {
-            base::fail_usage({fmt::format("field '{}' cannot be stored", column.path),
-                              fmt::format("one item has {} bytes, a page at most 4 GiB", column.item_bytes()),
-                              "split it, or use a list"});
-        }
-    }
-    Targets targets{std::min(options.wide_page_bytes, kMaxPageBytes),
-                    std::min(options.narrow_page_bytes.value_or(kNarrowPageBytes), kMaxPageBytes), options.block_bytes};
+    check_items(columns);
+    auto targets = targets_of(options);
     auto items = page_items(columns, targets);
     while (total_bytes(columns, items) > options.table_page_bytes && targets.narrow_bytes > 1) {
         targets = {targets.wide_bytes / 2, targets.narrow_bytes / 2, targets.block_bytes};
@@ -84,9 +97,19 @@ TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const&
     }
     TableLayout layout;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        auto const& codec = is_wide(columns[i]) ? options.wide_codec : options.narrow_codec;
-        layout.columns.push_back({items[i], codec.empty() ? kCodec : codec});
+        layout.columns.push_back({items[i], codec_of(columns[i], options)});
         if (!columns[i].parent) layout.block_rows = std::max(layout.block_rows, items[i]);
+    }
+    return layout;
+}
+
+TableLayout plan_cluster_layout(std::vector<Column> const& columns, LayoutOptions const& options) {
+    check_items(columns);
+    auto const targets = targets_of(options);
+    TableLayout layout;
+    layout.cluster_bytes = std::max<std::uint64_t>(1, options.cluster_bytes);
+    for (auto const& column : columns) {
+        layout.columns.push_back({items_for(column.item_bytes(), targets.of(column)), codec_of(column, options)});
     }
     return layout;
 }

@@ -15,13 +15,17 @@ struct ColumnLayout {
     std::string codec;            // a codec::Spec by name
 };
 
-// Of the columns that count rows, the widest has the fewest rows a page; every other one has 2^k times as many. So the
-// page sizes divide each other, and `block_rows`, the largest, is a multiple of all: rows that fill a block fill whole
-// pages of every such column.
+// Where the container has clusters, a page is cut by its size alone, and the last one of a cluster is shorter.
+// Elsewhere all pages of a column have one size: of the columns that count rows, the widest has the fewest rows a page;
+// every other one has 2^k times as many. So the page sizes divide each other, and `block_rows`, the largest, is a
+// multiple of all: rows that fill a block fill whole pages of every such column.
 struct TableLayout {
     std::vector<ColumnLayout> columns;
     std::uint64_t block_rows = 1;
-    std::uint64_t cluster_bytes = 0; // raw size of a cluster, about; 0: the container has none
+    std::uint64_t cluster_bytes = 0; // raw size of a cluster, at most; 0: the container has none
+    // Clusters end with the row that brings them to `cluster_bytes`, and pages have `page_items`, whatever memory there
+    // is: where a run cuts is a function of its rows alone. Otherwise a cluster ends sooner where memory is used up.
+    bool fixed_cuts = false;
 };
 
 // What containers get that have no values of their own.
@@ -31,15 +35,17 @@ inline constexpr char const* kCodec = "bitshuffle+lz4";
 struct LayoutOptions {
     std::uint64_t wide_page_bytes = 1 << 20;        // of columns with items of 1 KiB and more
     std::optional<std::uint64_t> narrow_page_bytes; // of all others; none: the container's own
-    std::uint64_t table_page_bytes = 4 << 20;       // the pages of one table, one of each column, stay below this
+    std::uint64_t table_page_bytes = 32 << 20;      // the pages of one table, one of each column, stay below this
     std::uint64_t block_bytes = 64 << 20;           // a damaged page costs its block
     // Of columns with items of 1 KiB and more, and of all others. Empty: the container's own.
     std::string wide_codec;
     std::string narrow_codec;
-    std::uint64_t cluster_bytes = 6 << 20; // raw, in containers that have clusters: less than half of the staging
+    std::uint64_t cluster_bytes = 6 << 20; // raw, in containers that have clusters
 };
 
 // Throws base::UsageError where one item is larger than a page can be (4 GiB).
 TableLayout plan_layout(std::vector<Column> const& columns, LayoutOptions const& options);
+// The same for containers with clusters.
+TableLayout plan_cluster_layout(std::vector<Column> const& columns, LayoutOptions const& options);
 
 } // namespace thalweg::model

@@ -20,6 +20,7 @@ std::string random_id() {
 ordered_json layout_to_json(TableLayout const& layout) {
     ordered_json json{{"block_rows", layout.block_rows}};
     if (layout.cluster_bytes > 0) json["cluster_bytes"] = layout.cluster_bytes;
+    if (layout.fixed_cuts) json["fixed_cuts"] = true;
     for (auto const& column : layout.columns) {
         json["columns"].push_back({{"page_items", column.page_items}, {"codec", column.codec}});
     }
@@ -30,6 +31,7 @@ TableLayout layout_from_json(ordered_json const& json) {
     TableLayout layout;
     layout.block_rows = json.at("block_rows").get<std::uint64_t>();
     layout.cluster_bytes = json.value("cluster_bytes", std::uint64_t{0});
+    layout.fixed_cuts = json.value("fixed_cuts", false);
     for (auto const& entry : json.at("columns")) {
         layout.columns.push_back({entry.at("page_items").get<std::uint64_t>(), entry.at("codec").get<std::string>()});
     }
@@ -41,7 +43,7 @@ void check_layout(TableLayout const& layout, std::vector<Column> const& columns)
     for (std::size_t i = 0; sound && i < columns.size(); ++i) {
         auto const items = layout.columns[i].page_items;
         sound = items > 0 && items <= (1ull << 32) / columns[i].item_bytes() + 1 &&
-                (columns[i].parent || layout.block_rows % items == 0);
+                (columns[i].parent || layout.cluster_bytes > 0 || layout.block_rows % items == 0);
     }
     if (!sound) base::fail_data({"the page layout cannot be read", "it does not fit the schema"});
 }

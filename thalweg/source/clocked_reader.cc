@@ -74,7 +74,7 @@ class ClockedReader : public StreamReader {
         auto const now_ps = clock_ps(now_ns);
         if (paused_) triggers_.skip_until(now_ps);
         while (!finished() && triggers_.peek().time_ps <= now_ps) take_trigger();
-        account_until(now_ps);
+        account_until(triggers_.ended() ? end_ps_ : now_ps); // the rest is as it is now: nothing more comes
         piled_up_.set(triggers_.piled_up());
     }
 

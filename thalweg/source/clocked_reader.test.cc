@@ -84,6 +84,14 @@ TEST(ClockedReader, FullMemoryLosesTriggersAndSaysSo) {
     EXPECT_NEAR(static_cast<double>(rows), 50'000 * live_s, 5 * std::sqrt(static_cast<double>(rows)));
 }
 
+TEST(ClockedReader, TheTimeBehindTheLastTriggerCounts) {
+    auto options = clocked_options();
+    options.rate.records_per_s = 50; // a trigger every 20 ms, so the last one is well before the end
+    auto const reader = make_digitizer(options)->open(0);
+    drain(*reader);
+    EXPECT_EQ(reader->counters().live_time_ns, options.duration_ns);
+}
+
 TEST(ClockedReader, PausedTriggersAreNeitherTakenNorLost) {
     auto options = clocked_options();
     options.duration_ns = 1500 * kMillisecondNs;

@@ -20,8 +20,8 @@ TEST(Knobs, TheTableHasEveryMemberOfTheOptionsOnce) {
     note(wide, narrow, table, block, wide_codec, narrow_codec, cluster);
     auto& [engine, extent, depth, threads, staging] = write;
     note(engine, extent, depth, threads);
-    auto& [page_ring, buffers, ring_size] = staging;
-    note(page_ring, buffers, ring_size);
+    auto& [page_ring, buffers, ring_size, memory] = staging;
+    note(page_ring, buffers, ring_size, memory);
     auto& [interval, share, ahead, rows] = commit;
     note(interval, share, ahead, rows);
 

@@ -47,7 +47,7 @@ void Announcer::announce(std::deque<PageRecord>& pages) {
         auto const page = pages.front();
         pages.pop_front();
         staging_.add(Count::pages, 1);
-        staging_.add(Count::stored_bytes, page.stored_bytes);
+        staging_.add(Count::stored_bytes, page.equal == 0 ? page.stored_bytes : 0);
         staging_.add(Count::paged_bytes, page.count * staging_.column(page.column).item_bytes);
         release(page);
         if (auto const found = ends_.find(page.cluster); found != ends_.end()) ++found->second.announced;
@@ -72,6 +72,7 @@ void Announcer::release(PageRecord const& page) {
         early.erase(next);
     }
     column.released.store(end, std::memory_order_release);
+    memory_.release(page.column, end * column.item_bytes);
 }
 
 } // namespace thalweg::dataset

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "thalweg/base/thread.h"
-#include "thalweg/dataset/run/staging.h"
+#include "thalweg/dataset/append/staging_memory.h"
 
 namespace thalweg::dataset {
 
 class Announcer {
   public:
-    Announcer(Staging const& staging, std::uint32_t producer)
-        : staging_(staging), producer_(producer), early_(staging.columns()) {}
+    Announcer(Staging const& staging, StagingMemory& memory, std::uint32_t producer)
+        : staging_(staging), memory_(memory), producer_(producer), early_(staging.columns()) {}
 
     // A page of this cluster will be announced.
     void expect(std::uint64_t cluster);
@@ -39,6 +39,7 @@ class Announcer {
     void announce_ends() THALWEG_REQUIRES(mutex_);
 
     Staging const& staging_;
+    StagingMemory& memory_;
     std::uint32_t producer_;
     mutable base::Mutex mutex_; // lanes of several threads announce on one ring
     std::vector<std::vector<PageRecord>>

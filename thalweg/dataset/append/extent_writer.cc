@@ -60,6 +60,7 @@ void ExtentWriter::add(PageRecord record) {
                    "a page fits into the extent that is gathered");
     auto const stored = extent.buffer.bytes().subspan(extent.filled_bytes, record.stored_bytes);
     set_checksums(record, stored);
+    if (rules_.equal_pages_once && add_to_equal(record, stored)) return;
     record.offset = extent.filled_bytes; // within the extent, until it has a place
     extent.filled_bytes += record.stored_bytes;
     if (rules_.page_checksums) {
@@ -67,6 +68,34 @@ void ExtentWriter::add(PageRecord record) {
         extent.filled_bytes += format::kPageChecksumBytes;
     }
     extent.pages.push_back(record);
+}
+
+// Nothing is announced before its bytes are written: the page goes with the extent that has the other one, if that is
+// still on its way.
+bool ExtentWriter::add_to_equal(PageRecord& record, std::span<std::byte const> stored) {
+    if (record.cluster != cluster_) offsets_.clear();
+    cluster_ = record.cluster;
+    equal_pages_.begin_cluster(record.cluster);
+    auto const place = equal_pages_.find(record.checksum, stored);
+    if (!place) {
+        equal_pages_.add(record.checksum, stored, {gathering_->number, gathering_->filled_bytes});
+        return false;
+    }
+    record.equal = 1;
+    record.offset = place->offset;
+    if (place->extent == gathering_->number) {
+        gathering_->pages.push_back(record);
+        return true;
+    }
+    record.offset += offsets_.at(place->extent);
+    auto const extent = std::find_if(extents_.begin(), extents_.end(), [&](auto const& each) {
+        return each->number == place->extent && each->in_flight;
+    });
+    if (extent != extents_.end())
+        (*extent)->pages.push_back(record);
+    else
+        reaped_.push_back(record);
+    return true;
 }
 
 void ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page,
@@ -89,6 +118,7 @@ ExtentWriter::Extent* ExtentWriter::free_extent() {
     }
     auto* const extent = free_.back();
     free_.pop_back();
+    extent->number = ++extents_begun_;
     extent->filled_bytes = 0;
     extent->pages.clear();
     return extent;
@@ -97,7 +127,13 @@ ExtentWriter::Extent* ExtentWriter::free_extent() {
 void ExtentWriter::flush(WhileWaiting const& while_waiting) {
     if (gathering_ == nullptr) return;
     check_writes();
+    if (gathering_->pages.empty()) { // all that came was equal to what is elsewhere
+        free_.push_back(std::exchange(gathering_, nullptr));
+        return;
+    }
     auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
+    // Else it ends with the bytes of pages that were before in this buffer, or that were equal to others.
+    std::ranges::fill(padded.subspan(gathering_->filled_bytes), std::byte{0});
     auto const offset = run_.ledger->claim(padded.size(), while_waiting);
     submit(*std::exchange(gathering_, nullptr), padded, offset);
 }
@@ -107,6 +143,8 @@ void ExtentWriter::submit(Extent& extent, std::span<std::byte const> padded, std
     THALWEG_ASSERT(offset % base::kBlockBytes == 0 && padded.size() % base::kBlockBytes == 0,
                    "an extent is whole blocks");
     for (auto& page : extent.pages) page.offset += offset;
+    if (rules_.equal_pages_once) offsets_[extent.number] = offset;
+    extent.in_flight = true;
     if (rules_.head_bytes > 0) run_.format->write_extent_head(extent.buffer.bytes().first(padded.size()), offset);
     queue_->submit(offset, padded, reinterpret_cast<std::uint64_t>(&extent));
     ++in_flight_;
@@ -137,6 +175,7 @@ void ExtentWriter::reap(bool wait, std::deque<PageRecord>& written) {
             failure_.emplace(message.str(), completion.error);
             throw *failure_;
         }
+        extent->in_flight = false;
         written.insert(written.end(), extent->pages.begin(), extent->pages.end());
         free_.push_back(extent);
     }

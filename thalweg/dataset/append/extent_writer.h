@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/memory.h"
+#include "thalweg/dataset/append/equal_pages.h"
 #include "thalweg/dataset/run/open_run.h"
 
 namespace thalweg::dataset {
@@ -28,7 +30,8 @@ class ExtentWriter {
     bool has_room(std::size_t size_bytes) const;
     // That room; valid until the next call.
     std::span<std::byte> room_for(std::size_t size_bytes);
-    // The page lies at the beginning of that room, in `record.stored_bytes`.
+    // The page lies at the beginning of that room, in `record.stored_bytes`. Where an equal one is in its cluster, and
+    // the container allows it, it gets the place of that one.
     void add(PageRecord record);
     // What was gathered has the size of an extent.
     bool is_full() const { return gathering_ != nullptr && gathering_->filled_bytes >= limit_bytes_; }
@@ -49,12 +52,15 @@ class ExtentWriter {
   private:
     struct Extent {
         base::AlignedBuffer buffer; // empty: its page is written in place
+        std::uint64_t number = 0;   // counted over all extents
+        bool in_flight = false;
         std::size_t filled_bytes = 0;
         std::vector<PageRecord> pages;
     };
 
     std::size_t with_checksum(std::size_t page_bytes) const;
     Extent* free_extent();
+    bool add_to_equal(PageRecord& record, std::span<std::byte const> stored);
     void submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset);
 
     OpenRun& run_;
@@ -65,7 +71,11 @@ class ExtentWriter {
     std::vector<Extent*> free_;
     Extent* gathering_ = nullptr;
     std::size_t in_flight_ = 0;
-    std::deque<PageRecord> reaped_;            // while room was wanted, and not asked for yet
+    std::uint64_t extents_begun_ = 0;
+    EqualPages equal_pages_;
+    std::unordered_map<std::uint64_t, std::uint64_t> offsets_; // in the file, of extents with pages of the cluster
+    std::uint64_t cluster_ = 0;
+    std::deque<PageRecord> reaped_;            // and not asked for yet
     std::optional<base::SystemError> failure_; // the pages of a failed write are never announced: nothing can go on
 };
 

@@ -13,14 +13,42 @@ namespace {
 // From this size on a raw page goes to the disk straight from staging; smaller ones are gathered first.
 constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
+constexpr std::uint64_t kExtentsInMemory = 8; // raw pages of so many have room in shared blocks
+
+// An ordinary cluster is one extent.
+constexpr std::uint64_t kMaxClusterExtentBytes = 8 * base::kMiB;
+
+std::size_t extent_bytes(OpenRun const& run, std::size_t table) {
+    auto const cluster_bytes = run.head.layouts[table].cluster_bytes;
+    auto const one_cluster = cluster_bytes <= kMaxClusterExtentBytes ? cluster_bytes : 0;
+    return std::max<std::size_t>(run.options.extent_bytes, one_cluster);
+}
+
 } // namespace
 
-Lane::Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer)
-    : run_(run), staging_(staging), announcer_(announcer), producer_(producer),
-      encoder_(run.head.columns[table], run.head.layouts[table]),
-      writer_(run, std::max<std::size_t>(run.options.extent_bytes, run.head.layouts[table].cluster_bytes)),
+Lane::Lane(OpenRun& run, Staging const& staging, StagingMemory const& memory, Announcer& announcer, std::size_t table,
+           std::uint32_t producer)
+    : run_(run), staging_(staging), memory_(memory), announcer_(announcer), producer_(producer),
+      encoder_(run.head.columns[table], run.head.layouts[table]), writer_(run, extent_bytes(run, table)),
       extents_have_heads_(run.format->extent_rules().head_bytes > 0), gathered_pages_(staging.columns()),
       gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {}
+
+std::span<std::byte const> Lane::raw_of(SealedPage const& page) {
+    auto const item_bytes = staging_.column(page.column).item_bytes;
+    pieces_.clear();
+    if (!staging_.pieces(page.column, page.block, page.first * item_bytes, page.count * item_bytes, pieces_))
+        base::fail_data({"the staging memory of a producer cannot be read", "a page is not where it was sealed"});
+    if (pieces_.size() == 1) return pieces_[0];
+    scratch_.clear();
+    for (auto const& piece : pieces_) scratch_.insert(scratch_.end(), piece.begin(), piece.end());
+    return scratch_;
+}
+
+// Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write.
+std::uint64_t Lane::gather_limit_bytes() const {
+    if (!memory_.is_shared()) return gather_limit_bytes_;
+    return memory_.most_bytes() / kExtentsInMemory / std::max(1u, run_.options.seal_threads);
+}
 
 PageRecord Lane::record_of(SealedPage const& page) const {
     PageRecord record{};
@@ -35,12 +63,11 @@ PageRecord Lane::record_of(SealedPage const& page) const {
 
 void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
     writer_.check_writes();
-    auto const& column = staging_.column(page.column);
-    std::span const raw(staging_.item(page.column, page.first), page.count * column.item_bytes);
+    auto const raw = raw_of(page);
     auto record = record_of(page);
-    if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_) {
+    if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared()) {
         record.stored_bytes = raw.size();
-        // Page buffers are multiples of a block, so the padding behind the page is memory of ours.
+        // It begins a block, so the padding behind it is memory of ours.
         writer_.write_in_place(record, raw, while_waiting);
     } else {
         auto const out = room_for(encoder_.bound_bytes(page.column, raw.size()), while_waiting);
@@ -73,10 +100,10 @@ std::span<std::byte> Lane::room_for(std::size_t size_bytes, std::function<void()
 void Lane::add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting) {
     writer_.add(record);
     gathered_bytes_ += raw_bytes;
-    // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write:
-    // half of staging - of all of it, and of each column's - is written while the other half fills.
-    bool const half_of_column = ++gathered_pages_[record.column] > staging_.column(record.column).buffers / 2;
-    if (writer_.is_full() || gathered_bytes_ >= gather_limit_bytes_ || half_of_column) flush(while_waiting);
+    // Half of a column's own blocks is written while the other half fills.
+    bool const half_of_column =
+        !memory_.is_shared() && ++gathered_pages_[record.column] > staging_.column(record.column).blocks / 2;
+    if (writer_.is_full() || gathered_bytes_ >= gather_limit_bytes() || half_of_column) flush(while_waiting);
 }
 
 void Lane::flush(std::function<void()> const& while_waiting) {

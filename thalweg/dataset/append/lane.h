@@ -16,13 +16,15 @@ struct SealedPage {
     std::size_t column = 0;
     std::uint64_t first = 0;
     std::uint64_t count = 0;
-    std::uint64_t cluster = 0;    // its first row; 0 where the container has no clusters
-    std::uint64_t sum_before = 0; // of a lengths column: of the lengths in front of the page in its cluster
+    std::uint64_t cluster = 0;      // its first row; 0 where the container has no clusters
+    std::uint32_t block = kNoBlock; // in which it begins
+    std::uint64_t sum_before = 0;   // of a lengths column: of the lengths in front of the page in its cluster
 };
 
 class Lane {
   public:
-    Lane(OpenRun& run, Staging const& staging, Announcer& announcer, std::size_t table, std::uint32_t producer);
+    Lane(OpenRun& run, Staging const& staging, StagingMemory const& memory, Announcer& announcer, std::size_t table,
+         std::uint32_t producer);
 
     // Encodes the page. Its bytes in staging stay as they are until it is announced.
     void add(SealedPage const& page, std::function<void()> const& while_waiting);
@@ -42,12 +44,16 @@ class Lane {
     bool idle() const { return !has_work() && written_.empty(); }
 
   private:
+    // In one piece; valid until the next call.
+    std::span<std::byte const> raw_of(SealedPage const& page);
+    std::uint64_t gather_limit_bytes() const;
     PageRecord record_of(SealedPage const& page) const;
     std::span<std::byte> room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
     void add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting);
 
     OpenRun& run_;
     Staging const& staging_;
+    StagingMemory const& memory_;
     Announcer& announcer_;
     std::uint32_t producer_;
     PageEncoder encoder_;
@@ -55,7 +61,9 @@ class Lane {
     bool extents_have_heads_;
     std::vector<std::uint64_t> gathered_pages_; // by column
     std::size_t gathered_bytes_ = 0;            // raw, in staging until the extent is written
-    std::size_t gather_limit_bytes_;
+    std::size_t gather_limit_bytes_;            // where columns have blocks of their own
+    std::vector<std::span<std::byte const>> pieces_;
+    std::vector<std::byte> scratch_;
     std::deque<PageRecord> written_; // and not announced yet: the ring is full
 };
 

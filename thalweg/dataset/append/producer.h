@@ -15,6 +15,8 @@
 namespace thalweg::dataset {
 
 class Sealer;
+class StagingMemory;
+struct RowSlices;
 
 // Used by one thread at a time. Rows are published when `append` returns: they lie in memory that outlives this
 // process, and the committer sees that they reach the file.
@@ -62,15 +64,18 @@ class Producer {
     Staging const& staging() const { return *staging_; }
 
   private:
-    struct Slices;
-
     void start(std::shared_ptr<OpenRun> run);
     void prepare(OpenRun& run, std::size_t slot);
-    void append_batch(Slices& slices, std::uint64_t rows);
-    void wait_for_room(std::size_t column, std::uint64_t items);
+    void append_batch(RowSlices& slices, std::uint64_t rows);
+    void wait_for_room(std::span<std::span<std::byte const> const> parts);
+    std::uint64_t blocks_for(std::size_t column, std::uint64_t size_bytes) const;
+    bool nothing_in_flight() const;
+    template <class HasRoom> void wait_until(HasRoom const& has_room);
     void copy_items(std::size_t column, std::span<std::byte const> bytes);
     void seal_page(std::size_t column);
     bool is_cluster_full() const;
+    std::uint64_t most_batch_bytes() const;
+    std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
     void end_cluster();
     void check_usable() const;
     std::size_t take_slot(OpenRun& run) const;
@@ -84,6 +89,7 @@ class Producer {
     std::size_t slot_ = 0;
     std::uint32_t number_ = 0;
     std::unique_ptr<Staging> staging_;
+    std::unique_ptr<StagingMemory> memory_;
     std::unique_ptr<Sealer> sealer_;
     // Of one column.
     struct Progress {
@@ -103,8 +109,10 @@ class Producer {
     };
     std::vector<Progress> progress_; // by column
     OpenUnit unit_;
+    std::vector<std::uint64_t> blocks_wanted_; // by column
     OpenCluster cluster_;
     std::uint64_t cluster_bytes_ = 0; // full at about this; 0: there are no clusters
+    bool fixed_cuts_ = false;
     std::uint64_t rows_ = 0;
     std::uint64_t rows_before_ = 0; // in files before this one
     std::uint64_t rows_per_batch_ = 1;

@@ -15,11 +15,11 @@ constexpr std::uint64_t kPauseNs = 100'000;
 
 } // namespace
 
-Sealer::Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer)
-    : run_(run), announcer_(staging, producer) {
+Sealer::Sealer(OpenRun& run, Staging const& staging, StagingMemory& memory, std::size_t table, std::uint32_t producer)
+    : run_(run), announcer_(staging, memory, producer) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
-        lanes_.push_back(std::make_unique<Lane>(run, staging, announcer_, table, producer));
+        lanes_.push_back(std::make_unique<Lane>(run, staging, memory, announcer_, table, producer));
     }
     if (run.options.seal_threads == 0) return;
     try {

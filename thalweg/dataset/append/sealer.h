@@ -14,7 +14,7 @@ namespace thalweg::dataset {
 
 class Sealer {
   public:
-    Sealer(OpenRun& run, Staging const& staging, std::size_t table, std::uint32_t producer);
+    Sealer(OpenRun& run, Staging const& staging, StagingMemory& memory, std::size_t table, std::uint32_t producer);
     ~Sealer();
 
     void seal(SealedPage const& page, std::function<void()> const& while_waiting);

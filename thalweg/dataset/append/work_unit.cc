@@ -60,7 +60,7 @@ Producer& UnitWorker::producer(std::size_t table) {
 
 bool UnitWorker::commit() {
     auto const wait = [this] {
-        run_->ledger->check_alive();
+        run_->ledger->check_room();
         if (while_waiting_) while_waiting_();
     };
     std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });

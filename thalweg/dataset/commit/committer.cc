@@ -20,6 +20,10 @@ constexpr auto kEverything = std::numeric_limits<std::uint64_t>::max();
 // Before a flush journals rows it waits so long, as a part of the interval, for pages that hold them.
 constexpr std::uint64_t kGatheringPart = 8;
 
+// What an entry of the table of work units takes at most, times its own size: the smallest has 32 bytes, its record in
+// the journal 64, and the file has a range of rows for each of its tables.
+constexpr std::uint64_t kJournalBytesOfEntry = 4, kFileBytesOfEntry = 2;
+
 } // namespace
 
 Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
@@ -34,6 +38,7 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
+    if (auto const* const units = run_.ledger->units_if_any()) journaled_entry_bytes_ = units->reserved_bytes();
     if (flush_.interim_footers() != nullptr) clusters_.begin_with(std::move(so_far));
     units_durable_ = units_.durable();
     allocate();
@@ -117,7 +122,7 @@ void Committer::take_pages(ProducerIntake& producer) {
     auto const taken = producer.take_pages(journal_, last_step_ns_);
     counts_.all += taken.all;
     counts_.of_lengths += taken.of_lengths;
-    counts_.unit_bytes += producer.take_unit_bytes();
+    count_units(producer);
     if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
@@ -154,12 +159,34 @@ void Committer::look_for_dead() {
 void Committer::settle(ProducerIntake& producer, bool died) {
     if (producer.settled()) return;
     producers_.settle(producer, journal_, died);
-    counts_.unit_bytes += producer.take_unit_bytes();
+    count_units(producer);
     if (flush_.interim_footers() != nullptr) clusters_.take(producer.table(), producer.taken());
     take_units(producer);
 }
 
-void Committer::allocate() { space_.allocate(counts_, producers_.unwritten_bytes()); }
+void Committer::count_units(ProducerIntake& producer) {
+    counts_.unit_bytes += producer.take_unit_bytes();
+    journaled_entry_bytes_ += producer.take_unit_entry_bytes();
+}
+
+// Room is kept before it is needed: for pages, and for work units that nobody has committed yet, whose keys and
+// summaries go into the journal and into the finished file.
+void Committer::allocate() {
+    auto* const units = run_.ledger->units_if_any();
+    auto const admitted = units == nullptr ? 0 : std::max(units->wanted_end(), units->admitted_bytes());
+    auto const waiting = admitted - std::min(admitted, journaled_entry_bytes_);
+    auto counts = counts_;
+    counts.unit_bytes += waiting * kFileBytesOfEntry;
+    space_.allocate(counts, producers_.unwritten_bytes());
+    if (units == nullptr) return;
+    reserve_journal(waiting * kJournalBytesOfEntry);
+    if (run_.ledger->head().claims_refused == 0) units->admit(admitted);
+}
+
+void Committer::reserve_journal(std::uint64_t units_bytes) {
+    if (run_.ledger->head().claims_refused != 0) return;
+    space_.reserve_journal(journal_, options_.rows_budget_bytes + producers_.unwritten_bytes() + units_bytes);
+}
 
 void Committer::look_for_file() {
     if (!watch_) return;
@@ -222,7 +249,7 @@ void Committer::begin_flush(std::uint64_t now) {
     durability_.note_covered(flushing_items_);
     durability_.flush_begins();
     units_.flush_begins();
-    space_.reserve_journal(journal_, options_.rows_budget_bytes + producers_.unwritten_bytes());
+    reserve_journal(0);
     if (auto* const footers = flush_.interim_footers()) clusters_.hand_over(*footers);
     sync_begin_ns_ = now;
     flush_.begin();

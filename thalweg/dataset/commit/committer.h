@@ -58,6 +58,8 @@ class Committer {
     void serve_units();
     void journal_metadata();
     void allocate();
+    void count_units(ProducerIntake& producer);
+    void reserve_journal(std::uint64_t units_bytes);
     void look_for_file();
     void advance_flush(std::uint64_t now);
     void note_published(std::uint64_t now);
@@ -80,6 +82,7 @@ class Committer {
     enum class Phase : std::uint8_t { idle, gathering, syncing };
     Phase phase_ = Phase::idle;
     PageCounts counts_;
+    std::uint64_t journaled_entry_bytes_ = 0; // of work units, in the table of them
     std::shared_ptr<FileWatch const> watch_;
     std::string file_problem_; // that was said last
     Durability::Items flushing_items_;

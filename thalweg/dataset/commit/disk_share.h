@@ -6,6 +6,7 @@
 
 #include "thalweg/dataset/commit/committer.h"
 #include "thalweg/dataset/run/staging.h"
+#include "thalweg/model/layout.h"
 
 namespace thalweg::dataset {
 
@@ -13,7 +14,15 @@ namespace thalweg::dataset {
 // when the disk is full, in the journal and in pages: all together at most about a quarter of `free_bytes`.
 void fit_to_disk(std::uint64_t free_bytes, CommitOptions& commit, StagingOptions& staging);
 
-// The same for the disk that holds `path`; one that does not say how large it is counts as endless.
+// Lowers what the pages of a table take together, of which every producer has several.
+void fit_to_disk(std::uint64_t free_bytes, model::LayoutOptions& layout);
+
+// Leaves others half of what is free in /dev/shm, of which producers take their memory first. Where there is so little
+// that it goes to a folder instead, nothing is lowered.
+void fit_to_shared_memory(std::uint64_t free_bytes, StagingOptions& staging);
+
+// The same as the first two for the disk that holds `path`; one that does not say how large it is counts as endless.
 void fit_to_disk_of(std::string const& path, CommitOptions& commit, StagingOptions& staging);
+void fit_to_disk_of(std::string const& path, model::LayoutOptions& layout);
 
 } // namespace thalweg::dataset

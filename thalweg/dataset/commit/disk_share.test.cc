@@ -14,6 +14,7 @@ TEST(DiskShare, ASmallDiskIsNotSpentOnReserves) {
     EXPECT_EQ(commit.allocate_ahead_bytes, 10 * base::kMiB);
     EXPECT_EQ(commit.rows_budget_bytes, 5 * base::kMiB);
     EXPECT_EQ(staging.page_ring_bytes, 5 * base::kMiB / 2);
+    EXPECT_EQ(staging.memory_bytes, 5 * base::kMiB / 2);
 }
 
 TEST(DiskShare, OfADiskThatIsFullTheLeastIsKept) {
@@ -23,6 +24,25 @@ TEST(DiskShare, OfADiskThatIsFullTheLeastIsKept) {
     EXPECT_EQ(commit.allocate_ahead_bytes, 4 * base::kMiB);
     EXPECT_EQ(commit.rows_budget_bytes, base::kMiB);
     EXPECT_EQ(staging.page_ring_bytes, base::kMiB);
+}
+
+TEST(DiskShare, OnASmallDiskPagesOfATableAreSmaller) {
+    model::LayoutOptions layout;
+    layout.table_page_bytes = 32 * base::kMiB;
+    fit_to_disk(1024 * base::kMiB, layout);
+    EXPECT_EQ(layout.table_page_bytes, 16 * base::kMiB);
+    fit_to_disk(80 * base::kMiB, layout);
+    EXPECT_EQ(layout.table_page_bytes, 4 * base::kMiB);
+}
+
+TEST(DiskShare, HalfOfASmallSharedMemoryIsLeftToOthers) {
+    StagingOptions staging;
+    fit_to_shared_memory(64 * base::kMiB, staging);
+    EXPECT_EQ(staging.memory_bytes, 32 * base::kMiB);
+    fit_to_shared_memory(1000 * base::kMiB, staging);
+    EXPECT_EQ(staging.memory_bytes, 32 * base::kMiB) << "nothing is raised";
+    fit_to_shared_memory(10 * base::kMiB, staging);
+    EXPECT_EQ(staging.memory_bytes, 32 * base::kMiB) << "it has no room there, and goes to the folder";
 }
 
 TEST(DiskShare, ALargeDiskChangesNothingAndNothingIsRaised) {

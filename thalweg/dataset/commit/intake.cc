@@ -69,6 +69,7 @@ void ProducerIntake::journal_units(std::span<UnitRows const> units, JournalWrite
         journal.append(RecordType::unit, record, std::as_bytes(std::span(more)));
         last_unit_ = unit.entry;
         unit_bytes_ += kUnitBytes + more.size();
+        if (unit.part == 0) unit_entry_bytes_ += table.size_bytes(unit.entry);
     }
     // What is committed by now is at least what they need.
     units_.push_back({{units.begin(), units.end()}, {}});

@@ -33,6 +33,8 @@ class ProducerIntake {
     PageCounts take_pages(JournalWriter& journal, std::uint64_t last_ns = 0);
     // What the units journaled since the last call take in the finished file's table of units.
     std::uint64_t take_unit_bytes() { return std::exchange(unit_bytes_, 0); }
+    // Of the entries that were journaled, in the table that the run's memory has.
+    std::uint64_t take_unit_entry_bytes() { return std::exchange(unit_entry_bytes_, 0); }
 
     // What the last call journaled.
     std::span<PageRecord const> taken() const { return batch_; }
@@ -89,7 +91,7 @@ class ProducerIntake {
     void journal_units(std::span<UnitRows const> units, JournalWriter& journal);
     void commit_for_the_dead(JournalWriter& journal);
 
-    std::uint64_t unit_bytes_ = 0;
+    std::uint64_t unit_bytes_ = 0, unit_entry_bytes_ = 0;
     model::RunHead const& head_;
     Ledger& ledger_;
     std::size_t slot_;

@@ -127,7 +127,7 @@ void ProducerList::set_durable(Durability::Items items) {
 std::uint64_t ProducerList::unwritten_bytes() const {
     auto bytes = settled_bytes_;
     base::Lock const lock(mutex_);
-    for (auto const& producer : producers_) bytes += producer->staging().head().size_bytes;
+    for (auto const& producer : producers_) bytes += producer->staging().head().allocated_bytes;
     return bytes;
 }
 
@@ -139,13 +139,7 @@ ProducerStatus ProducerList::status_of(ProducerIntake const& producer) const {
     status.rows = staging.rows_counted();
     status.counts = counts_of(staging);
     add_named(staging, status.named);
-    for (std::size_t i = 0; i < staging.columns(); ++i) {
-        auto const& column = staging.column(i);
-        auto const used =
-            static_cast<double>(column.published - std::min(column.released.load(), column.published.load()));
-        status.staging_fill =
-            std::max(status.staging_fill, used / static_cast<double>(column.page_items * column.buffers));
-    }
+    status.staging_fill = staging.fill();
     if (auto const found = durable_.find(producer.number()); found != durable_.end())
         status.durable_items = found->second;
     return status;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
@@ -80,11 +81,12 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
 
 void count_pages(ProducerFacts const& producer, model::RunFacts& facts, RunReport& report) {
     auto& table = report.tables[producer.table];
+    std::unordered_set<std::uint64_t> places; // equal pages are stored once
     for (auto const& column : producer.pages) {
         for (auto const& page : column) {
             facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
             table.raw_bytes += page.raw_bytes;
-            table.stored_bytes += page.stored_bytes;
+            if (places.insert(page.offset).second) table.stored_bytes += page.stored_bytes;
             ++report.pages;
         }
     }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/journal/journal_format.h"
 
 namespace thalweg::dataset {
@@ -165,6 +166,15 @@ std::vector<Unit> decode_units(std::span<std::byte const> bytes) {
     for (auto count = rest.number<std::uint64_t>(); count > 0; --count) units.push_back(read_unit(rest));
     if (!rest.empty()) Bytes::fail();
     return units;
+}
+
+// A unit has one range of rows for each record of it in the journal, and one more wherever it goes on behind another
+// page. What does not shrink is stored with checksums, piece by piece.
+std::uint64_t unit_list_bound(std::uint64_t unit_bytes, std::uint64_t pages) {
+    constexpr std::uint64_t kRangeBytes = 24;
+    if (unit_bytes == 0) return 0;
+    auto const bytes = unit_bytes + pages * kRangeBytes;
+    return bytes + bytes / 16 + 64 * base::kKiB;
 }
 
 } // namespace thalweg::dataset

@@ -36,6 +36,8 @@ std::vector<Unit> place_units(std::vector<UnitFacts> const& units, model::RunHea
 
 // Empty for no units.
 std::vector<std::byte> encode_units(std::vector<Unit> const& units);
+// What they take in the finished file at most: `unit_bytes` of keys, summaries and numbers, and so many pages of rows.
+std::uint64_t unit_list_bound(std::uint64_t unit_bytes, std::uint64_t pages);
 // Throws base::DataError where the bytes are no such list.
 std::vector<Unit> decode_units(std::span<std::byte const> bytes);
 

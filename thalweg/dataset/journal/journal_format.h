@@ -87,7 +87,7 @@ struct PageRecord {
     std::uint64_t cluster;  // its first row; 0 where the container has no clusters
     std::uint64_t checksum; // base::xxh3 of the stored bytes
     std::uint32_t adler32;  // of the same: so that the whole file's is known without reading it again
-    std::uint32_t reserved;
+    std::uint32_t equal; // on the ring only: 1: its bytes are those of another page of the cluster, at the same place
     std::uint64_t sum_before; // of a page of running sums: of the lengths in front of it in its cluster
 };
 static_assert(sizeof(PageRecord) == 72 && offsetof(PageRecord, offset) == 24 && offsetof(PageRecord, checksum) == 48);

@@ -173,21 +173,21 @@ void Ledger::keep_mapped(std::size_t slot, std::shared_ptr<base::SharedMemory> m
     mapped_[slot] = {slots_[slot].staging_generation, std::move(memory)};
 }
 
-std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, std::size_t size_bytes) {
+std::shared_ptr<base::SharedMemory> Ledger::make_staging(std::size_t index, base::MemorySize const& size) {
     auto& slot = slots_[index];
-    if (slot.staging_bytes == size_bytes && slot.staging_table == slot.table) {
+    if (slot.staging_bytes == size.bytes && slot.staging_table == slot.table) {
         if (auto memory = open_staging(index)) return memory;
     }
     remove_staging(index);
     slot.staging_bytes = 0;
     auto memory = std::make_shared<base::SharedMemory>(
-        is_shared() ? base::SharedMemory::create_where_room(staging_name(index), size_bytes, memory_fallback_of(head()))
-                    : base::SharedMemory::create_private(size_bytes));
+        is_shared() ? base::SharedMemory::create_where_room(staging_name(index), size, memory_fallback_of(head()))
+                    : base::SharedMemory::create_private(size.bytes));
     memory->keep(); // it goes with the run: the next producer in this slot uses it again
     if (is_shared()) ++(is_in_folder(memory->name()) ? head().folder_segments : head().shm_segments);
     ++slot.staging_generation;
     slot.staging_table = slot.table;
-    slot.staging_bytes = size_bytes;
+    slot.staging_bytes = size.bytes;
     keep_mapped(index, memory);
     return memory;
 }
@@ -253,8 +253,7 @@ std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> cons
         for (auto wanted = shared.wanted.load();
              wanted < size_bytes && !shared.wanted.compare_exchange_weak(wanted, size_bytes);) {
         }
-        check_alive();
-        if (shared.claims_refused.load() != 0) base::fail_system({shared.failure}, ENOSPC);
+        check_room();
         if (while_waiting) while_waiting();
         backoff.pause();
     }
@@ -279,6 +278,11 @@ void Ledger::check_alive() const {
                            fmt::format("its committer, process {}, is dead", shared.committer.pid),
                            fmt::format("run `thalweg recover {}`", shared.path)});
     }
+}
+
+void Ledger::check_room() const {
+    check_alive();
+    if (head().claims_refused.load() != 0) base::fail_system({head().failure}, ENOSPC);
 }
 
 void Ledger::fail(std::string const& message) {

@@ -120,7 +120,7 @@ class Ledger {
     // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by whoever has the
     // slot, with the bytes that it wants, unless the slot has such memory for this table already. It goes with the run.
     // A mapping is kept for the next call in this process.
-    std::shared_ptr<base::SharedMemory> make_staging(std::size_t slot, std::size_t size_bytes);
+    std::shared_ptr<base::SharedMemory> make_staging(std::size_t slot, base::MemorySize const& size);
     std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
     void remove_staging(std::size_t slot) const;
 
@@ -149,6 +149,8 @@ class Ledger {
     // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
     // table only when the heart has not beaten for a while.
     void check_alive() const;
+    // The same, and where the disk has no more room.
+    void check_room() const;
 
     void fail(std::string const& message);
     void refuse_claims(std::string const& message);

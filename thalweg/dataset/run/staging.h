@@ -1,10 +1,11 @@
 // What a producer has published and not yet written: one segment of memory a producer, shared with the committer.
 //
-//   head | one ColumnState a column | ring of announcements | for each column: a ring of page buffers
+//   head | one ColumnState a column | ring of announcements | one BlockState a block | blocks
 //
-// Item i of a column lies in page buffer (i / page_items) % buffers. The producer stores items, then the column's
-// `published`, then `rows_published`; it advances `released` only when the page is written and announced. So between
-// `released` and `published` every item is here, whoever dies.
+// The bytes of a column lie in blocks, chained from the oldest one on; only the producer's side knows which blocks are
+// free (staging_memory.h). The producer stores items, then the column's `published`, then `rows_published`; it advances
+// `released` only when the page is written and announced, and uses blocks again only behind that. So between `released`
+// and `published` every item is here, whoever dies.
 //
 // Where rows count in work units only, those behind `rows_committed` are the tail: of a unit that is open. To commit
 // it, the worker stores the unit's entry in `unit_entry` of all its producers, takes the key (unit_table.h), and only
@@ -52,12 +53,25 @@ struct ColumnState {
     std::atomic<std::uint64_t> published; // items
     std::atomic<std::uint64_t> released;  // items
     std::atomic<std::uint64_t> committed; // items of committed units; unused where all rows count
-    std::uint64_t page_items;
+    // The oldest of its blocks, or kNoBlock, in the lower half; in the upper one, how often it changed.
+    std::atomic<std::uint64_t> chain;
+    std::uint64_t page_items; // of a full page
     std::uint64_t item_bytes;
-    std::uint64_t buffer_bytes; // distance between page buffers: a multiple of base::kBlockBytes
-    std::uint64_t buffers;
-    std::uint64_t data_offset; // in the segment
+    std::uint64_t block_bytes; // a multiple of base::kBlockBytes
+    // The blocks it may have, and where the first one lies in the segment: its own, or those that columns share.
+    std::uint64_t first_block;
+    std::uint64_t blocks;
+    std::uint64_t data_offset;
 };
+
+inline constexpr std::uint32_t kNoBlock = 0xffffffff;
+
+struct BlockState {
+    std::atomic<std::uint64_t> begin; // of its bytes, in all bytes of its column from item 0 on
+    std::atomic<std::uint32_t> next;  // or kNoBlock
+    std::uint32_t reserved;
+};
+static_assert(sizeof(BlockState) == 16);
 
 struct StagingHead {
     char magic[8];
@@ -65,7 +79,10 @@ struct StagingHead {
     std::uint32_t ring_size; // a power of two
     std::uint64_t ring_offset;
     std::uint64_t size_bytes;
-    std::uint32_t of_units; // 1: rows count in work units only
+    std::uint32_t of_units;      // 1: rows count in work units only
+    std::uint64_t blocks_offset; // of the BlockStates
+    std::uint64_t blocks;
+    std::atomic<std::uint64_t> allocated_bytes; // of page buffers
     alignas(64) std::atomic<std::uint64_t> rows_published;
     std::atomic<std::uint64_t> rows_committed;
     std::atomic<std::uint32_t> unit_entry; // being committed; 0: none
@@ -81,8 +98,28 @@ struct StagingHead {
 
 using tuning::StagingOptions;
 
-std::size_t staging_size_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
-                               StagingOptions const& options);
+// How a segment is laid out.
+struct StagingPlan {
+    struct ColumnBlocks {
+        std::uint64_t block_bytes = 0;
+        std::uint64_t first_block = 0;
+        std::uint64_t blocks = 0;
+        std::uint64_t data_offset = 0;
+    };
+
+    bool shared = false; // the blocks, by all columns
+    std::vector<ColumnBlocks> columns;
+    std::uint64_t blocks = 0;
+    std::uint64_t blocks_offset = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t begin_bytes = 0; // to be allocated at the beginning; more with the blocks that are used
+    std::uint64_t least_bytes = 0; // of shared blocks: what a producer cannot do without
+
+    base::MemorySize memory_size() const { return {size_bytes, begin_bytes}; }
+};
+
+StagingPlan plan_staging(std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                         StagingOptions const& options);
 
 // Both sides' view of the segment.
 class Staging {
@@ -111,7 +148,21 @@ class Staging {
     std::uint64_t rows_counted() const;
     std::uint64_t items_counted(std::size_t column) const;
 
-    std::byte* item(std::size_t column, std::uint64_t index) const;
+    BlockState& block(std::uint64_t index) const { return blocks_[index]; }
+    // Where the block's bytes are. The block is one of the column's.
+    std::byte* data(ColumnState const& column, std::uint64_t block) const {
+        return memory_->data() + column.data_offset + (block - column.first_block) * column.block_bytes;
+    }
+    base::SharedMemory const& memory() const { return *memory_; }
+
+    // The pieces of memory in which bytes [begin, begin + size) of a column lie, of which `block` holds the first one.
+    // False where the chain does not hold them: the blocks were used again meanwhile.
+    bool pieces(std::size_t column, std::uint32_t block, std::uint64_t begin, std::uint64_t size_bytes,
+                std::vector<std::span<std::byte const>>& pieces) const;
+
+    // Of the memory for items that are in no announced page, the part that is used; of the fullest column where each
+    // has its own.
+    double fill() const;
 
     // Producer's side. False when the ring is full.
     bool announce(PageRecord const& record) const;
@@ -127,9 +178,13 @@ class Staging {
     explicit Staging(std::shared_ptr<base::SharedMemory> memory);
 
     std::shared_ptr<base::SharedMemory> memory_;
+    void set_tables();
+    bool try_copy(ColumnState const& column, std::uint64_t first, std::span<std::byte> to) const;
+
     StagingHead* head_;
     ColumnState* columns_;
     PageRecord* ring_;
+    BlockState* blocks_;
 };
 
 } // namespace thalweg::dataset

@@ -21,12 +21,17 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
 constexpr std::uint64_t kUnit = 16;         // what entry ids count
 constexpr std::uint64_t kFirstPieceBytes = base::kMiB;
+constexpr std::uint64_t kAheadBytes = kFirstPieceBytes / 4;
 
 // Pieces follow each other in one space of addresses: piece k begins at (2^k - 1) MiB.
 constexpr std::uint64_t piece_begin(std::size_t index) { return ((1ull << index) - 1) * kFirstPieceBytes; }
 constexpr std::uint64_t piece_bytes(std::size_t index) { return kFirstPieceBytes << index; }
 std::size_t piece_of(std::uint64_t address) {
     return static_cast<std::size_t>(std::bit_width(address / kFirstPieceBytes + 1) - 1);
+}
+
+std::uint64_t entry_bytes(std::uint64_t key_bytes, std::uint64_t summary_bytes) {
+    return base::round_up(sizeof(UnitEntry) + key_bytes + summary_bytes, kUnit);
 }
 
 std::uint64_t buckets_offset() { return base::round_up(sizeof(UnitTableHead), 64); }
@@ -111,7 +116,7 @@ std::shared_ptr<UnitTable> UnitTable::attach(std::string const& name, std::strin
 
 void UnitTable::grow() {
     auto& shared = head();
-    auto const ahead = std::max<std::uint64_t>(kFirstPieceBytes / 4, shared.wanted_bytes * 2);
+    auto const ahead = std::max<std::uint64_t>(kAheadBytes, shared.wanted_bytes * 2);
     auto const is_needed = [&] {
         return shared.refused == 0 && shared.available_bytes - shared.reserved_bytes < ahead;
     };
@@ -163,16 +168,37 @@ std::atomic<UnitEntryId>& UnitTable::bucket(std::uint64_t hash) const {
     return buckets[hash & (kBuckets - 1)];
 }
 
+std::uint64_t UnitTable::wanted_end() const {
+    return head().reserved_bytes + std::max<std::uint64_t>(kAheadBytes, head().wanted_bytes * 2);
+}
+
+// The committers of files that follow each other admit, each with the room of its own file.
+void UnitTable::admit(std::uint64_t end) {
+    auto& shared = head().admitted_bytes;
+    for (auto admitted = shared.load(); admitted < end && !shared.compare_exchange_weak(admitted, end);) {
+    }
+}
+
+void UnitTable::take_again(UnitKey const& key) {
+    link(reserve(key, {}, head().available_bytes, nullptr), 0);
+    admit(head().reserved_bytes);
+}
+
 UnitEntryId UnitTable::reserve(UnitKey const& key, std::string_view summary,
                                std::function<void()> const& while_waiting) {
+    return reserve(key, summary, head().admitted_bytes, while_waiting);
+}
+
+UnitEntryId UnitTable::reserve(UnitKey const& key, std::string_view summary, std::atomic<std::uint64_t> const& end,
+                               std::function<void()> const& while_waiting) {
     auto& shared = head();
-    auto const size = base::round_up(sizeof(UnitEntry) + key.text.size() + summary.size(), kUnit);
+    auto const size = entry_bytes(key.text.size(), summary.size());
     std::uint64_t address = shared.reserved_bytes;
     Backoff backoff;
     while (true) {
         auto const index = piece_of(address);
         auto const begin = address + size <= piece_begin(index + 1) ? address : piece_begin(index + 1);
-        if (begin + size <= shared.available_bytes) {
+        if (begin + size <= std::min(end.load(), shared.available_bytes.load())) {
             if (!shared.reserved_bytes.compare_exchange_weak(address, begin + size)) continue;
             address = begin;
             break;
@@ -255,6 +281,11 @@ UnitKey UnitTable::key(UnitEntryId id) const {
     auto const& entry = at(id);
     if (entry.key_bytes == kIntegerKey) return {entry.key};
     return {std::string(reinterpret_cast<char const*>(&entry + 1), entry.key_bytes)};
+}
+
+std::uint64_t UnitTable::size_bytes(UnitEntryId id) const {
+    auto const& entry = at(id);
+    return entry_bytes(entry.key_bytes == kIntegerKey ? 0 : entry.key_bytes, entry.summary_bytes);
 }
 
 std::string_view UnitTable::summary(UnitEntryId id) const {

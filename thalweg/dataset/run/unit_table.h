@@ -10,6 +10,8 @@
 // Invariants:
 // - An entry belongs to the worker that reserved it until it is linked, and is never changed afterwards.
 // - An entry is reserved only in memory that is there: the committer, who alone makes it, is ahead of need.
+// - An entry is reserved only where the disk has room for it, in the journal and in the finished file: the committer
+//   admits entries as it keeps that room.
 // - No two linked entries have the same key.
 #pragma once
 
@@ -50,6 +52,7 @@ struct UnitTableHead {
     std::atomic<std::uint64_t> available_bytes;
     std::atomic<std::uint64_t> wanted_bytes; // the largest entry that ever had to wait
     std::atomic<std::uint32_t> refused;      // there is no memory for more entries
+    std::atomic<std::uint64_t> admitted_bytes;
 };
 
 class UnitTable {
@@ -60,8 +63,11 @@ class UnitTable {
     static std::shared_ptr<UnitTable> attach(std::string const& name, std::string const& folder);
 
     // A new entry, for this caller alone. Waits while the committer makes room; calls `while_waiting` then, which may
-    // throw. Throws base::SystemError where there is no memory for it.
+    // throw, and must where no room will come. Throws base::SystemError where there is no memory for it.
     UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::function<void()> const& while_waiting);
+
+    // Takes a key that the journal has already: it needs no more room on the disk.
+    void take_again(UnitKey const& key);
 
     // Takes the key, with so many producers. False: somebody else has taken it before.
     bool link(UnitEntryId entry, std::uint32_t parts);
@@ -75,9 +81,15 @@ class UnitTable {
     UnitKey key(UnitEntryId entry) const;
     std::string_view summary(UnitEntryId entry) const;
     std::uint32_t parts(UnitEntryId entry) const { return at(entry).parts; }
+    std::uint64_t size_bytes(UnitEntryId entry) const;
 
     // The committers': makes memory ahead of need.
     void grow();
+    // How many bytes of entries should be admitted, so that nobody waits.
+    std::uint64_t wanted_end() const;
+    void admit(std::uint64_t end);
+    std::uint64_t reserved_bytes() const { return head().reserved_bytes; }
+    std::uint64_t admitted_bytes() const { return head().admitted_bytes; }
 
     // Of the process that created it. All memory of the table has this name, too; also what is made later.
     void add_name(std::string const& name);
@@ -95,6 +107,8 @@ class UnitTable {
     std::atomic<UnitEntryId>& bucket(std::uint64_t hash) const;
     UnitEntry& at(UnitEntryId entry) const;
     std::byte* piece(std::size_t index) const;
+    UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::atomic<std::uint64_t> const& end,
+                        std::function<void()> const& while_waiting);
     bool has_key(UnitEntry const& entry, UnitKey const& key, std::uint64_t hash) const;
     std::uint64_t hash(UnitEntryId entry) const;
     UnitEntryId find_in_chain(UnitEntryId first, UnitKey const& key, std::uint64_t hash) const;

@@ -14,8 +14,8 @@
 namespace thalweg::format::rntuple {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 128 * base::kKiB;
-constexpr std::uint64_t kClusterBytesPerColumn = 256 * base::kKiB; // else lists of pages outgrow what they describe
+constexpr std::uint64_t kPageBytes = 256 * base::kKiB;
+constexpr std::uint64_t kClusterBytesPerColumn = 256 * base::kKiB; // more than one page each: memory ends it before
 constexpr std::uint64_t kMaxPageBytes = 512 * base::kMiB;          // a key holds 1 GiB at most
 constexpr char const* kCodec = "zstd-1";
 
@@ -30,10 +30,12 @@ model::LayoutOptions RNTupleFormat::with_own_values(model::LayoutOptions options
 
 model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptions const& options,
                                         std::map<std::string, std::string> metadata) const {
-    auto head = model::make_run_head(storable(schema), with_own_values(options), std::move(metadata));
+    auto own = with_own_values(options);
+    auto head = model::make_run_head(storable(schema), own, std::move(metadata));
     for (std::size_t t = 0; t < head.layouts.size(); ++t) {
         auto& layout = head.layouts[t];
-        layout.cluster_bytes = std::max(options.cluster_bytes, layout.columns.size() * kClusterBytesPerColumn);
+        own.cluster_bytes = std::max(options.cluster_bytes, head.columns[t].size() * kClusterBytesPerColumn);
+        layout = model::plan_cluster_layout(head.columns[t], own);
         for (std::size_t i = 0; i < layout.columns.size(); ++i) {
             auto const& column = head.columns[t][i];
             layout.columns[i].codec = codec_of(column, layout.columns[i].codec);
@@ -47,7 +49,7 @@ model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptio
     return head;
 }
 
-ExtentRules RNTupleFormat::extent_rules() const { return {kBlobHeadBytes, true}; }
+ExtentRules RNTupleFormat::extent_rules() const { return {kBlobHeadBytes, true, true}; }
 
 void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const {
     write_blob_head(extent, offset, base::unix_seconds());

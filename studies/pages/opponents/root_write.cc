@@ -1,0 +1,188 @@
+// root_write FOLDER PATH COMPRESSION [CLUSTER_BYTES]: the flat columns of a folder as an RNTuple, by ROOT, row by row.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <ROOT/REntry.hxx>
+#include <ROOT/RField.hxx>
+#include <ROOT/RNTupleModel.hxx>
+#include <ROOT/RNTupleReader.hxx>
+#include <ROOT/RNTupleWriteOptions.hxx>
+#include <ROOT/RNTupleWriter.hxx>
+#include <string>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+struct Column {
+    std::string path, file, kind, type;
+    long parent = -1;
+    std::size_t items = 0;
+    void const* data = nullptr;
+};
+
+void fail(std::string const& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+    std::exit(1);
+}
+
+// Mapped, so that it is no memory of the writer.
+void const* map(std::string const& path) {
+    auto const size = std::filesystem::file_size(path);
+    if (size == 0) return nullptr;
+    int const fd = ::open(path.c_str(), O_RDONLY);
+    auto* const data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+    ::close(fd);
+    if (data == MAP_FAILED) fail("cannot map " + path);
+    return data;
+}
+
+std::size_t read_columns(std::string const& folder, std::vector<Column>& columns) {
+    std::ifstream names(folder + "/columns.txt");
+    std::size_t rows = 0;
+    names >> rows;
+    for (Column each; names >> each.path >> each.file >> each.kind >> each.type >> each.parent >> each.items;) {
+        each.data = map(folder + "/" + each.file);
+        columns.push_back(each);
+    }
+    return rows;
+}
+
+// Fields of the model, where their values stand, and how they get those of the next row.
+struct Table {
+    std::vector<Column> const& columns;
+    std::unique_ptr<ROOT::RNTupleModel> model = ROOT::RNTupleModel::CreateBare();
+    std::vector<std::pair<std::string, void*>> values;
+    std::vector<std::function<void(std::size_t)>> next;
+
+    template <class Value> void bind(Column const& column, Value* value) {
+        model->AddField(std::make_unique<ROOT::RField<Value>>(column.path));
+        values.emplace_back(column.path, value);
+    }
+
+    template <class T> void add(Column const& column) {
+        auto const* const items = static_cast<T const*>(column.data);
+        if (column.parent < 0) {
+            auto* const value = new T;
+            bind(column, value);
+            next.emplace_back([=](std::size_t row) { *value = items[row]; });
+            return;
+        }
+        auto const& lists = columns[column.parent];
+        auto const* const lengths = static_cast<std::uint64_t const*>(lists.data);
+        if (lists.parent < 0) {
+            auto* const value = new std::vector<T>;
+            bind(lists, value);
+            next.emplace_back([=, at = std::size_t{0}](std::size_t row) mutable {
+                value->assign(items + at, items + at + lengths[row]);
+                at += lengths[row];
+            });
+            return;
+        }
+        auto const& outer = columns[lists.parent];
+        auto const* const outer_lengths = static_cast<std::uint64_t const*>(outer.data);
+        auto* const value = new std::vector<std::vector<T>>;
+        bind(outer, value);
+        next.emplace_back([=, at = std::size_t{0}, list = std::size_t{0}](std::size_t row) mutable {
+            value->resize(outer_lengths[row]);
+            for (auto& inner : *value) {
+                inner.assign(items + at, items + at + lengths[list]);
+                at += lengths[list++];
+            }
+        });
+    }
+
+    void add_any(Column const& column) {
+        auto const& type = column.type;
+        if (type == "float32") return add<float>(column);
+        if (type == "float64") return add<double>(column);
+        if (type == "int8") return add<std::int8_t>(column);
+        if (type == "uint8" || type == "bool") return add<std::uint8_t>(column); // bits are no values in vectors
+        if (type == "int16") return add<std::int16_t>(column);
+        if (type == "uint16") return add<std::uint16_t>(column);
+        if (type == "int32") return add<std::int32_t>(column);
+        if (type == "uint32") return add<std::uint32_t>(column);
+        if (type == "int64") return add<std::int64_t>(column);
+        if (type == "uint64") return add<std::uint64_t>(column);
+        fail("no type " + type);
+    }
+};
+
+// As Thalweg's driver measures it.
+class PeakMemory {
+  public:
+    PeakMemory() : before_(now()), thread_([this](std::stop_token const& stop) { watch(stop); }) {}
+
+    std::uint64_t above_begin_bytes() {
+        thread_.request_stop();
+        thread_.join();
+        return peak_ - std::min(peak_, before_);
+    }
+
+  private:
+    static std::uint64_t now() {
+        std::ifstream status("/proc/self/status");
+        std::uint64_t kib = 0, bytes = 0;
+        for (std::string word; status >> word;) {
+            if ((word == "RssAnon:" || word == "RssShmem:") && status >> kib) bytes += kib * 1024;
+        }
+        return bytes;
+    }
+    void watch(std::stop_token const& stop) {
+        while (!stop.stop_requested()) {
+            peak_ = std::max(peak_, now());
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    }
+
+    std::uint64_t before_;
+    std::uint64_t peak_ = 0;
+    std::jthread thread_;
+};
+
+double cpu_s() {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+} // namespace
+
+int main(int count, char** words) {
+    if (count < 4) fail("root_write FOLDER PATH COMPRESSION [CLUSTER_BYTES]");
+    std::vector<Column> columns;
+    auto const rows = read_columns(words[1], columns);
+    Table table{columns};
+    for (auto const& column : columns) {
+        if (column.kind == "values") table.add_any(column);
+    }
+    ROOT::RNTupleWriteOptions options;
+    options.SetCompression(static_cast<std::uint32_t>(std::atoi(words[3])));
+    if (count > 4) options.SetApproxZippedClusterSize(std::strtoull(words[4], nullptr, 10));
+    PeakMemory memory;
+    auto const begin_cpu_s = cpu_s();
+    {
+        auto const writer = ROOT::RNTupleWriter::Recreate(std::move(table.model), "events", words[2], options);
+        auto const entry = writer->GetModel().CreateBareEntry();
+        for (auto const& [name, value] : table.values) entry->BindRawPtr(name, value);
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (auto& next : table.next) next(row);
+            writer->Fill(*entry);
+        }
+    }
+    auto const used_cpu_s = cpu_s() - begin_cpu_s;
+    auto const memory_bytes = memory.above_begin_bytes();
+    auto const clusters = ROOT::RNTupleReader::Open("events", words[2])->GetDescriptor().GetNClusters();
+    std::printf("{\"file_bytes\": %ju, \"memory_bytes\": %ju, \"cpu_s\": %.3f, \"clusters\": %zu}\n",
+                std::uintmax_t{std::filesystem::file_size(words[2])}, std::uintmax_t{memory_bytes}, used_cpu_s,
+                std::size_t{clusters});
+}

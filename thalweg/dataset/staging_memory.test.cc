@@ -1,0 +1,175 @@
+#include "thalweg/dataset/append/staging_memory.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/testing.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kBudget = 2 * base::kMiB;
+
+// A table whose columns share their memory: one takes 8 bytes, the other 120 a row.
+struct Shared {
+    explicit Shared(std::uint64_t memory_bytes = kBudget, std::uint64_t page_bytes = 64 << 10) {
+        options.memory_bytes = memory_bytes;
+        model::LayoutOptions wanted;
+        wanted.narrow_page_bytes = page_bytes;
+        layout = model::plan_cluster_layout(columns, wanted);
+        auto const plan = plan_staging(columns, layout, options);
+        memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(plan.size_bytes));
+        staging = std::make_unique<Staging>(Staging::format(memory, columns, layout, options));
+        blocks = std::make_unique<StagingMemory>(*staging, columns, layout, options);
+    }
+
+    // Bytes that follow from their place, as far as there is memory.
+    std::uint64_t fill(std::size_t column, std::uint64_t size_bytes) {
+        std::uint64_t filled = 0;
+        while (filled < size_bytes && (!blocks->room(column).empty() || blocks->extend(column))) {
+            auto const room = blocks->room(column);
+            auto const bytes = std::min<std::uint64_t>(room.size(), size_bytes - filled);
+            for (std::uint64_t i = 0; i < bytes; ++i) room[i] = static_cast<std::byte>((blocks->end(column) + i) % 253);
+            blocks->advance(column, bytes);
+            filled += bytes;
+        }
+        auto& state = staging->column(column);
+        state.published = blocks->end(column) / state.item_bytes;
+        return filled;
+    }
+    void release(std::size_t column, std::uint64_t items) {
+        staging->column(column).released = items;
+        blocks->release(column, items * staging->column(column).item_bytes);
+    }
+    void expect_items(std::size_t column, std::uint64_t first, std::uint64_t count) {
+        auto const copied = staging->copy_items(column, first, count);
+        ASSERT_TRUE(copied);
+        auto const begin = first * staging->column(column).item_bytes;
+        for (std::size_t i = 0; i < copied->size(); ++i)
+            ASSERT_EQ(std::to_integer<std::uint64_t>((*copied)[i]), (begin + i) % 253) << i;
+    }
+
+    std::vector<model::Column> columns =
+        model::flatten({"t", {scalar("a", model::Scalar::uint64), scalar("b", model::Scalar::uint64, {15})}, ""});
+    model::TableLayout layout;
+    StagingOptions options;
+    std::shared_ptr<base::SharedMemory> memory;
+    std::unique_ptr<Staging> staging;
+    std::unique_ptr<StagingMemory> blocks;
+};
+
+TEST(StagingMemory, ColumnsTakeWhatTheyNeedWithinTheBudget) {
+    Shared table;
+    EXPECT_EQ(table.fill(0, 8 * 1000), 8000u);
+    auto const rest = table.fill(1, 100 * base::kMiB);
+    EXPECT_GT(rest, kBudget / 8 * 7) << "one column may have nearly all of it";
+    EXPECT_LE(table.staging->head().allocated_bytes, kBudget);
+    table.expect_items(0, 0, 1000);
+    table.expect_items(1, 0, rest / 120);
+    auto const half = rest / 240;
+    table.release(1, half);
+    EXPECT_EQ(table.staging->copy_items(1, half - 1, 1), std::nullopt);
+    table.expect_items(1, half, rest / 120 - half);
+    EXPECT_GT(table.fill(0, base::kMiB), kBudget / 4) << "what one has released another may have";
+    table.expect_items(1, half, rest / 120 - half);
+}
+
+TEST(StagingMemory, AChainThatIsCutAndEmptyHoldsNoBlock) {
+    Shared table;
+    for (int round = 0; round < 100; ++round) {
+        for (std::size_t column = 0; column < 2; ++column) {
+            ASSERT_EQ(table.fill(column, 120 * 1500), 120u * 1500);
+            table.blocks->cut(column);
+            table.blocks->begin_page(column);
+        }
+        EXPECT_EQ(table.blocks->open_bytes(), 0u);
+        for (std::size_t column = 0; column < 2; ++column) {
+            auto const end = table.staging->column(column).published.load();
+            table.release(column, end);
+            EXPECT_EQ(static_cast<std::uint32_t>(table.staging->column(column).chain), kNoBlock);
+        }
+    }
+    EXPECT_LE(table.staging->head().allocated_bytes, 2 * base::kMiB);
+}
+
+TEST(StagingMemory, ProducersOfAProcessShareTheBudget) {
+    Shared first;
+    first.fill(0, 100 * base::kMiB);
+    EXPECT_EQ(MemoryShare::taken_in_process(), kBudget);
+    Shared second;
+    EXPECT_GE(second.fill(0, 100 * base::kMiB), kBudget / 2) << "it has its part, whoever was there before";
+    EXPECT_EQ(MemoryShare::taken_in_process(), kBudget / 2 * 3);
+    EXPECT_LE(first.blocks->most_bytes(), kBudget / 2);
+    first.blocks->give_back(false);
+    EXPECT_EQ(MemoryShare::taken_in_process(), kBudget / 2 * 3) << "nothing of it is free";
+    first.release(0, first.staging->column(0).published - 1);
+    first.blocks->give_back(false);
+    EXPECT_EQ(MemoryShare::taken_in_process(), kBudget);
+    EXPECT_EQ(first.fill(0, 100 * base::kMiB) / base::kKiB, (kBudget / 2 - (64 << 10)) / base::kKiB)
+        << "what was given back stays there for the other one";
+    first.expect_items(0, first.staging->column(0).released, first.fill(0, 0) + 1);
+    first.blocks.reset();
+    second.fill(0, 100 * base::kMiB);
+    EXPECT_EQ(MemoryShare::taken_in_process(), kBudget);
+    second.blocks.reset();
+    EXPECT_EQ(MemoryShare::taken_in_process(), 0u);
+}
+
+// As a unit that is dropped leaves it.
+TEST(StagingMemory, WhatIsTruncatedIsWrittenAgain) {
+    Shared table(kBudget, 64 << 10);
+    std::uint64_t end = 0;
+    for (int round = 0; round < 200; ++round) {
+        ASSERT_GT(table.fill(1, 120 * 1000), 0u) << round;
+        table.blocks->truncate(1, end);
+        ASSERT_EQ(table.fill(1, 120 * 10), 1200u);
+        end += 1200;
+        table.expect_items(1, 0, end / 120);
+        if (round % 20 != 0) continue;
+        table.blocks->cut(1);
+        EXPECT_EQ(table.blocks->open_bytes(), 0u);
+    }
+    table.expect_items(1, 0, end / 120);
+}
+
+// A lane releases pages while the producer fills others, and the committer copies.
+TEST(StagingMemory, CopiesAreRightWhileBlocksGoFromColumnToColumn) {
+    Shared table;
+    std::atomic<bool> done = false;
+    std::jthread const producer([&] {
+        std::mt19937 random(7);
+        while (!done) {
+            auto const column = random() % 2;
+            auto& state = table.staging->column(column);
+            table.fill(column, 120 * (1 + random() % 3000));
+            table.blocks->begin_page(column);
+            if (random() % 3 == 0) table.blocks->cut(column);
+            auto const released = state.released.load(), published = state.published.load();
+            table.release(column, released + random() % (published - released + 1));
+        }
+    });
+    std::uint64_t copied = 0;
+    auto const end_ns = base::monotonic_ns() + 20'000'000'000;
+    for (std::size_t column = 0; copied < 300 && base::monotonic_ns() < end_ns; column = 1 - column) {
+        auto const& state = table.staging->column(column);
+        auto const first = state.released.load(), end = state.published.load();
+        if (end <= first) continue;
+        auto const bytes = table.staging->copy_items(column, first, end - first);
+        if (!bytes) continue;
+        auto const begin = first * state.item_bytes;
+        for (std::size_t i = 0; i < bytes->size(); ++i)
+            ASSERT_EQ(std::to_integer<std::uint64_t>((*bytes)[i]), (begin + i) % 253) << column << ", " << i;
+        ++copied;
+    }
+    done = true;
+    EXPECT_EQ(copied, 300u);
+}
+
+} // namespace
+} // namespace thalweg::dataset
