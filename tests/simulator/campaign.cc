@@ -89,6 +89,7 @@ void Totals::add(Totals const& other) {
     state_ns += other.state_ns;
     faults += other.faults;
     closed += other.closed;
+    resumed += other.resumed;
     rows += other.rows;
     promised_rows += other.promised_rows;
 }
@@ -103,6 +104,7 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
     auto const middle_ns = base::thread_cpu_ns();
     faults = history.faults;
     totals.closed = history.snapshots.back().promises.closed ? 1 : 0;
+    totals.resumed = history.resumed;
     std::string const path = std::string(kDirectory) + (container == Container::hdf5 ? "/run.h5" : "/run.root");
     for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i) {
         auto const verdict = judge(workshop, path, history.snapshots[i], mix(seed) + i * 1000, states);

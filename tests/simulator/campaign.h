@@ -28,6 +28,7 @@ struct Totals {
     std::uint64_t faults = 0;
     // So that one sees whether the histories are worth their time.
     std::uint64_t closed = 0;        // histories that ended with a close without an error
+    std::uint64_t resumed = 0;       // how often a run was resumed after all had stopped
     std::uint64_t rows = 0;          // taken, over all states
     std::uint64_t promised_rows = 0; // of these
 

@@ -1,6 +1,8 @@
 #include "tests/simulator/history.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -18,59 +20,90 @@ class History {
   public:
     History(Workshop& workshop, Container container, std::uint64_t seed, std::size_t most_snapshots,
             std::string const& lying_file)
-        : random_(seed), scenario_(draw_scenario(container, random_)), most_snapshots_(most_snapshots),
-          world_(workshop, random_.word(), weather(lying_file), {}, {}, kBeginNs, fmt::format("boot-{}", seed)) {
-        next_kill_ = next(scenario_.turns_to_kill);
-        next_snapshot_ = next(scenario_.turns_to_snapshot);
+        : workshop_(workshop), random_(seed), fate_(mix(seed ^ kFate)), scenario_(draw_scenario(container, random_)),
+          most_snapshots_(most_snapshots) {
+        draw_lives(scenario_, fate_);
+        scenario_.weather.lying_file = lying_file;
+        world_.emplace(workshop, random_.word(), scenario_.weather, DiskState{}, MemoryState{}, kBeginNs,
+                       fmt::format("boot-{}", seed));
     }
 
     HistoryResult run() {
-        pids_.push_back(world_.start_process([this] { create(); }));
-        for (std::uint64_t i = 0; i < scenario_.workers; ++i) pids_.push_back(world_.start_process([this] { work(); }));
-        for (std::uint64_t i = 0; i < scenario_.readers; ++i) world_.start_process([this] { read(); });
-        world_.run([this] {
-            look_around();
-            return false;
-        });
-        take_snapshot();
-        result_.faults = world_.faults();
-        result_.trace = world_.trace();
-        result_.turns = world_.turns();
+        live([this] { create(); });
+        for (std::uint64_t i = 1; i < scenario_.lives && may_go_on(); ++i) {
+            stop_all();
+            live([this] { resume(); });
+        }
         return std::move(result_);
     }
 
   private:
-    Weather weather(std::string const& lying_file) const {
-        auto weather = scenario_.weather;
-        weather.lying_file = lying_file;
-        return weather;
+    static constexpr std::uint64_t kFate = 0x6c69766573;
+
+    // From its beginning to its end, or to where everything stops.
+    void live(std::function<void()> const& begin) {
+        is_over_ = close_seen_ = false;
+        handle_.clear();
+        pids_.clear();
+        next_kill_ = next(scenario_.turns_to_kill);
+        next_snapshot_ = next(scenario_.turns_to_snapshot);
+        bool const is_last = ++life_ >= scenario_.lives;
+        auto const turns = fate_.any_size(2 * scenario_.turns_of_life);
+        auto last_turn = !is_last && fate_.chance(0.1) ? turns : kNever; // or so long behind its creation
+        pids_.push_back(world_->start_process(begin));
+        for (std::uint64_t i = 0; i < scenario_.workers; ++i)
+            pids_.push_back(world_->start_process([this] { work(); }));
+        for (std::uint64_t i = 0; i < scenario_.readers; ++i) world_->start_process([this] { read(); });
+        world_->run([&] {
+            look_around();
+            if (!is_last && last_turn == kNever && !handle_.empty()) last_turn = world_->turns() + turns;
+            return world_->turns() >= last_turn;
+        });
+        take_snapshot();
+        result_.faults = world_->faults();
+        result_.trace = mix(result_.trace ^ world_->trace());
+        result_.turns += world_->turns();
     }
-    std::uint64_t next(std::uint64_t about) { return world_.turns() + random_.any_size(2 * about) + 1; }
+
+    // What a disk has forgotten without a power cut is promised by nobody.
+    bool may_go_on() const { return result_.faults.empty() && !promises_.closed && !promises_.sync_failed; }
+
+    void stop_all() {
+        auto const crash = fate_.chance(0.5) ? Crash::processes : Crash::power;
+        auto const after = stopped(result_.snapshots.back(), crash, fate_);
+        if (crash == Crash::power) promises_.power_was_cut();
+        world_.emplace(workshop_, random_.word(), scenario_.weather, after.disk, after.memory, after.now_ns,
+                       after.boot);
+        most_snapshots_ += 3;
+        kills_ = 0;
+    }
+
+    std::uint64_t next(std::uint64_t about) { return world_->turns() + random_.any_size(2 * about) + 1; }
 
     void look_around() {
-        if (kills_ < scenario_.kills && world_.turns() >= next_kill_) {
+        if (kills_ < scenario_.kills && world_->turns() >= next_kill_) {
             ++kills_;
             next_kill_ = next(scenario_.turns_to_kill);
             // Its creator less often: then the run is soon over.
             auto const victim = random_.chance(0.2) ? 0 : random_.below(pids_.size());
-            if (world_.is_running(pids_[victim])) world_.kill(pids_[victim]);
+            if (world_->is_running(pids_[victim])) world_->kill(pids_[victim]);
         }
-        if (result_.snapshots.size() < most_snapshots_ && world_.turns() >= next_snapshot_) {
+        if (result_.snapshots.size() < most_snapshots_ && world_->turns() >= next_snapshot_) {
             next_snapshot_ = next(scenario_.turns_to_snapshot);
             take_snapshot();
         }
         // A close is short, and most can go wrong there.
         if (promises_.close_begun && !close_seen_) {
             close_seen_ = true;
-            next_snapshot_ = world_.turns() + random_.below(200);
+            next_snapshot_ = world_->turns() + random_.below(200);
             most_snapshots_ += 2;
         }
     }
 
     void take_snapshot() {
-        auto const lost = world_.syncs > scenario_.weather.fail_sync;
-        promises_.sync_failed = lost;
-        result_.snapshots.push_back({world_.disk, world_.names.state(), promises_, world_.now_ns(), world_.boot_id()});
+        if (world_->syncs > scenario_.weather.fail_sync) promises_.sync_failed = true;
+        result_.snapshots.push_back(
+            {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->boot_id()});
     }
 
     void create() {
@@ -79,23 +112,69 @@ class History {
         try {
             writer = dataset::Writer::create(scenario_.path, scenario_.schema, scenario_.options);
         } catch (base::Error const& error) {
-            world_.note(1);
+            world_->note(1);
             is_over_ = true;
             return;
         }
         promises_.created = true;
-        handle_ = writer->handle();
-        watch(*writer);
-        if (scenario_.end == Scenario::End::close) close(*writer);
-        if (scenario_.end == Scenario::End::abandon) writer->abandon();
+        own(*writer);
+    }
+
+    void own(dataset::Writer& writer) {
+        handle_ = writer.handle();
+        watch(writer);
+        if (scenario_.end == Scenario::End::close) close(writer);
+        if (scenario_.end == Scenario::End::abandon) writer.abandon();
         is_over_ = true;
+    }
+
+    // Whatever was promised in the lives before is there, and is promised again.
+    void resume() {
+        auto const blame = [&](std::string const& text) { world_->blame("when it was resumed: " + text); };
+        std::unique_ptr<dataset::Writer> writer;
+        auto const now = base::monotonic_ns(); // all that is there was appended before
+        try {
+            writer = dataset::Writer::resume(scenario_.path, std::nullopt, scenario_.options);
+        } catch (base::SystemError const& error) {
+            world_->note(4); // a full disk, say
+        } catch (base::Error const& error) {
+            if (promises_.created && !promises_.close_begun) blame(error.what());
+        }
+        if (!writer) {
+            is_over_ = true;
+            return;
+        }
+        ++result_.resumed;
+        try {
+            auto const reader = dataset::Reader::open(scenario_.path);
+            World::Undivided const undivided(*world_);
+            auto const found = read_all(*reader, blame);
+            check_promises(promises_, found, Crash::processes, blame);
+            check_keys(*writer, found, blame);
+            promises_.was_resumed(found, now);
+            next_snapshot_ = world_->turns() + random_.below(100); // before the first flush, too
+            ++most_snapshots_;
+        } catch (base::Error const& error) {
+            blame(fmt::format("it cannot be read: {}", error.what()));
+        }
+        own(*writer);
+    }
+
+    // What it tells of keys, so that nobody does their work once more.
+    void check_keys(dataset::Writer const& writer, Found const& found, Blame const& blame) const {
+        for (std::uint64_t key = 0; key < scenario_.keys; ++key) {
+            auto const number = static_cast<std::int64_t>(key);
+            bool const is_there = std::binary_search(found.units.begin(), found.units.end(), number);
+            if (writer.is_committed(number) != is_there)
+                blame(fmt::format("unit {} is {}, and it says the contrary", key, is_there ? "there" : "not there"));
+        }
     }
 
     // Until nobody of the others is there any more.
     void watch(dataset::Writer& writer) {
         auto const is_there = [&] {
             for (std::size_t i = 1; i < pids_.size(); ++i) {
-                if (world_.is_running(pids_[i])) return true;
+                if (world_->is_running(pids_[i])) return true;
             }
             return false;
         };
@@ -119,14 +198,14 @@ class History {
                 writer.close(kCloseTimeoutNs);
                 promises_.closed = true;
             } catch (base::Error const& error) {
-                world_.note(2);
+                world_->note(2);
             }
         }
     }
 
     void work() {
         while (handle_.empty()) {
-            if (is_over_ || !world_.is_running(pids_[0])) return;
+            if (is_over_ || !world_->is_running(pids_[0])) return;
             base::sleep_ns(200'000);
         }
         try {
@@ -135,7 +214,7 @@ class History {
             auto const producers = random_.between(1, 3);
             for (std::uint64_t i = 0; i < producers; ++i) produce(run);
         } catch (base::Error const& error) {
-            world_.note(3);
+            world_->note(3);
         }
     }
 
@@ -203,10 +282,11 @@ class History {
             base::sleep_ns(random_.any_size(40'000'000));
             if (!promises_.created || promises_.close_begun) continue;
             auto const before = promises_;
-            auto blame = [&](std::string const& text) { world_.blame("a reader of the open run: " + text); };
+            auto blame = [&](std::string const& text) { world_->blame("a reader of the open run: " + text); };
             try {
                 auto const reader = dataset::Reader::open(scenario_.path);
-                World::Undivided const undivided(world_); // the threads of real readers do not share what it decodes in
+                World::Undivided const undivided(
+                    *world_); // the threads of real readers do not share what it decodes in
                 auto const found = read_all(*reader, blame);
                 auto expected = promises_; // what was begun meanwhile may be there
                 for (auto& [who, promise] : expected.producers) {
@@ -223,15 +303,18 @@ class History {
                 expected.closed = false;
                 check_promises(expected, found, Crash::processes, blame);
             } catch (base::Error const& error) {
-                if (!promises_.close_begun && world_.is_running(pids_[0])) blame(error.what());
+                if (!promises_.close_begun && world_->is_running(pids_[0])) blame(error.what());
             }
         }
     }
 
+    Workshop& workshop_;
     Random random_;
+    Random fate_; // when all stops, and what that leaves
     Scenario scenario_;
     std::size_t most_snapshots_;
-    World world_;
+    std::optional<World> world_;
+    std::uint64_t life_ = 0;
     std::vector<std::int32_t> pids_; // the creator is the first
     Promises promises_;
     std::string handle_;
@@ -242,6 +325,25 @@ class History {
 };
 
 } // namespace
+
+Snapshot stopped(Snapshot const& snapshot, Crash crash, Random& random) {
+    Snapshot after;
+    after.promises = snapshot.promises;
+    after.now_ns = snapshot.now_ns + 1'000'000'000;
+    after.boot = snapshot.boot;
+    if (crash == Crash::processes) {
+        after.disk = after_death(snapshot.disk, after.now_ns, random);
+        after.memory = snapshot.memory;
+        return after;
+    }
+    Survival survival;
+    survival.share = random.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
+    survival.sectors = random.chance(0.5);
+    survival.names_any = random.chance(0.3);
+    after.disk = after_power_cut(snapshot.disk, survival, random);
+    after.boot += "'";
+    return after;
+}
 
 HistoryResult run_history(Workshop& workshop, Container container, std::uint64_t seed, std::size_t most_snapshots,
                           std::string const& lying_file) {

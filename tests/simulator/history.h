@@ -29,9 +29,13 @@ struct Scenario {
     std::uint64_t turns_to_kill = 1; // about
     std::uint64_t turns_to_snapshot = 1;
     enum class End : std::uint8_t { close, abandon, forget } end = End::close;
+    std::uint64_t lives = 1;         // after each but the last all stops, and somebody resumes the run
+    std::uint64_t turns_of_life = 1; // about, at most
 };
 
 Scenario draw_scenario(Container container, Random& random);
+// Of how many lives: from a seed of its own, so that a history with one life is the same whatever is drawn here.
+void draw_lives(Scenario& scenario, Random& random);
 
 // All that is left when everything stops at an instant, and what had been promised by then.
 struct Snapshot {
@@ -42,11 +46,15 @@ struct Snapshot {
     std::string boot;
 };
 
+// What is there for whoever comes next, once everything has stopped.
+Snapshot stopped(Snapshot const& snapshot, Crash crash, Random& random);
+
 struct HistoryResult {
     std::vector<Snapshot> snapshots; // the last one: of the end
     std::vector<std::string> faults;
     std::uint64_t trace = 0;
     std::uint64_t turns = 0;
+    std::uint64_t resumed = 0; // how often
 };
 
 // `lying_file`: what a disk does that breaks its word (Weather).

@@ -32,30 +32,10 @@ class Judge {
             verdict_.promised_rows +=
                 crash == Crash::processes || snapshot.promises.closed ? promise.taken : promise.durable;
         }
-        recover(stopped(snapshot, crash), crash, true);
+        recover(stopped(snapshot, crash, random_), crash, true);
     }
 
   private:
-    // What is there for whoever comes next.
-    Snapshot stopped(Snapshot const& snapshot, Crash crash) {
-        Snapshot after;
-        after.promises = snapshot.promises;
-        after.now_ns = snapshot.now_ns + 1'000'000'000;
-        after.boot = snapshot.boot;
-        if (crash == Crash::processes) {
-            after.disk = after_death(snapshot.disk, after.now_ns, random_);
-            after.memory = snapshot.memory;
-            return after;
-        }
-        Survival survival;
-        survival.share = random_.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
-        survival.sectors = random_.chance(0.5);
-        survival.names_any = random_.chance(0.3);
-        after.disk = after_power_cut(snapshot.disk, survival, random_);
-        after.boot += "'";
-        return after;
-    }
-
     // `first`: nobody has tried before.
     std::optional<Found> recover(Snapshot const& state, Crash crash, bool first) {
         ++verdict_.states;
@@ -150,8 +130,8 @@ class Judge {
         bool const power = random_.chance(0.3) && !stop.promises.sync_failed;
         auto const name = name_;
         name_ += power ? ", then a power cut in the recovery" : ", then the death of the recovery";
-        auto const again =
-            recover(stopped(stop, power ? Crash::power : Crash::processes), power ? Crash::power : crash, false);
+        auto const again = recover(stopped(stop, power ? Crash::power : Crash::processes, random_),
+                                   power ? Crash::power : crash, false);
         if (!power && verdict_.faults.empty() && again != expected)
             verdict_.faults.push_back(name_ + ": the second recovery found other rows than the first");
         name_ = name;
@@ -161,7 +141,7 @@ class Judge {
     void survive_power_cut(Snapshot const& after, Found const& expected) {
         auto const name = name_;
         name_ += ", then a power cut behind the recovery";
-        auto const again = recover(stopped(after, Crash::power), Crash::power, false);
+        auto const again = recover(stopped(after, Crash::power, random_), Crash::power, false);
         if (verdict_.faults.empty() && again != expected)
             verdict_.faults.push_back(name_ + ": rows are lost that the recovery had found");
         name_ = name;

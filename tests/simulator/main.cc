@@ -25,10 +25,10 @@ void tell(char const* name, Totals const& totals) {
     };
     fmt::print(stderr,
                "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
-               "fault; {} were closed, {} of {} rows were promised\n",
+               "fault; {} were closed, runs were resumed {} times, {} of {} rows were promised\n",
                name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
-               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.promised_rows,
-               totals.rows);
+               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.resumed,
+               totals.promised_rows, totals.rows);
 }
 
 // The sums of all campaigns so far.

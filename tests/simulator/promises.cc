@@ -9,13 +9,20 @@ namespace {
 void check_producer(std::uint64_t who, Promise const& promise, std::vector<std::uint64_t> const& rows,
                     std::uint64_t least, bool may_have_gaps, Blame const& blame) {
     auto const name = fmt::format("table {}, producer {}", promise.table, who);
+    auto const stands_at = [&](std::size_t i) {
+        return promise.kept ? i < promise.kept->size() && (*promise.kept)[i] == rows[i] : rows[i] == i;
+    };
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i] == i) continue;
+        if (stands_at(i)) continue;
         if (i > 0 && rows[i] <= rows[i - 1])
             return blame(fmt::format("{}: row {} comes behind row {}", name, rows[i], rows[i - 1]));
         if (!may_have_gaps || i < least)
             return blame(
                 fmt::format("{}: row {} stands where row {} should ({} are promised)", name, rows[i], i, least));
+    }
+    for (auto const row : rows) {
+        if (promise.kept && !std::binary_search(promise.kept->begin(), promise.kept->end(), row))
+            return blame(fmt::format("{}: row {} was not there when the run was resumed", name, row));
     }
     if (rows.size() < least)
         return blame(fmt::format("{}: {} rows are there, {} are promised", name, rows.size(), least));
@@ -73,12 +80,38 @@ void Promises::status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns
     }
 }
 
+void Promises::power_was_cut() {
+    for (auto& [who, promise] : producers) {
+        promise.taken = promise.durable;
+        promise.has_gaps = true;
+        promise.history.clear();
+    }
+    for (auto& [who, unit] : units) {
+        if (unit.state == UnitPromise::State::committed && !unit.durable) unit.state = UnitPromise::State::committing;
+    }
+}
+
+void Promises::was_resumed(Found const& found, std::uint64_t now_ns) {
+    for (auto& [who, promise] : producers) {
+        promise.kept = rows_of(found, promise.table, who);
+        promise.taken = promise.kept->size();
+        promise.has_gaps = false;
+        promise.history = {{now_ns, promise.taken}};
+    }
+    for (auto& [who, unit] : units) {
+        auto const is_there = [who = who](FoundRows const& table) { return table.contains(who); };
+        bool const counts = std::any_of(found.tables.begin(), found.tables.end(), is_there);
+        unit.state = counts ? UnitPromise::State::committed : UnitPromise::State::dropped;
+        if (counts && unit.committed_ns == kNever) unit.committed_ns = now_ns;
+    }
+}
+
 void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame) {
     bool const everything = promises.closed || crash == Crash::processes;
     for (auto const& [who, promise] : promises.producers) {
         auto const& rows = rows_of(found, promise.table, who);
         auto const least = everything ? promise.taken : promise.durable;
-        check_producer(who, promise, rows, least, !everything, blame);
+        check_producer(who, promise, rows, least, !everything || promise.has_gaps, blame);
     }
     std::vector<std::int64_t> keys;
     for (auto const& [who, unit] : promises.units) {

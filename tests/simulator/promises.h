@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Promise {
     std::uint64_t taken = 0;                                      // of these, where it has returned
     std::uint64_t durable = 0;                                    // of these, what a power cut may not take any more
     std::vector<std::pair<std::uint64_t, std::uint64_t>> history; // when `append` returned, and rows taken by then
+    bool has_gaps = false; // a power cut came, and nobody has looked yet what it left behind the durable rows
+    // Once the run was resumed: all the rows that were there, of which `taken` and `durable` count from now on.
+    std::optional<std::vector<std::uint64_t>> kept;
 };
 
 // Of one try at a work unit, whose rows in all tables are its own. Several tries may have the same key.
@@ -48,6 +52,10 @@ struct Promises {
     void status_said(std::uint64_t asked_ns, std::uint64_t lag_ns);
     // And that all units are durable that were committed more than `age_ns` ago.
     void status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns);
+    // Only what was durable is promised any more.
+    void power_was_cut();
+    // The run was resumed, and this is what was in it: that is what the next lives must keep.
+    void was_resumed(Found const& found, std::uint64_t now_ns);
 };
 
 enum class Crash : std::uint8_t {

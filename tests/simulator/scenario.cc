@@ -69,4 +69,9 @@ Scenario draw_scenario(Container container, Random& random) {
     return scenario;
 }
 
+void draw_lives(Scenario& scenario, Random& random) {
+    scenario.lives = random.one_of({1u, 1u, 1u, 2u, 2u, 3u});
+    scenario.turns_of_life = random.any_size(800) + 1;
+}
+
 } // namespace thalweg::simulator

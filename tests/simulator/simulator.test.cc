@@ -3,6 +3,8 @@
 #include <set>
 
 #include "tests/simulator/campaign.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/dataset/complete/complete.h"
 
 namespace thalweg::simulator {
 namespace {
@@ -85,19 +87,50 @@ TEST(Disk, ANameIsLostUntilItsDirectoryIsSynced) {
     EXPECT_FALSE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
 }
 
+std::vector<std::string> blamed(Promises const& promises, std::vector<std::uint64_t> rows, Crash crash) {
+    std::vector<std::string> texts;
+    Found const found{{{{7, std::move(rows)}}}, {}};
+    check_promises(promises, found, crash, [&](std::string const& text) { texts.push_back(text); });
+    return texts;
+}
+
+// Of a producer that gave 5 rows, of which 2 were durable when the power was cut, and 0, 1 and 3 were found then.
+TEST(Promises, WhatWasThereWhenARunWasResumedStays) {
+    Promises promises;
+    promises.producers[7];
+    promises.append_begins(7, 5);
+    promises.append_returned(7, 5, 100);
+    promises.producers[7].durable = 2;
+    EXPECT_FALSE(blamed(promises, {0, 1, 3}, Crash::processes).empty());
+    promises.power_was_cut();
+    EXPECT_TRUE(blamed(promises, {0, 1, 3}, Crash::processes).empty());
+    EXPECT_FALSE(blamed(promises, {0, 3}, Crash::processes).empty());
+    promises.was_resumed({{{{7, {0, 1, 3}}}}, {}}, 200);
+    EXPECT_TRUE(blamed(promises, {0, 1, 3}, Crash::processes).empty());
+    EXPECT_FALSE(blamed(promises, {0, 1}, Crash::processes).empty());
+    EXPECT_FALSE(blamed(promises, {0, 1, 2, 3}, Crash::processes).empty());
+    EXPECT_TRUE(blamed(promises, {0, 1}, Crash::power).empty());
+    EXPECT_FALSE(blamed(promises, {0, 1, 4}, Crash::power).empty());
+    promises.status_said(300, 50); // all that is older than 250
+    EXPECT_FALSE(blamed(promises, {0, 1}, Crash::power).empty());
+}
+
 class EveryContainer : public ::testing::TestWithParam<Container> {};
 
 TEST_P(EveryContainer, ASeedIsAWholeHistory) {
     Workshop workshop;
     std::set<std::uint64_t> traces;
+    std::uint64_t resumed = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         auto const once = run_history(workshop, GetParam(), seed, 3);
         auto const twice = run_history(workshop, GetParam(), seed, 3);
         ASSERT_EQ(once.trace, twice.trace) << seed;
         ASSERT_EQ(once.snapshots.size(), twice.snapshots.size()) << seed;
         traces.insert(once.trace);
+        resumed += once.resumed;
     }
     EXPECT_EQ(traces.size(), 20u);
+    EXPECT_GT(resumed, 3u);
 }
 
 // Each sync may take as long as the disk likes. No flush comes between.
@@ -127,6 +160,53 @@ TEST_P(EveryContainer, ACreationAndACloseTakeFewSyncs) {
         EXPECT_EQ(created, 2u);
         EXPECT_EQ(before_close, created);
         EXPECT_EQ(closed - before_close, GetParam() == Container::hdf5 ? 3u : 4u);
+    }
+}
+
+// All are killed in front of the first flush; the run is resumed, says how it is, and the power goes.
+TEST_P(EveryContainer, WhatAResumedRunCallsDurableSurvivesAPowerCut) {
+    constexpr std::uint64_t kRows = 300;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        Workshop workshop;
+        Random random(seed);
+        auto scenario = draw_scenario(GetParam(), random);
+        scenario.options.commit.flush_interval_ns = 3'600'000'000'000;
+        Snapshot state{{}, {}, {}, 1'000'000'000, "boot"};
+        auto const live = [&](std::function<void(bool&)> const& work) {
+            bool done = false;
+            World world(workshop, seed, {}, state.disk, state.memory, state.now_ns, state.boot);
+            world.start_process([&] {
+                work(done);
+                done = true;
+            });
+            world.run([&] { return done; });
+            EXPECT_EQ(world.faults(), std::vector<std::string>{});
+            state = {world.disk, world.names.state(), {}, world.now_ns(), state.boot};
+        };
+        live([&](bool& done) {
+            auto const writer = dataset::Writer::create(scenario.path, scenario.schema, scenario.options);
+            auto producer = writer->producer(scenario.schema.tables[0].name);
+            Rows const data(producer.columns(), 0, 0, 0, kRows);
+            producer.append(kRows, data.spans());
+            done = true;
+            base::sleep_ns(kNever / 2);
+        });
+        state = stopped(state, Crash::processes, random);
+        auto const died_ns = state.now_ns;
+        live([&](bool& done) {
+            auto const writer = dataset::Writer::resume(scenario.path, std::nullopt, scenario.options);
+            auto const status = writer->status();
+            EXPECT_GT(base::monotonic_ns() - status.durable_lag_ns, died_ns);
+            done = true;
+            base::sleep_ns(kNever / 2);
+        });
+        state.disk = after_power_cut(state.disk, {.share = 0}, random);
+        state.memory.clear();
+        state.boot = "next boot";
+        live([&](bool&) {
+            dataset::recover(scenario.path);
+            EXPECT_EQ(dataset::Reader::open(scenario.path)->rows(0), kRows);
+        });
     }
 }
 

@@ -234,6 +234,30 @@ TEST(Journal, ResumesBehindTheLastGoodRecord) {
     }
 }
 
+// Its writer was killed in front of its first sync: who goes on says soon that all of it is durable.
+TEST(Journal, TheSyncOfOneThatIsResumedCoversTheSegmentsOfTheDead) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        auto const faults = std::make_shared<storage::Faults>(storage::FaultPlan{.seed = seed});
+        auto const main =
+            std::make_shared<storage::FaultyStorage>(storage::make_memory_storage("run.h5.journal"), faults);
+        auto const segments = std::make_shared<FaultySegments>(faults);
+        JournalLimits const limits{.main_rows_bytes = 0};
+        {
+            auto journal = JournalWriter::begin(JournalFiles(main, segments),
+                                                model::to_json(model::make_run_head(pulses(4), {}, {})), {}, limits);
+            journal.append(RecordType::producer, ProducerRecord{0, 0, 1, 0});
+            std::uint64_t const ids[3] = {7, 8, 9};
+            journal.append(RecordType::rows, RowsRecord{0, 1, 0, 3}, std::as_bytes(std::span(ids)));
+            journal.append(RecordType::metadata, {}); // so that the rows are written
+        }
+        ASSERT_EQ(segments->list().size(), 1u);
+        JournalWriter::resume(JournalFiles(main, segments), limits).sync();
+        auto const left = segments->after_power_cut();
+        ASSERT_EQ(left->list().size(), 1u) << seed;
+        EXPECT_EQ(bytes_of(*left->open(1)), bytes_of(*segments->open(1)));
+    }
+}
+
 // A hole of any size, as a power cut leaves it where writes were not synced: readers never fail for what is missing.
 TEST(Journal, HolesAreLeftOut) {
     auto const bytes = small_journal();

@@ -26,7 +26,10 @@ void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
 std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& format, std::uint64_t claimed) {
     auto const beginning = storage::make_memory_storage("the beginning of " + gathered.head.id);
     auto const first = format.begin(*beginning, gathered.head);
-    return base::round_up(std::max({first, gathered.facts.end_offset, claimed}), base::kBlockBytes);
+    auto end = std::max({first, gathered.facts.end_offset, claimed});
+    // The journal voids a page by its offset: none that is good may ever lie there.
+    for (auto const offset : gathered.bad_pages) end = std::max(end, offset + 1);
+    return base::round_up(end, base::kBlockBytes);
 }
 
 void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger) {

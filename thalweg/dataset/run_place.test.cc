@@ -272,6 +272,22 @@ TEST_P(BeginningOfARun, ThatAPowerCutTookIsWrittenAgain) {
     }
 }
 
+// All its pages are voided in the journal, by their offsets: none that is written later may lie there.
+TEST_P(BeginningOfARun, IsAllThatIsLeftOfItAndItIsResumed) {
+    Directory const directory;
+    auto const path = directory.file(GetParam());
+    leave_without_barrier(path);
+    auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
+    auto const first = format_for(path).begin(*storage::make_memory_storage(path), read_head(*journal));
+    overwrite(path, first, std::vector<std::byte>(bytes_of(path).size() - first));
+    auto const writer = Writer::resume(path, {}, shared_options());
+    auto producer = writer->producer("events");
+    append_events(producer, 1, 0, kRows);
+    producer.finish();
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(rows_in(path)[1], kRows);
+}
+
 // As where the run's file was removed, and its inode was given to the next one.
 TEST_P(BeginningOfARun, IsNotWrittenOverSomebodysFile) {
     Directory const directory;

@@ -168,6 +168,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     check_not_continued(path, gathered.facts.metadata);
     auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
     begin_again(*unfinished.file, *unfinished.format, gathered);
+    unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
     auto journal = JournalWriter::resume(unfinished.journal, options.journal);
     journal_what_is_left(gathered, journal);
     remove_memory_of(unfinished.head.id, path);

@@ -327,6 +327,7 @@ class JournalWriter::State {
             return true;
         });
         segment.end = damage.end_offset;
+        segment.is_dirty = segment.is_new = true; // the dead may not have come to sync it
         later_.emplace(number, std::move(segment));
     }
 
