@@ -15,8 +15,8 @@ constexpr std::uint64_t kMaxPageBytes = std::numeric_limits<std::uint32_t>::max(
 
 bool is_wide(Column const& column) { return column.item_bytes() >= kWideItemBytes; }
 
-// Items of a page of about `target_bytes`: a multiple of 8 where it can be. Bitshuffle works on eights; and JSROOT reads
-// bools wrongly behind a page that does not end with a whole byte.
+// Items of a page of about `target_bytes`: a multiple of 8 where it can be. Bitshuffle works on eights, and JSROOT
+// reads bools wrongly behind a page that does not end with a whole byte.
 std::uint64_t items_for(std::uint64_t item_bytes, std::uint64_t target_bytes) {
     auto const items = std::max<std::uint64_t>(1, target_bytes / item_bytes);
     return items >= 8 ? items / 8 * 8 : items;

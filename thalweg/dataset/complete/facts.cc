@@ -79,12 +79,13 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
     return bad_pages;
 }
 
-void count_pages(ProducerFacts const& producer, model::RunFacts& facts, RunReport& report) {
+// `behind_page`: bytes of the checksum that follows each. What is written next begins behind that, too.
+void count_pages(ProducerFacts const& producer, std::uint64_t behind_page, model::RunFacts& facts, RunReport& report) {
     auto& table = report.tables[producer.table];
     std::unordered_set<std::uint64_t> places; // equal pages are stored once
     for (auto const& column : producer.pages) {
         for (auto const& page : column) {
-            facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes);
+            facts.end_offset = std::max(facts.end_offset, page.offset + page.stored_bytes + behind_page);
             table.raw_bytes += page.raw_bytes;
             if (places.insert(page.offset).second) table.stored_bytes += page.stored_bytes;
             ++report.pages;
@@ -189,7 +190,8 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
     bool const is_over = state != RunState::open;
     std::map<std::uint32_t, PartBuilder> parts;
     for (auto& [number, producer] : journal.producers) {
-        count_pages(producer, gathered.facts, report);
+        auto const is_clustered = journal.head->layouts[producer.table].cluster_bytes > 0;
+        count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered.facts, report);
         auto& part = parts.try_emplace(number, *journal.head, number, producer, file, *rows).first->second;
         if (!producer.of_units) part.keep_all();
         gathered.next_producer = number + 1;
