@@ -120,6 +120,7 @@ void bind_reports(nb::module_& module) {
         .def_ro("abandoned", &RunReport::abandoned)
         .def_ro("units", &RunReport::units)
         .def_ro("units_lost", &RunReport::units_lost)
+        .def_ro("rows_may_be_missing", &RunReport::rows_may_be_missing)
         .def_ro("dropped_bytes", &RunReport::dropped_bytes)
         .def_ro("notes", &RunReport::notes);
     nb::class_<CompleteResult>(module, "CompleteResult")

@@ -17,12 +17,15 @@ def recover(
 ) -> int:
     """Complete the file of a run that ended in a crash, with everything that was published.
 
-    Says what was kept and what was lost, table by table. It can be repeated after any interruption.
+    Says what was kept and what was lost, table by table. It can be repeated after any interruption. Ends with code 1
+    where rows or work units are lost, pages are damaged, or nobody can know, since memory or a part of the journal is
+    gone, as after a power cut.
     """
     report = thalweg.recover(file)
+    code = 0 if report.is_whole else 1
     if json:
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
-        return 0
+        return code
     say(
         f"{report.path} is complete: {report.rows:,} records kept, "
         f"{f'{report.lost_rows:,} lost' if report.lost_rows else 'none known to be lost'}; "
@@ -30,10 +33,12 @@ def recover(
     )
     for table in report.tables:
         say(f"  {table.table}: {table.rows:,} kept, {table.lost_rows:,} lost")
+    if report.units_lost:
+        say(f"{report.units_lost:,} work units are lost, and have to be done again.")
     if report.damaged_pages:
         say(f"{report.damaged_pages:,} damaged pages were left out, with the rows around them.")
     say(*report.notes)
-    return 0
+    return code
 
 
 def register(app: typer.Typer) -> None:

@@ -245,9 +245,10 @@ CompleteResult recover(std::string const& path) {
     if (!run.is_original) options.state = RunState::copied;
     options.least_end = run.claimed;
     auto result = complete_run(*run.file, run.journal, *run.format, options);
-    auto const& report = result.report;
+    auto& report = result.report;
     if (!run.has_memory && !report.settled)
         run.notes.push_back(note_of_lost_memory(path, run.is_original, report.producers_unsettled > 0));
+    if (!run.notes.empty()) report.rows_may_be_missing = true; // all of them say so of memory
     result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
     if (run.is_original)
         remove_journal(path, run.head.id);

@@ -176,6 +176,7 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
     report.settled = journal.settled;
     bool const is_being_written = state == RunState::open && damage.is_at_end;
     if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
+    report.rows_may_be_missing = !missing.empty() || (!damage.reason.empty() && !damage.is_at_end);
     report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
     for (auto const segment : missing) { // moved without it, say
         report.notes.push_back(

@@ -1,0 +1,85 @@
+"""thalweg recover: what it says, and the code that it ends with."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thalweg as tw
+
+# No flush comes: few rows are in memory alone, and no BARRIER vouches for the pages of many.
+DYING = """
+import os, signal, sys
+import numpy as np
+import thalweg as tw
+out = tw.create(sys.argv[1], {"t": {"number": tw.int64}}, tuning={"flush_interval": "1h"}, codec="none")
+producer = out.producer("t")
+producer.append(number=np.arange(int(sys.argv[2])))
+if int(sys.argv[2]) > 1000:
+    producer.finish()
+    while out.status().producers:
+        pass
+print(out.handle, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(path: Path, rows: int) -> str:
+    """The handle of a run whose process was killed."""
+    done = subprocess.run([sys.executable, "-c", DYING, path, str(rows)], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(params=[".h5", ".root"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return tmp_path / f"run{request.param}"
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+def test_where_nothing_is_lost_the_code_is_0(path: Path, json_: tuple[str, ...], thalweg_command: Any) -> None:
+    killed(path, 20)
+    done = thalweg_command("recover", path, *json_)
+    assert done.returncode == 0, done.stderr
+    assert len(tw.open(path)["t"]) == 20
+    if json_:
+        assert json.loads(done.stdout)["rows_may_be_missing"] is False
+
+
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+def test_where_memory_is_gone_nobody_can_know_and_the_code_is_1(
+    path: Path, json_: tuple[str, ...], thalweg_command: Any
+) -> None:
+    for memory in Path("/dev/shm").glob(f"{killed(path, 20)}*"):  # as a restart of the machine does it
+        memory.unlink()
+    done = thalweg_command("recover", path, *json_)
+    assert done.returncode == 1
+    said = done.stdout if json_ else done.stderr
+    assert "the memory of its producers is gone" in said
+    assert len(tw.open(path)["t"]) == 0
+    if json_:
+        assert json.loads(done.stdout)["rows_may_be_missing"] is True
+
+
+def test_where_pages_are_damaged_the_code_is_1(path: Path, thalweg_command: Any) -> None:
+    killed(path, 1_000_000)
+    with path.open("r+b") as file:
+        file.seek(2_000_000)
+        file.write(b"\xa5" * 4_000_000)
+    done = thalweg_command("recover", path)
+    assert done.returncode == 1
+    assert "damaged" in done.stderr
+    assert "lost" in done.stderr
+
+
+def test_in_python_the_report_says_so(path: Path) -> None:
+    for memory in Path("/dev/shm").glob(f"{killed(path, 20)}*"):
+        memory.unlink()
+    report = tw.recover(path)
+    assert not report.is_whole
+    assert report.rows_may_be_missing
+    assert report.lost_rows == 0
