@@ -31,29 +31,25 @@ class AbandonedProducer:
 
 
 @dataclass(frozen=True)
-class RunReport:
-    """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
+class TableSnapshot:
+    table: str
+    rows: int
+    rows_to_come: int
+    """Known of producers that go on writing, and not yet whole in every column."""
+    lost_rows: int
+    """Known to have been published by producers that have ended, but not whole in every column."""
+
+
+@dataclass(frozen=True)
+class _Completed:
+    """A file that has just been completed, and what it holds."""
 
     path: str
-    tables: tuple[TableReport, ...]
+    tables: tuple[TableReport, ...] | tuple[TableSnapshot, ...]
     file_bytes: int
-    pages: int
     damaged_pages: int
-    producers: int
-    producers_lost: int
-    """That died, or never finished."""
-    producers_abandoned: int
-    """Whose workers ended on an exception; what they had appended before is kept. Not among those lost."""
-    abandoned: tuple[AbandonedProducer, ...]
-    """The first ones of these."""
     units: int
-    """Work units that count."""
-    units_lost: int
-    """Work units that were committed and are not whole: they have to be done again."""
-    dropped_bytes: int
-    """Of the file, which rows of dropped work units take for nothing."""
-    adler32: int
-    """Of the whole file."""
+    """Work units that are in it."""
     notes: tuple[str, ...]
     """What was damaged or left out, and where."""
 
@@ -68,9 +64,39 @@ class RunReport:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def _held(self) -> str:
+        return f"{_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}"
+
+
+@dataclass(frozen=True)
+class RunReport(_Completed):
+    """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
+
+    tables: tuple[TableReport, ...]
+    pages: int
+    producers: int
+    producers_lost: int
+    """That died, or never finished."""
+    producers_abandoned: int
+    """Whose workers ended on an exception; what they had appended before is kept. Not among those lost."""
+    abandoned: tuple[AbandonedProducer, ...]
+    """The first ones of these."""
+    units_lost: int
+    """Work units that were committed and are not whole: they have to be done again."""
+    rows_may_be_missing: bool
+    """Beyond those that are counted: memory of producers, or a part of the journal, is gone. The notes say which."""
+    dropped_bytes: int
+    """Of the file, which rows of dropped work units take for nothing."""
+    adler32: int
+    """Of the whole file."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing that was published is known, or has to be feared, to be missing."""
+        return not (self.lost_rows or self.units_lost or self.damaged_pages or self.rows_may_be_missing)
+
     def __str__(self) -> str:
-        held = f"{_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}"
-        lines = [f"{self.path}: {held}, {self.file_bytes} bytes"]
+        lines = [f"{self.path}: {self._held()}, {self.file_bytes} bytes"]
         for table in self.tables:
             if table.lost_rows:
                 lines.append(f"{_counted(table.lost_rows, 'row')} of table '{table.table}' lost")
@@ -84,54 +110,25 @@ class RunReport:
 
 
 @dataclass(frozen=True)
-class TableSnapshot:
-    table: str
-    rows: int
-    rows_to_come: int
-    """Known of producers that go on writing, and not yet whole in every column."""
-    lost_rows: int
-    """Known to have been published by producers that have ended, but not whole in every column."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(_Completed):
     """What a snapshot of a running recording holds. `print` shows it as plain sentences."""
 
-    source: str
-    path: str
     tables: tuple[TableSnapshot, ...]
-    file_bytes: int
+    source: str
     copied: str
     """How the data came into the file: "blocks shared", "copied by the kernel" or "read and written"."""
-    damaged_pages: int
-    units: int
-    """Work units that are in it."""
     units_to_come: int
     """Work units that are committed, and whose rows are not yet all in the journal."""
     is_written: bool
     """False: the process that wrote the run is gone, and `recover` can complete the run itself."""
-    notes: tuple[str, ...]
-    """What was damaged or left out, and where."""
-
-    @property
-    def rows(self) -> int:
-        return sum(table.rows for table in self.tables)
-
-    @property
-    def lost_rows(self) -> int:
-        return sum(table.lost_rows for table in self.tables)
 
     @property
     def is_whole(self) -> bool:
         """Nothing but what is still to come is missing."""
         return not (self.lost_rows or self.damaged_pages)
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     def __str__(self) -> str:
-        held = f"{_counted(self.rows, 'row')} in {_counted(len(self.tables), 'table')}"
-        lines = [f"{self.path} has {held} of {self.source}: {self.file_bytes} bytes, {self.copied}."]
+        lines = [f"{self.path} has {self._held()} of {self.source}: {self.file_bytes} bytes, {self.copied}."]
         for table in self.tables:
             if table.rows_to_come:
                 lines.append(f"{_counted(table.rows_to_come, 'row')} of table '{table.table}' not yet whole: left out.")
@@ -259,6 +256,7 @@ def report_of(result: _core.CompleteResult) -> RunReport:
         abandoned=tuple(AbandonedProducer(it.number, it.table, it.rows, it.reason) for it in facts.abandoned),
         units=facts.units,
         units_lost=facts.units_lost,
+        rows_may_be_missing=facts.rows_may_be_missing,
         dropped_bytes=facts.dropped_bytes,
         adler32=result.adler32,
         notes=tuple(facts.notes),
