@@ -46,7 +46,7 @@ constexpr std::array kKnobs{
          "In an RNTuple, memory of a process for pages that fill, of all its producers and outputs: pages grow as it "
          "allows."},
     Knob{"staging_bytes", Kind::size, Reach::writers,
-         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024 * 1024 * kGiB,
+         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024ull * 1024 * kGiB,
          "In HDF5, memory of each producer for pages that fill and pages that are being written."},
     Knob{"min_buffers", Kind::count, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 4 * kGiB,
