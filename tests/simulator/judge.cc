@@ -19,6 +19,8 @@ Weather calm(Random& random) {
     return weather;
 }
 
+constexpr char const* kMoved = "moved-"; // in front of a name
+
 class Judge {
   public:
     Judge(Workshop& workshop, std::string const& path, std::uint64_t seed, Verdict& verdict)
@@ -32,10 +34,28 @@ class Judge {
             verdict_.promised_rows +=
                 crash == Crash::processes || snapshot.promises.closed ? promise.taken : promise.durable;
         }
-        recover(stopped(snapshot, crash, random_), crash, true);
+        auto state = stopped(snapshot, crash, random_);
+        if (random_.chance(0.15)) move(state.disk);
+        recover(state, crash, true);
     }
 
   private:
+    // Somebody moves file and journal, segments and all, to another name before anything else.
+    void move(DiskState& disk) {
+        auto const moved = [](std::string const& path) {
+            auto const name = path.rfind('/') + 1;
+            return path.substr(0, name) + kMoved + path.substr(name);
+        };
+        for (auto* const names : {&disk.names, &disk.durable_names}) {
+            std::map<std::string, std::uint64_t> after;
+            for (auto const& [path, inode] : *names) after[moved(path)] = inode;
+            *names = std::move(after);
+        }
+        for (auto& change : disk.name_changes) change.path = moved(change.path);
+        path_ = moved(path_);
+        name_ += ", moved";
+    }
+
     // `first`: nobody has tried before.
     std::optional<Found> recover(Snapshot const& state, Crash crash, bool first) {
         ++verdict_.states;
@@ -148,7 +168,7 @@ class Judge {
     }
 
     Workshop& workshop_;
-    std::string const& path_;
+    std::string path_;
     Random random_;
     Verdict& verdict_;
     std::string name_;
