@@ -23,10 +23,11 @@ void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
     journal.sync();
 }
 
-std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& format, std::uint64_t claimed) {
+std::uint64_t first_free_offset(Gathered const& gathered, storage::Storage const& file, format::Format const& format,
+                                std::uint64_t claimed) {
     auto const beginning = storage::make_memory_storage("the beginning of " + gathered.head.id);
     auto const first = format.begin(*beginning, gathered.head);
-    auto end = std::max({first, gathered.facts.end_offset, claimed});
+    auto end = std::max({first, gathered.facts.end_offset, claimed, format.end_of_readable(file, gathered.head)});
     // The journal voids a page by its offset: none that is good may ever lie there.
     for (auto const offset : gathered.bad_pages) end = std::max(end, offset + 1);
     return base::round_up(end, base::kBlockBytes);

@@ -15,7 +15,8 @@ namespace thalweg::dataset {
 void journal_what_is_left(Gathered const& gathered, JournalWriter& journal);
 
 // From here on extents may be claimed: behind everything that the journal, or an anchor, refers to.
-std::uint64_t first_free_offset(Gathered const& gathered, format::Format const& format, std::uint64_t claimed);
+std::uint64_t first_free_offset(Gathered const& gathered, storage::Storage const& file, format::Format const& format,
+                                std::uint64_t claimed);
 
 // The keys of the units that count are taken, and those of earlier files.
 void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger);

@@ -175,18 +175,6 @@ TEST(RunPlace, WhatADeadCreationLeftIsClearedByRecoverAndByTheNextOne) {
     }
 }
 
-std::vector<std::byte> bytes_of(std::string const& path) {
-    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    std::vector<std::byte> bytes(file->size());
-    file->read(0, bytes);
-    return bytes;
-}
-
-// In place: the file stays the one that the journal names.
-void overwrite(std::string const& path, std::uint64_t offset, std::span<std::byte const> bytes) {
-    storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix)->write(offset, bytes);
-}
-
 // A run as a power cut leaves it in front of the first flush: its journal has pages and no BARRIER.
 void leave_without_barrier(std::string const& path) {
     auto options = shared_options();

@@ -44,6 +44,18 @@ inline void append_events(Producer& out, std::uint8_t who, std::uint64_t first, 
     out.append(rows, columns);
 }
 
+inline std::vector<std::byte> bytes_of(std::string const& path) {
+    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    std::vector<std::byte> bytes(file->size());
+    file->read(0, bytes);
+    return bytes;
+}
+
+// In place: the file stays the one that the journal names.
+inline void overwrite(std::string const& path, std::uint64_t offset, std::span<std::byte const> bytes) {
+    storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix)->write(offset, bytes);
+}
+
 inline CreateOptions small_run_options() {
     CreateOptions options;
     options.shared = false;

@@ -185,7 +185,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     fork_generation_ = base::fork_generation();
     on_files_ = true;
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
-    make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->format, unfinished.claimed));
+    make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
     take_keys(gathered.units, earlier, *run_->ledger);
     watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());

@@ -85,6 +85,10 @@ class Format {
     virtual std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                                    model::RunFacts const& facts) const = 0;
 
+    // Behind everything that somebody who reads the file now is referred to: interim footers, and what an attempt to
+    // complete it left. Nothing that is new may be written in front of that.
+    virtual std::uint64_t end_of_readable(storage::Storage const&, model::RunHead const&) const { return 0; }
+
     // Reads the metadata of a file that is complete, or shows an interim footer. Throws base::DataError for anything
     // else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;

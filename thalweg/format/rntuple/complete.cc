@@ -56,7 +56,7 @@ class TableCompleter {
 
 // Behind everything that is referred to by some anchor (an interim footer, or an earlier attempt to complete the file)
 // or by the first sector (an attempt that failed after its last write but one).
-std::uint64_t end_of_live(storage::Storage const& file, FileParts const& parts) {
+std::uint64_t end_of_readable(storage::Storage const& file, FileParts const& parts) {
     std::array<std::byte, kSectorBytes> sector;
     file.read(0, sector);
     BigTaker from(sector, file.path());
@@ -100,10 +100,14 @@ Ending sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64
 
 } // namespace
 
+std::uint64_t RNTupleFormat::end_of_readable(storage::Storage const& file, model::RunHead const& head) const {
+    return rntuple::end_of_readable(file, file_parts(head));
+}
+
 std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal,
                                       model::RunHead const& head, model::RunFacts const& facts) const {
     auto const parts = file_parts(head);
-    BlobWriter writer(file, std::max(facts.end_offset, end_of_live(file, parts)), head.created_s);
+    BlobWriter writer(file, std::max(facts.end_offset, rntuple::end_of_readable(file, parts)), head.created_s);
     std::vector<Anchor> anchors;
     for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
         auto const checksum = parts.header_checksums[i];
