@@ -88,6 +88,7 @@ void bind_options(nb::module_& module) {
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
         .def_rw("force", &CreateOptions::force)
+        .def_rw("keys_per_group", &CreateOptions::keys_per_group)
         .def(
             "set",
             [](CreateOptions& options, std::string const& knob, std::string const& text) {
@@ -209,9 +210,16 @@ OpenUnit begin_unit(WorkUnits& units, nb::handle key, nb::bytes const& summary) 
     return {units.begin(unit_key, std::move(text), signal_check())};
 }
 
+OpenUnit begin_group(WorkUnits& units, std::int64_t number) { return {units.begin_group(number, signal_check())}; }
+
+void next_key(OpenUnit& open, std::int64_t key, nb::bytes const& summary) {
+    open.unit.next_key(key, std::string(summary.c_str(), summary.size()));
+}
+
 void bind_units(nb::module_& module) {
     nb::class_<OpenUnit>(module, "WorkUnit")
         .def("append", &OpenUnit::append, nb::arg("table"), nb::arg("rows"), nb::arg("columns"))
+        .def("next_key", next_key, nb::arg("key"), nb::arg("summary"))
         .def(
             "commit", [](OpenUnit& open) { return open.unit.commit(); }, WithoutGil())
         .def(
@@ -219,6 +227,9 @@ void bind_units(nb::module_& module) {
     nb::class_<WorkUnits>(module, "WorkUnits")
         .def(nb::init<std::shared_ptr<OpenRun>>())
         .def("begin", begin_unit, nb::arg("key"), nb::arg("summary"))
+        .def("begin_group", begin_group, nb::arg("number"), WithoutGil())
+        .def("is_group_committed", &WorkUnits::is_group_committed, nb::arg("number"))
+        .def_prop_ro("keys_per_group", &WorkUnits::keys_per_group)
         .def("is_committed", [](WorkUnits const& units, nb::handle key) { return units.is_committed(key_of(key)); })
         .def(
             "committed_keys",
@@ -293,6 +304,7 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("is_open_run", &Reader::is_open_run)
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
         .def_prop_ro("metadata", &Reader::metadata)
+        .def_prop_ro("keys_per_group", [](Reader const& reader) { return reader.head().keys_per_group; })
         .def_prop_ro("knobs", [](Reader const& reader) { return reader.head().knobs; })
         .def_prop_ro("engine", [](Reader const& reader) { return reader.head().engine; })
         .def_prop_ro("notes", &Reader::notes)

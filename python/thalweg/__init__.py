@@ -1,6 +1,7 @@
 """Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
 from thalweg import _core, layouts
+from thalweg._attach import Attached, Producer, attach
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
@@ -40,8 +41,8 @@ from thalweg._types import (
     uint64,
     waveform,
 )
-from thalweg._work_unit import WorkUnit
-from thalweg._write import Attached, Producer, Writer, attach, create, recover, snapshot
+from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
+from thalweg._write import Writer, create, recover, snapshot
 
 __all__ = [
     "AbandonedProducer",
@@ -66,10 +67,12 @@ __all__ = [
     "Tuning",
     "Type",
     "Unit",
+    "UnitOfGroup",
     "UnitRows",
     "UnknownNameError",
     "UsageError",
     "Verification",
+    "WorkGroup",
     "WorkUnit",
     "Writer",
     "__version__",

@@ -189,6 +189,11 @@ class Run(Mapping[str, Table]):
         return self._core.metadata
 
     @property
+    def keys_per_group(self) -> int:
+        """So many consecutive keys of its work units were committed together; 0: its rows are in no order of keys."""
+        return self._core.keys_per_group
+
+    @property
     def knobs(self) -> dict[str, Value]:
         """The knobs it is written with, by name: sizes in bytes, times in seconds. Of somebody else's file: none."""
         return in_effect(self._core.knobs)

@@ -83,9 +83,114 @@ class WorkUnit:
         return f"<WorkUnit {self.key!r}, {state}>"
 
 
+class UnitOfGroup:
+    """One unit of a group: rows that are appended to its tables count when the group is committed.
+
+    Leaving its `with` block on an exception drops the group.
+    """
+
+    __slots__ = ("_group", "key")
+
+    def __init__(self, group: WorkGroup, key: int) -> None:
+        self._group = group
+        self.key = key
+
+    def __getitem__(self, table: str) -> UnitTable:
+        """Takes rows of that table. Raises UnknownNameError where there is no such table."""
+        return self._group.table_of(self, table)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._group.leave(self)
+        if kind is not None:
+            self._group.drop()
+
+    def __repr__(self) -> str:
+        return f"<Unit {self.key} of {self._group!r}>"
+
+
+class WorkGroup:
+    """Work units of consecutive keys, in a run that is ordered by key, which are committed together: of one thread.
+
+    Leaving its `with` block commits it, and leaving that on an exception drops it. It is done again whole where its
+    worker dies before.
+    """
+
+    __slots__ = ("_core", "_open", "_schema", "committed", "keys", "number")
+
+    def __init__(self, core: _core.WorkUnit, schema: Schema, number: int, keys: range) -> None:
+        self._core = core
+        self._schema = schema
+        self._open: UnitOfGroup | None = None
+        self.number = number
+        self.keys = keys
+        """Those that its units may have, in this order; not all need be there."""
+        self.committed: bool | None = None
+        """None while it is open. False: it was dropped, or its number was taken before."""
+
+    def work_unit(self, key: int, summary: bytes | str = b"") -> UnitOfGroup:
+        """The next unit. Raises UsageError where its key is not of the group, or not behind those in front of it."""
+        if key not in self.keys:
+            raise UsageError(f"work unit {key!r} is not of group {self.number}, which has the keys {self._between}")
+        self._core.next_key(key, _bytes_of(summary))
+        self._open = UnitOfGroup(self, key)
+        return self._open
+
+    def commit(self) -> bool:
+        """From here on its rows count. False: the group was committed before, and they are dropped."""
+        self.committed, self._open = False, None
+        self.committed = self._core.commit()
+        return self.committed
+
+    def drop(self) -> None:
+        """Its rows do not count. Does nothing where the group has ended."""
+        if self.committed is None:
+            self.committed, self._open = False, None
+            self._core.drop()
+
+    @property
+    def _between(self) -> str:
+        return f"{self.keys[0]} to {self.keys[-1]}"
+
+    def table_of(self, unit: UnitOfGroup, table: str) -> UnitTable:
+        """For its units."""
+        if self._open is not unit:
+            raise UsageError(f"unit {unit.key} of group {self.number} takes no more rows (it has ended)")
+        return UnitTable(self._core, self._schema[table])
+
+    def leave(self, unit: UnitOfGroup) -> None:
+        """For its units."""
+        if self._open is unit:
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self.drop()
+        elif self.committed is None:
+            self.commit()
+
+    def __repr__(self) -> str:
+        state = {None: "open", True: "committed", False: "dropped"}[self.committed]
+        return f"<WorkGroup {self.number}, keys {self._between}, {state}>"
+
+
+def begin_group(units: _core.WorkUnits, schema: Schema, number: int) -> WorkGroup:
+    count = units.keys_per_group
+    first = number * count
+    return WorkGroup(units.begin_group(number), schema, number, range(first, first + count))
+
+
+def _bytes_of(summary: bytes | str) -> bytes:
+    return summary if type(summary) is bytes else summary.encode() if isinstance(summary, str) else bytes(summary)
+
+
 def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
-    text = summary if type(summary) is bytes else summary.encode() if isinstance(summary, str) else bytes(summary)
-    return WorkUnit(units.begin(stored_key(key), text), schema, key)
+    return WorkUnit(units.begin(stored_key(key), _bytes_of(summary)), schema, key)
 
 
 def stored_key(key: Key) -> int | bytes:

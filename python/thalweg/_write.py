@@ -5,147 +5,20 @@ from __future__ import annotations
 import errno
 import math
 import os
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self, TypeAlias
 
 from thalweg import _core
-from thalweg._append import Array, columns_of, stored_columns
+from thalweg._attach import Producer, Producers, text_of
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
-from thalweg._work_unit import Key, WorkUnit, begin, stored_key
+from thalweg._work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
 
 Path: TypeAlias = "str | os.PathLike[str]"
-
-
-class Producer:
-    """Takes rows of one table. One for each thread.
-
-    Leaving its `with` block finishes it; leaving that on an exception abandons it, with the exception's text.
-    """
-
-    def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
-        self._core: _core.Producer | None = core
-        self._schema = schema[table]
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._rows = 0
-
-    @property
-    def table(self) -> str:
-        return self._schema.name
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has taken."""
-        return self._rows
-
-    def append(self, rows: Any = None, /, **fields: Any) -> None:
-        """Appends one row, or many: then every value has a leading axis of that length.
-
-        (Where all values are empty lists, they are one row. Arrays, `Ragged` and Awkward leave no doubt.)
-
-        Values are numbers, strings, NumPy arrays, lists, dictionaries (structs), Awkward or Arrow arrays; lists of
-        different lengths also `Ragged`. `rows` gives all fields at once: a dictionary (whose names may be
-        paths such as "waveform/values"), a structured NumPy array, an Awkward array of records, an Arrow table.
-        Contiguous arrays of the declared type are copied once. The rows are safe from the death of this process when
-        `append` returns. It waits while storage is slower than its producers; Ctrl-C interrupts that.
-
-        Raises UsageError naming table, column and row where a value does not fit the schema (no row is taken then),
-        or where the producer is finished or was inherited through fork; SystemError where the run cannot go on.
-        """
-        self._append(*columns_of(self._schema, rows, fields))
-
-    def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
-        """Appends rows as flat columns, of which nothing is checked but their sizes.
-
-        There is one contiguous array for each scalar or list, in the order of the fields, depth first: a list's lengths
-        (uint64) come before what all its elements hold; the characters of strings are uint8.
-        """
-        self._append(rows, stored_columns(self._schema, columns))
-
-    def _append(self, count: int, columns: Sequence[Array]) -> None:
-        self._check_process()
-        with self._lock:
-            if self._core is None:
-                raise UsageError(f"table '{self.table}' takes no more rows from this producer (it is finished)")
-            try:
-                self._core.append(count, columns)
-            finally:
-                self._rows = self._core.rows
-
-    def finish(self) -> None:
-        """Writes what it has; it takes no more rows. Does nothing the second time."""
-        self._check_process()
-        with self._lock:
-            core, self._core = self._core, None
-            if core is not None:
-                core.finish()
-
-    def abandon(self, reason: str = "") -> None:
-        """Takes no more rows; those it has taken are kept, and the run's report says that it was abandoned, and why.
-
-        Does nothing where it is finished.
-        """
-        with self._lock:
-            core, self._core = self._core, None
-            if core is not None:
-                core.abandon(reason)
-
-    def __del__(self) -> None:
-        core = getattr(self, "_core", None)
-        if core is not None:  # a worker that ended on an exception may have had no `with` block
-            core.abandon("nobody finished it")
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise UsageError(
-                f"this producer of table '{self.table}' belongs to the parent process (it was inherited through fork): "
-                "use tw.attach(handle) in the child"
-            )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self.abandon(text_of(error))
-
-    def __repr__(self) -> str:
-        return f"<Producer of table '{self.table}': {self.rows} rows>"
-
-
-def text_of(error: BaseException | None) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-class _Producers:
-    """The producers that were handed out, to be finished together."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._all: list[Producer] = []
-
-    def make(self, core: _core.Writer | _core.OpenRun, table: str) -> Producer:
-        self._schema.index(table)
-        self._all.append(Producer(core.producer(table), self._schema, table))
-        return self._all[-1]
-
-    def finish(self) -> None:
-        while self._all:
-            self._all[-1].finish()
-            self._all.pop()
-
-    def abandon(self, reason: str) -> None:
-        while self._all:
-            self._all.pop().abandon(reason)
 
 
 class Writer:
@@ -159,7 +32,7 @@ class Writer:
         self._units: _core.WorkUnits | None = core.work_units()
         self._metadata = dict(metadata)
         self.schema = Schema.from_json(core.schema)
-        self._producers = _Producers(self.schema)
+        self._producers = Producers(self.schema)
         self._pid = os.getpid()
         self._end = ""
         self.path = core.path
@@ -197,6 +70,18 @@ class Writer:
         are too long or the run is closed.
         """
         return begin(self._open_units(), self.schema, key, summary)
+
+    def work_group(self, number: int) -> WorkGroup:
+        """Work units of consecutive keys that are committed together, in a run that is ordered by key.
+
+        Group n has the keys from n * keys_per_group on: `for key in group.keys: with group.work_unit(key) as unit:` ...
+        Raises UsageError where the run is not ordered, or closed.
+        """
+        return begin_group(self._open_units(), self.schema, number)
+
+    def is_group_committed(self, number: int) -> bool:
+        """Whether the number of a group is taken."""
+        return self._open_units().is_group_committed(number)
 
     def is_committed(self, key: Key) -> bool:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
@@ -269,57 +154,6 @@ class Writer:
         return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"
 
 
-class Attached:
-    """A run that another process created.
-
-    Leaving its `with` block finishes the producers made here; leaving that on an exception abandons them, with the
-    exception's text, which the report of the run has then.
-    """
-
-    def __init__(self, core: _core.OpenRun) -> None:
-        self._core = core
-        self.schema = Schema.from_json(core.schema)
-        self.path = core.path
-        self.threads = core.threads
-        """That encode the pages of each producer of this process; 0: the thread that appends does."""
-        self._producers = _Producers(self.schema)
-        self._units = _core.WorkUnits(core)
-
-    def producer(self, table: str) -> Producer:
-        """One for each thread. Raises UsageError where there is no such table or the run is being closed."""
-        return self._producers.make(self._core, table)
-
-    def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """As `Writer.work_unit`."""
-        return begin(self._units, self.schema, key, summary)
-
-    def is_committed(self, key: Key) -> bool:
-        """Whether the key of a work unit is taken, by whomever."""
-        return self._units.is_committed(stored_key(key))
-
-    def finish(self) -> None:
-        """Finishes all producers made here, and writes what committed work units have in memory."""
-        self._producers.finish()
-        self._units.finish()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def abandon(self, reason: str = "") -> None:
-        """Abandons all producers made here, as `Producer.abandon` does; an open work unit does not count."""
-        self._producers.abandon(reason)
-        self._units.abandon(reason)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self.abandon(text_of(error))
-
-    def __repr__(self) -> str:
-        return f"<Attached to {self.path}>"
-
-
 def create(
     path: Path,
     schema: Schema | Mapping[str, Any] | None = None,
@@ -328,6 +162,8 @@ def create(
     resume: bool = False,
     codec: str | None = None,
     metadata: Mapping[str, str] | None = None,
+    order: str | None = None,
+    keys_per_group: int | None = None,
     tuning: Mapping[str, Value] | None = None,
 ) -> Writer:
     """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
@@ -342,6 +178,10 @@ def create(
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
         values as they are; the default is zstd-1.
     metadata: kept with the run.
+    order: "key": rows stand in the order of the keys of their work units, which are integers, with the same values and
+        the same bytes of pages for any number of workers. RNTuple alone.
+    keys_per_group: in such a run so many consecutive keys are one `work_group`, which is committed, and done again,
+        whole; it has clusters of its own. 1: each `work_unit` is a group. Choose it so that a group has some MiB.
     tuning: `tw.Tuning(...)`, or a dictionary of the same: memory, page sizes, intervals, threads, the way to the disk.
 
     Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
@@ -353,6 +193,7 @@ def create(
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
     options = _core.CreateOptions()
     options.force = force
+    options.keys_per_group = _checked_group(order, keys_per_group)
     with_codec(tuning, codec).apply(options)
     texts = dict(metadata or {})
     for key, value in texts.items():
@@ -365,14 +206,14 @@ def create(
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
 
 
-def attach(handle: str, *, threads: int | None = None) -> Attached:
-    """Opens, for writing by this process, a run that another process created: `handle` is its `Writer.handle`.
-
-    `threads` encode the pages of each producer of this process; 0: the thread that appends does; None: as its creator
-    has set the knob.
-    Raises UsageError where the run is gone, closed, or on another machine; SystemError where its creator is dead.
-    """
-    return Attached(_core.attach(handle, threads))
+def _checked_group(order: str | None, keys_per_group: int | None) -> int:
+    if order not in (None, "key"):
+        raise UsageError(f"rows cannot be ordered by {order!r}: give order='key', or none")
+    if order is None and keys_per_group is not None:
+        raise UsageError("keys_per_group is given for a run in no order: give order='key', too")
+    if keys_per_group is not None and keys_per_group < 1:
+        raise UsageError(f"a group cannot have {keys_per_group} keys: give at least 1")
+    return 0 if order is None else keys_per_group or 1
 
 
 def recover(path: Path) -> RunReport:

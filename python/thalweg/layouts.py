@@ -18,6 +18,7 @@ from itertools import product
 from typing import Any, Literal, Self, get_args
 
 from thalweg._append import columns_of
+from thalweg._attach import Attached, Producer
 from thalweg._errors import UsageError
 from thalweg._layouts_gather import gather, parts_for
 from thalweg._layouts_model import EventModel, event_model
@@ -29,7 +30,7 @@ from thalweg._read import Run, _selected
 from thalweg._rows import Rows
 from thalweg._schema import Schema
 from thalweg._types import Type
-from thalweg._write import Attached, Producer, Writer
+from thalweg._write import Writer
 
 __all__ = ["ALL", "Batch", "EventModel", "Layout", "LayoutWriter", "Plan", "event_model", "load_model", "plan", "read"]
 

@@ -1,8 +1,10 @@
 #include "thalweg/dataset/resume.h"
 
 #include <algorithm>
+#include <map>
 
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/run/unit_group.h"
 
 namespace thalweg::dataset {
 
@@ -31,6 +33,25 @@ std::uint64_t first_free_offset(Gathered const& gathered, storage::Storage const
     // The journal voids a page by its offset: none that is good may ever lie there.
     for (auto const offset : gathered.bad_pages) end = std::max(end, offset + 1);
     return base::round_up(end, base::kBlockBytes);
+}
+
+void take_groups(std::vector<UnitFacts> const& groups, std::vector<UnitKey> const& earlier, model::RunHead const& head,
+                 Ledger& ledger) {
+    if (groups.empty() && earlier.empty()) return;
+    ledger.make_units();
+    auto& table = *ledger.units_if_any();
+    auto const take = [&](UnitKey const& group, std::string_view list) {
+        table.grow(list.size());
+        table.take_again(group, list);
+    };
+    std::map<std::int64_t, std::vector<UnitOfGroup>> of_earlier; // by group; which rows they have there is not needed
+    for (auto const& key : earlier) {
+        auto const group = group_of(key.integer, head.keys_per_group);
+        of_earlier[group].push_back({key.integer, {}, std::vector<std::uint64_t>(head.schema.tables.size())});
+    }
+    for (auto const& [group, units] : of_earlier) take(group, encode_group(units));
+    for (auto const& group : groups) take(group.key, group.summary);
+    ledger.head().units_committed = groups.size();
 }
 
 void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger) {

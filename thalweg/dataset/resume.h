@@ -20,6 +20,9 @@ std::uint64_t first_free_offset(Gathered const& gathered, storage::Storage const
 
 // The keys of the units that count are taken, and those of earlier files.
 void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger);
+// The same of groups of units, in a run that is ordered by key.
+void take_groups(std::vector<UnitFacts> const& groups, std::vector<UnitKey> const& earlier, model::RunHead const& head,
+                 Ledger& ledger);
 
 // What interim footers will show in front of all that is new.
 using TableCluster = std::pair<std::size_t, format::ClusterPages>;

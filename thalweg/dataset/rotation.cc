@@ -5,13 +5,17 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/earlier_files.h"
 #include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/dataset/writer.h"
 
 namespace thalweg::dataset {
 
-std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptions const& options,
+std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptions const& asked,
                                             std::map<std::string, std::string> metadata) {
     check_open();
+    check_same_order(this->path(), asked.keys_per_group, run_->head);
+    auto options = asked;
+    options.keys_per_group = run_->head.keys_per_group;
     static_cast<void>(handle()); // of a run for this process alone there is no next file
     auto all = previous_file(this->path(), run_->head.id);
     all.merge(metadata);

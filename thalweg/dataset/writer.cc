@@ -21,6 +21,7 @@
 #include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/tuning/knobs.h"
 
@@ -60,6 +61,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     auto options = asked;
     fit_to_disk_of(std::filesystem::path(absolute).parent_path(), options.layout);
     auto head = format.make_head(std::move(schema), options.layout, std::move(metadata));
+    set_order(absolute, options.keys_per_group, head);
     if (absolute.size() >= sizeof LedgerHead::path)
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
     remove_stale_segments();
@@ -153,6 +155,7 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
         base::fail_usage({"cannot resume the run at " + absolute, "it has another schema",
                           "give none, or the one with which it was created"});
     }
+    check_same_order(absolute, options.keys_per_group, unfinished.head);
     std::unique_ptr<Writer> writer(new Writer);
     writer->go_on(unfinished, options);
     return writer;
@@ -187,7 +190,10 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
     make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed));
     run_->ledger->head().next_producer = gathered.next_producer;
-    take_keys(gathered.units, earlier, *run_->ledger);
+    if (run_->head.keys_per_group > 0)
+        take_groups(gathered.groups, earlier, run_->head, *run_->ledger);
+    else
+        take_keys(gathered.units, earlier, *run_->ledger);
     watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
     auto const units_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
     start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered), units_bytes);

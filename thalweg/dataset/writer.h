@@ -19,6 +19,9 @@ namespace thalweg::dataset {
 struct CreateOptions : tuning::Tuning {
     bool force = false; // replace a file, or an unfinished run, that is there already
     bool shared = true; // other processes may attach
+    // Rows are in the order of the keys of their work units, which are integers and are committed in groups of so many
+    // consecutive ones: the file is the same for any number of workers. RNTuple alone. 0: in no order.
+    std::uint64_t keys_per_group = 0;
     JournalLimits journal;
 };
 

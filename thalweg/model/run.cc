@@ -71,6 +71,7 @@ std::string to_json(RunHead const& head) {
                       {"schema", schema_to_json(head.schema)},
                       {"metadata", head.metadata}};
     for (auto const& layout : head.layouts) json["layouts"].push_back(layout_to_json(layout));
+    if (head.keys_per_group > 0) json["keys_per_group"] = head.keys_per_group;
     if (!head.knobs.empty()) json["knobs"] = head.knobs;
     if (!head.engine.empty()) json["engine"] = head.engine;
     return json.dump();
@@ -83,6 +84,7 @@ RunHead run_head_from_json(std::string_view text) {
         head.created_s = json.value("created_s", std::uint64_t{0});
         head.schema = schema_from_json(json.at("schema"));
         head.metadata = json.at("metadata").get<std::map<std::string, std::string>>();
+        head.keys_per_group = json.value("keys_per_group", std::uint64_t{0});
         head.knobs = json.value("knobs", head.knobs);
         head.engine = json.value("engine", head.engine);
         for (auto const& table : head.schema.tables) head.columns.push_back(flatten(table));

@@ -18,6 +18,9 @@ struct RunHead {
     std::vector<std::vector<Column>> columns; // flatten(schema.tables[i])
     std::vector<TableLayout> layouts;         // of the same tables
     std::map<std::string, std::string> metadata;
+    // The rows are in the order of the keys of their work units, which are committed in groups of so many consecutive
+    // ones. 0: there is no such order.
+    std::uint64_t keys_per_group = 0;
     // What the run is written with: the knobs by name, as texts, and how bytes reach the file. Empty in runs of older
     // versions.
     std::map<std::string, std::string> knobs = {};

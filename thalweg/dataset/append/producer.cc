@@ -24,6 +24,10 @@ constexpr std::uint64_t kLeastClusterBytes = 64 << 10;
 
 Producer::Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units)
     : table_(table), of_units_(of_units), fork_generation_(base::fork_generation()) {
+    if (!of_units && run->head.keys_per_group > 0) {
+        base::fail_usage({run->path() + " has no producers outside of work units", "its rows are in the order of keys",
+                          "append to a work unit"});
+    }
     start(std::move(run));
 }
 
@@ -172,78 +176,6 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         rows -= batch;
         if (is_cluster_full()) end_cluster();
     }
-}
-
-void Producer::begin_unit() {
-    check_usable();
-    // Here and not in `commit_unit`: once the key is taken nothing may fail for want of room.
-    bool const half_of_memory = !fixed_cuts_ && memory_->open_bytes() >= memory_->most_bytes() / 2;
-    if (cluster_.bytes >= cluster_bytes_ || half_of_memory) end_cluster();
-    unit_ = {rows_, cluster_.bytes};
-}
-
-void Producer::prepare_commit(UnitEntryId entry, std::uint32_t part) const {
-    check_usable();
-    staging_->head().unit_part = part;
-    staging_->head().unit_first_row = unit_.first_row;
-    staging_->head().unit_entry.store(entry);
-}
-
-void Producer::commit_unit(UnitEntryId entry) {
-    auto& head = staging_->head();
-    for (std::size_t i = 0; i < progress_.size(); ++i)
-        staging_->column(i).committed.store(progress_[i].written, std::memory_order_release);
-    head.rows_committed.store(rows_, std::memory_order_release);
-    PageRecord end{};
-    end.producer = number_;
-    end.column = kUnitEnd;
-    end.first = unit_.first_row;
-    end.count = head.unit_part;
-    end.stored_bytes = unit_rows();
-    end.cluster = entry;
-    Backoff backoff;
-    while (!sealer_->announce(end)) { // the ring is full: the committer has to empty it
-        run_->ledger->check_alive();
-        backoff.pause();
-    }
-    head.unit_entry.store(0);
-    unit_ = {rows_, cluster_.bytes};
-}
-
-// Nothing of the unit is in a page: its rows are still where nobody but us looks.
-bool Producer::can_rewind() const {
-    if (cluster_.first_row > unit_.first_row) return false;
-    for (std::size_t i = 0; i < progress_.size(); ++i) {
-        if (progress_[i].sealed > staging_->column(i).committed.load()) return false;
-    }
-    return true;
-}
-
-void Producer::rewind() {
-    staging_->head().rows_published.store(unit_.first_row, std::memory_order_release);
-    for (std::size_t i = 0; i < progress_.size(); ++i) {
-        auto& column = staging_->column(i);
-        progress_[i].written = column.committed.load();
-        column.published.store(progress_[i].written, std::memory_order_release);
-        memory_->truncate(i, progress_[i].written * column.item_bytes);
-    }
-    rows_ = unit_.first_row;
-    cluster_.bytes = unit_.cluster_bytes;
-    torn_ = false;
-}
-
-void Producer::drop_unit() {
-    if (fork_generation_ != base::fork_generation()) check_usable();
-    if (finished_) return;
-    staging_->head().unit_entry.store(0);
-    if (can_rewind()) return rewind();
-    torn_ = true; // no cluster ends with rows that do not count
-    auto const rows = rows_before_ + unit_.first_row;
-    finish();
-    start(std::shared_ptr(run_));
-    rows_before_ = rows;
-    finished_ = false;
-    torn_ = false;
 }
 
 void Producer::finish() {

@@ -56,6 +56,11 @@ class Producer {
     // the unit are sealed already, those stay in the file for nothing, and this producer ends in front of them: another
     // one, with a new number, takes its place.
     void drop_unit();
+    // Of a run that is ordered by key, where a producer has one unit. Everything of the unit is in pages and in whole
+    // clusters afterwards, and announced: nothing that follows decides how they are cut.
+    void seal_unit();
+    // Instead of dropping it: the producer ends in front of the unit.
+    void leave_unit();
 
     std::uint64_t rows() const { return rows_before_ + rows_; }
     std::uint32_t number() const { return number_; } // in its run; names it in CommitStatus

@@ -30,6 +30,8 @@ void UnitWorker::begin(UnitKey const& key, std::string summary) {
     key_ = key;
     summary_ = std::move(summary);
     begun_.clear();
+    group_.clear();
+    group_rows_.assign(run_->head.schema.tables.size(), 0);
 }
 
 // The worker with all its producers, and none of these alone: key and rows of a unit are in one file.
@@ -41,7 +43,57 @@ void UnitWorker::follow_rotation() {
     }
 }
 
-Producer& UnitWorker::producer(std::string const& table) { return producer(run_->head.schema.table_index(table)); }
+Producer& UnitWorker::producer(std::string const& table) {
+    auto const index = run_->head.schema.table_index(table);
+    if (is_ordered() && group_.empty()) {
+        base::fail_usage({fmt::format("{}: rows of {} were given", run_->path(),
+                                      name_of_group(key_.integer, run_->head.keys_per_group)),
+                          "it is not known of which unit they are", "begin a unit of the group first"});
+    }
+    return producer(index);
+}
+
+void UnitWorker::next_key(std::int64_t key, std::string summary) {
+    auto const per_group = run_->head.keys_per_group;
+    if (per_group == 0)
+        base::fail_usage({fmt::format("{}: work unit {} has no units in it", run_->path(), key_.str()),
+                          "the run is not ordered by key"});
+    auto const name = name_of_group(key_.integer, per_group);
+    if (group_of(key, per_group) != key_.integer)
+        base::fail_usage({fmt::format("{}: work unit {} is not of {}", run_->path(), key, name)});
+    if (!group_.empty() && key <= group_.back().key) {
+        base::fail_usage(
+            {fmt::format("{}: work unit {} cannot follow {} in {}", run_->path(), key, group_.back().key, name),
+             "the keys of a group ascend"});
+    }
+    check(*run_, key, summary);
+    end_key();
+    group_.push_back({key, std::move(summary), {}});
+}
+
+void UnitWorker::end_key() {
+    if (group_.empty()) return;
+    auto& rows = group_.back().rows;
+    rows.assign(group_rows_.size(), 0);
+    for (std::size_t table = 0; table < producers_.size(); ++table) {
+        if (!producers_[table]) continue;
+        rows[table] = producers_[table]->unit_rows() - group_rows_[table];
+        group_rows_[table] += rows[table];
+    }
+}
+
+// Before the key is taken: a worker that dies behind that leaves nothing that somebody else would cut into pages.
+void UnitWorker::seal_group() {
+    end_key();
+    summary_ = encode_group(group_);
+    if (summary_.size() > kLongestGroupBytes) {
+        base::fail_usage({fmt::format("{}: {} has too many units with too long summaries", run_->path(),
+                                      name_of_group(key_.integer, run_->head.keys_per_group)),
+                          fmt::format("they take {} bytes, and {} are the most", summary_.size(), kLongestGroupBytes),
+                          "create the run with fewer keys in a group, or put what is long into a table"});
+    }
+    for (auto* producer : begun_) producer->seal_unit();
+}
 
 Producer& UnitWorker::producer(std::size_t table) {
     if (begun_.empty()) follow_rotation(); // as long as it has begun in no file
@@ -70,6 +122,7 @@ bool UnitWorker::commit() {
         drop();
         return false;
     }
+    if (is_ordered()) seal_group();
     auto const entry = units.reserve(key_, summary_, wait);
     for (std::uint32_t part = 0; part < begun_.size(); ++part) begun_[part]->prepare_commit(entry, part);
     if (!units.link(entry, static_cast<std::uint32_t>(begun_.size()))) {
@@ -79,12 +132,16 @@ bool UnitWorker::commit() {
     ++run_->ledger->head().units_committed;
     for (auto* producer : begun_) producer->commit_unit(entry);
     begun_.clear();
+    if (is_ordered()) producers_.clear();
     return true;
 }
 
+// Where the run is ordered by key each group has producers of its own: how its rows are cut into pages and clusters
+// does not depend on what their worker did before.
 void UnitWorker::drop() {
-    for (auto* producer : begun_) producer->drop_unit();
+    for (auto* producer : begun_) is_ordered() ? producer->leave_unit() : producer->drop_unit();
     begun_.clear();
+    if (is_ordered()) producers_.clear();
 }
 
 void UnitWorker::finish() {
@@ -147,6 +204,11 @@ void WorkUnit::set_while_waiting(std::function<void()> callback) {
     worker_->set_while_waiting(std::move(callback));
 }
 
+void WorkUnit::next_key(std::int64_t key, std::string summary) {
+    check_open();
+    worker_->next_key(key, std::move(summary));
+}
+
 bool WorkUnit::commit() {
     check_open();
     auto worker = std::move(worker_);
@@ -162,12 +224,34 @@ void WorkUnit::drop() {
     give_back(std::move(worker));
 }
 
-WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run) : idle_(std::make_shared<WorkUnit::Idle>()) {
+WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run)
+    : idle_(std::make_shared<WorkUnit::Idle>()), path_(run->path()), keys_per_group_(run->head.keys_per_group) {
     base::Lock const lock(idle_->mutex);
     idle_->run = std::move(run);
 }
 
 WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
+    if (keys_per_group() == 0) return begin_any(key, std::move(summary), std::move(while_waiting));
+    if (!key.is_integer) {
+        base::fail_usage({fmt::format("{}: no work unit can have the key {}", path_, key.str()),
+                          "the run is ordered by key", "give an integer"});
+    }
+    if (keys_per_group() > 1) {
+        base::fail_usage({fmt::format("{}: work unit {} cannot be begun alone", path_, key.str()),
+                          fmt::format("units are committed in groups of {} keys", keys_per_group()),
+                          "begin its group, and the unit in that"});
+    }
+    auto unit = begin_group(key.integer, std::move(while_waiting));
+    unit.next_key(key.integer, std::move(summary));
+    return unit;
+}
+
+WorkUnit WorkUnits::begin_group(std::int64_t number, std::function<void()> while_waiting) {
+    if (keys_per_group() == 0) base::fail_usage({path_ + " has no groups of work units", "it is not ordered by key"});
+    return begin_any(number, {}, std::move(while_waiting));
+}
+
+WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
     std::unique_ptr<UnitWorker> worker;
     {
         base::Lock const lock(idle_->mutex);
@@ -195,13 +279,31 @@ std::shared_ptr<OpenRun> WorkUnits::open_file() const {
 bool WorkUnits::is_committed(UnitKey const& key) const {
     auto const run = open_file();
     auto const* const units = run->ledger->units_if_any();
-    return units != nullptr && units->find(key);
+    auto const per_group = run->head.keys_per_group;
+    if (units == nullptr || per_group == 0) return units != nullptr && units->find(key);
+    auto const group = key.is_integer ? units->find(group_of(key.integer, per_group)) : std::nullopt;
+    if (!group) return false;
+    auto const list = decode_group(units->summary(*group), run->head.schema.tables.size());
+    return std::ranges::any_of(list, [&](UnitOfGroup const& unit) { return unit.key == key.integer; });
+}
+
+bool WorkUnits::is_group_committed(std::int64_t number) const {
+    auto const run = open_file();
+    auto const* const units = run->ledger->units_if_any();
+    return units != nullptr && units->find(number);
 }
 
 std::vector<UnitKey> WorkUnits::committed_keys() const {
     auto const run = open_file();
     auto const* const units = run->ledger->units_if_any();
-    return units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
+    auto const taken = units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
+    if (run->head.keys_per_group == 0) return taken;
+    std::vector<UnitKey> keys;
+    for (auto const& group : taken) {
+        for (auto const& unit : decode_group(units->summary(*units->find(group)), run->head.schema.tables.size()))
+            keys.emplace_back(unit.key);
+    }
+    return keys;
 }
 
 void WorkUnits::abandon() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/dataset/run/unit_key.h"
 
 namespace thalweg::dataset {
@@ -22,6 +23,8 @@ class UnitWorker {
 
     void begin(UnitKey const& key, std::string summary);
     Producer& producer(std::string const& table);
+    // Of a group of units, in a run that is ordered by key: rows that follow are of this unit.
+    void next_key(std::int64_t key, std::string summary);
     bool commit();
     void drop();
     void finish();
@@ -32,12 +35,17 @@ class UnitWorker {
   private:
     Producer& producer(std::size_t table);
     void follow_rotation();
+    bool is_ordered() const { return run_->head.keys_per_group > 0; }
+    void end_key();
+    void seal_group();
 
     std::shared_ptr<OpenRun> run_;
     std::vector<std::unique_ptr<Producer>> producers_; // by table
     std::vector<Producer*> begun_;                     // in the open unit
     UnitKey key_;
     std::string summary_;
+    std::vector<UnitOfGroup> group_;        // of the open group
+    std::vector<std::uint64_t> group_rows_; // by table: of its units in front of the last one
     std::function<void()> while_waiting_;
 };
 
@@ -51,6 +59,10 @@ class WorkUnit {
 
     // Throws base::UsageError where there is no such table. Valid until the unit ends.
     Producer& operator[](std::string const& table);
+
+    // Of a group of units: rows that follow are of this one. Throws base::UsageError where its key is not of the
+    // group, or not behind the keys in front of it.
+    void next_key(std::int64_t key, std::string summary = {});
 
     // Takes the key: from here on all rows of the unit count, in every table. False: the key was taken before, by this
     // or another worker, and the rows are dropped. Throws base::SystemError where the run cannot go on, and base::
@@ -83,11 +95,20 @@ class WorkUnits {
     // Throws base::UsageError where the key has no byte or more than 64, or the summary more than 64 KiB.
     WorkUnit begin(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
 
+    // In a run that is ordered by key: a group of units, which are committed together. Group n has the keys from
+    // n * keys_per_group() on. Where that is 1, `begin` does as well.
+    WorkUnit begin_group(std::int64_t number, std::function<void()> while_waiting = {});
+    // 0: there is no order.
+    std::uint64_t keys_per_group() const { return keys_per_group_; }
+
     // Whether the key is taken. It may not be durable yet.
     bool is_committed(UnitKey const& key) const;
 
     // All keys that are taken, in no order; also those of earlier files of the run.
     std::vector<UnitKey> committed_keys() const;
+
+    // The same of the number of a group.
+    bool is_group_committed(std::int64_t number) const;
 
     // Of the workers that have no open unit: their producers write what they have.
     void finish();
@@ -99,8 +120,11 @@ class WorkUnits {
   private:
     // A file of the run that is open: where the one that was attached to is closed, one of those that follow.
     std::shared_ptr<OpenRun> open_file() const;
+    WorkUnit begin_any(UnitKey const& key, std::string summary, std::function<void()> while_waiting);
 
     std::shared_ptr<WorkUnit::Idle> idle_;
+    std::string path_;
+    std::uint64_t keys_per_group_; // of all files that follow each other
 };
 
 } // namespace thalweg::dataset

@@ -30,6 +30,7 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal, std::uint64_t last
     if (batch_.empty()) return counts;
     auto const announced = batch_.size();
     std::vector<UnitRows> units;
+    std::vector<PageRecord> held_ends;
     std::erase_if(batch_, [&](PageRecord const& page) {
         if (page.producer != number_ || (page.column >= progress_.size() && page.column < kUnitEnd))
             base::fail_data({"a producer announced a page of no column of its own"});
@@ -37,10 +38,14 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal, std::uint64_t last
         if (unit)
             units.push_back(
                 {static_cast<UnitEntryId>(page.cluster), page.count, page.first, page.stored_bytes, last_ns_});
-        if (held) cluster_ends_.push_back(page);
+        if (held) held_ends.push_back(page);
         return unit || held;
     });
     if (!batch_.empty()) journal.append(RecordType::pages, std::as_bytes(std::span(batch_)));
+    // Other clusters may be cut anew where all dies before their units are complete; those of ordered runs may not.
+    if (!held_ends.empty() && head_.keys_per_group > 0)
+        journal.append(RecordType::pages, std::as_bytes(std::span(held_ends)));
+    cluster_ends_.insert(cluster_ends_.end(), held_ends.begin(), held_ends.end());
     if (!units.empty()) journal_units(units, journal);
     // Only now: were we to die in between, nobody would know of these pages. Journaled twice they do no harm.
     staging_.drop_announcements(announced);
@@ -68,7 +73,8 @@ void ProducerIntake::journal_units(std::span<UnitRows const> units, JournalWrite
                                 unit.rows};
         journal.append(RecordType::unit, record, std::as_bytes(std::span(more)));
         last_unit_ = unit.entry;
-        unit_bytes_ += kUnitBytes + more.size();
+        // The list of a group says in 12 bytes what is a range in the file, and in 16 what are 20 there.
+        unit_bytes_ += kUnitBytes + more.size() * (head_.keys_per_group > 0 ? 2 : 1);
         if (unit.part == 0) unit_entry_bytes_ += table.size_bytes(unit.entry);
     }
     // What is committed by now is at least what they need.

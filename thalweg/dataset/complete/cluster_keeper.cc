@@ -88,12 +88,16 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, bool 
     Ranges there, missing;
     for (auto const& cluster : kept) append_range(there, cluster.first_row, cluster.rows);
     for (auto const& [first, cluster] : producer_.ended) {
-        auto from = first;
-        for (auto const& range : intersect(there, {{first, cluster.rows}})) {
-            append_range(missing, from, range.first - from);
-            from = range.first + range.count;
+        auto const all = Ranges{{first, cluster.rows}};
+        // Of work units the rows that do not count are not missing: it is the units that are said.
+        for (auto const& wanted : producer_.of_units ? intersect(counted_, all) : all) {
+            auto from = wanted.first;
+            for (auto const& range : intersect(there, {wanted})) {
+                append_range(missing, from, range.first - from);
+                from = range.first + range.count;
+            }
+            append_range(missing, from, wanted.first + wanted.count - from);
         }
-        append_range(missing, from, first + cluster.rows - from);
     }
     // Behind a gap nobody knows which elements the rows begin with that are in no ended cluster.
     auto const last =

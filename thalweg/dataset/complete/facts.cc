@@ -197,7 +197,12 @@ Gathered gather(JournalFiles const& files, storage::Storage const& file, RunStat
         if (!producer.of_units) part.keep_all();
         gathered.next_producer = number + 1;
     }
-    gathered.units = count_units(std::move(journal.units), parts, is_over, gathered.left_out, report);
+    gathered.units =
+        count_units(std::move(journal.units), parts, is_over, gathered.left_out, report, journal.head->keys_per_group);
+    if (journal.head->keys_per_group > 0) {
+        gathered.groups = std::move(gathered.units);
+        gathered.units = units_by_key(gathered.groups, parts, report.tables.size(), report);
+    }
     for (auto& [number, part] : parts) {
         report_part(part, *journal.head, is_over, report);
         auto const& producer = part.facts();

@@ -63,6 +63,7 @@ struct Gathered {
     std::shared_ptr<JournalRows> rows; // what pages of Place::journal refer to
     RunReport report;
     std::vector<UnitFacts> units;         // that count
+    std::vector<UnitFacts> groups;        // of these, in a run that is ordered by key
     std::vector<UnitKey> left_out;        // units that do not count
     std::vector<KnownBytes> known;        // in no order
     std::vector<std::uint64_t> bad_pages; // their offsets

@@ -10,6 +10,7 @@
 #include "thalweg/base/utf8.h"
 #include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/dataset/journal/page_of.h"
+#include "thalweg/dataset/run/unit_group.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -221,7 +222,8 @@ void JournalFacts::read_unit(RecordView const& record) {
     auto const value = take<UnitRecord>(record);
     auto const key_bytes = text_bytes(value);
     auto const size = sizeof value + key_bytes + std::uint64_t{value.summary_bytes};
-    bool const sound = key_bytes <= kLongestKeyBytes && value.summary_bytes <= kLongestSummaryBytes &&
+    auto const longest = head->keys_per_group > 0 ? kLongestGroupBytes : kLongestSummaryBytes;
+    bool const sound = key_bytes <= kLongestKeyBytes && value.summary_bytes <= longest &&
                        record.payload.size() >= size && value.parts > 0 && value.first_row < kLimit &&
                        value.rows < kLimit;
     if (!sound) fail(record, "its work unit is impossible");

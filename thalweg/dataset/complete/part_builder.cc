@@ -29,6 +29,10 @@ void PartBuilder::number_clusters() {
     }
 }
 
+void PartBuilder::order_clusters(std::uint64_t rank) {
+    for (std::size_t i = 0; i < part_.clusters.size(); ++i) part_.clusters[i].order = rank << 32 | i;
+}
+
 Ranges PartBuilder::whole_rows(model::Part const& some, std::vector<std::uint64_t> const& starts) {
     return WholeRows{columns_, layout_, some, file_, journal_, table_, notes_, starts}.find();
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/unit_group.h"
+
 namespace thalweg::dataset {
 namespace {
 
@@ -34,7 +37,7 @@ void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
 } // namespace
 
 std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
-                                   std::vector<UnitKey>& left_out, RunReport& report) {
+                                   std::vector<UnitKey>& left_out, RunReport& report, std::uint64_t keys_per_group) {
     std::erase_if(units, [](UnitFacts const& unit) { return unit.parts_wanted == 0; }); // voided when it was resumed
     std::size_t lost = 0;
     while (true) {
@@ -46,13 +49,45 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, b
             if (++lost > kMostNamed) break;
             report.notes.push_back(fmt::format(
                 "work unit {} is left out of all tables (not all of its rows are there): it has to be done again",
-                unit->key.str()));
+                keys_per_group > 1 ? name_of_group(unit->key.integer, keys_per_group) : unit->key.str()));
         }
         for (auto unit = not_whole; unit != units.end(); ++unit) left_out.push_back(unit->key);
         if (is_over) report.units_lost += static_cast<std::uint64_t>(units.end() - not_whole);
         units.erase(not_whole, units.end());
     }
     if (lost > kMostNamed) report.notes.push_back(fmt::format("{} work units are left out in all", report.units_lost));
+    report.units = units.size();
+    return units;
+}
+
+std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, Parts& parts, std::size_t tables,
+                                    RunReport& report) {
+    std::ranges::sort(groups, {}, [](UnitFacts const& group) { return group.key.integer; });
+    std::vector<UnitFacts> units;
+    std::uint64_t rank = 0;
+    for (auto const& group : groups) {
+        std::map<std::size_t, UnitPart> rest; // by table
+        for (auto const& part : group.parts) {
+            auto& builder = parts.at(part.producer);
+            builder.order_clusters(rank);
+            rest[builder.facts().table] = part;
+        }
+        ++rank;
+        try {
+            for (auto& unit : decode_group(group.summary, tables)) {
+                auto& placed = units.emplace_back(unit.key, std::move(unit.summary));
+                for (auto& [table, part] : rest) {
+                    auto const rows = std::min(unit.rows[table], part.rows);
+                    if (rows > 0) placed.parts.push_back({part.producer, part.first_row, rows});
+                    part.first_row += rows;
+                    part.rows -= rows;
+                }
+                placed.parts_wanted = static_cast<std::uint32_t>(placed.parts.size());
+            }
+        } catch (base::DataError const& error) {
+            report.notes.push_back(fmt::format("group {} of work units: {}", group.key.str(), error.what()));
+        }
+    }
     report.units = units.size();
     return units;
 }

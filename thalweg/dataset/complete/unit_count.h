@@ -15,6 +15,12 @@ namespace thalweg::dataset {
 // every unit that is left is whole. `is_over`: what is not there now will not come, and is said. `left_out` gets the
 // keys of the others.
 std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, std::map<std::uint32_t, PartBuilder>& parts,
-                                   bool is_over, std::vector<UnitKey>& left_out, RunReport& report);
+                                   bool is_over, std::vector<UnitKey>& left_out, RunReport& report,
+                                   std::uint64_t keys_per_group = 0);
+
+// Of a run that is ordered by key, where what counts are groups of units: puts them, and their clusters, in the order
+// of their numbers, and returns their units. A list of units that cannot be read is noted.
+std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, std::map<std::uint32_t, PartBuilder>& parts,
+                                    std::size_t tables, RunReport& report);
 
 } // namespace thalweg::dataset

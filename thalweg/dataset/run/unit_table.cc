@@ -114,9 +114,10 @@ std::shared_ptr<UnitTable> UnitTable::attach(std::string const& name, std::strin
     return table;
 }
 
-void UnitTable::grow() {
+void UnitTable::grow(std::uint64_t summary_bytes) {
     auto& shared = head();
-    auto const ahead = std::max<std::uint64_t>(kAheadBytes, shared.wanted_bytes * 2);
+    auto const wanted = std::max<std::uint64_t>(shared.wanted_bytes, entry_bytes(kLongestKeyBytes, summary_bytes));
+    auto const ahead = std::max<std::uint64_t>(kAheadBytes, wanted * 2);
     auto const is_needed = [&] {
         return shared.refused == 0 && shared.available_bytes - shared.reserved_bytes < ahead;
     };
@@ -179,8 +180,8 @@ void UnitTable::admit(std::uint64_t end) {
     }
 }
 
-void UnitTable::take_again(UnitKey const& key) {
-    link(reserve(key, {}, head().available_bytes, nullptr), 0);
+void UnitTable::take_again(UnitKey const& key, std::string_view summary) {
+    link(reserve(key, summary, head().available_bytes, nullptr), 0);
     admit(head().reserved_bytes);
 }
 

@@ -67,7 +67,7 @@ class UnitTable {
     UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::function<void()> const& while_waiting);
 
     // Takes a key that the journal has already: it needs no more room on the disk.
-    void take_again(UnitKey const& key);
+    void take_again(UnitKey const& key, std::string_view summary = {});
 
     // Takes the key, with so many producers. False: somebody else has taken it before.
     bool link(UnitEntryId entry, std::uint32_t parts);
@@ -83,8 +83,8 @@ class UnitTable {
     std::uint32_t parts(UnitEntryId entry) const { return at(entry).parts; }
     std::uint64_t size_bytes(UnitEntryId entry) const;
 
-    // The committers': makes memory ahead of need.
-    void grow();
+    // The committers': makes memory ahead of need. `summary_bytes`: of an entry that is wanted now.
+    void grow(std::uint64_t summary_bytes = 0);
     // How many bytes of entries should be admitted, so that nobody waits.
     std::uint64_t wanted_end() const;
     void admit(std::uint64_t end);

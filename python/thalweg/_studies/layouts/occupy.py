@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from thalweg._attach import attach
 from thalweg._errors import Error
 from thalweg._studies.layouts.children import in_child
 from thalweg._studies.layouts.generate import make_batch
 from thalweg._studies.layouts.settings import Settings
 from thalweg._studies.layouts.write import create_file, plan_of
 from thalweg._studies.memory import pss_bytes
-from thalweg._write import attach
 
 RAW_BYTES = 256 << 20  # enough to fill all buffers that a producer has
 DATA = "uniform"  # what does not shrink needs the most

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from thalweg import layouts
+from thalweg._attach import Attached, attach
 from thalweg._studies.layouts.children import Child
 from thalweg._studies.layouts.generate import Data
 from thalweg._studies.layouts.products import MODEL
 from thalweg._studies.layouts.settings import Case, Settings
-from thalweg._write import Attached, Writer, attach, create
+from thalweg._write import Writer, create
 
 Work = Callable[[Writer | Attached], None]
 
