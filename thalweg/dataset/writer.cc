@@ -338,8 +338,9 @@ void Writer::abandon() {
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);
     units_->abandon();
     try {
-        committer()->finish(); // everything published is journaled
-        if (!ledger.has_producers()) base::SharedMemory::unlink(ledger.name());
+        committer()->finish();
+        // Not by asking once more who is alive: a producer that has died since may have published more.
+        if (committer()->has_everything()) base::SharedMemory::unlink(ledger.name());
     } catch (std::exception const&) {
         // The journal has what it has; what is still in shared memory stays there for `recover`.
     }

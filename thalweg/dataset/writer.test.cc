@@ -213,6 +213,53 @@ TEST(Writer, ARecoveryThatWasAllButDoneIsEnded) {
     EXPECT_EQ(report.notes, std::vector<std::string>{});
 }
 
+// A producer that dies while its run is abandoned: whoever found it alive left its memory to `recover`.
+TEST(Writer, WhatDiesWhileTheRunIsAbandonedLosesNothing) {
+    Directory const directory;
+    for (int round = 0; round < 15; ++round) {
+        auto const path = directory.file(fmt::format("run{}.h5", round));
+        int handle_pipe[2], published_pipe[2];
+        ASSERT_EQ(::pipe(handle_pipe), 0);
+        ASSERT_EQ(::pipe(published_pipe), 0);
+        auto const child = ::fork(); // while there are no threads
+        if (child == 0) {
+            char name[64] = {};
+            if (::read(handle_pipe[0], name, sizeof name - 1) <= 0) ::_exit(1);
+            Producer producer(attach(name), 0);
+            try {
+                for (std::uint64_t row = 0;; row += 3) {
+                    append_events(producer, 0, row, 3);
+                    auto const rows = row + 3;
+                    static_cast<void>(!::write(published_pipe[1], &rows, sizeof rows));
+                }
+            } catch (base::Error const&) { // the run takes no more rows
+                while (true) ::pause();    // and its producer neither finishes nor says why
+            }
+        }
+        ::close(published_pipe[1]);
+        auto writer = Writer::create(path, events(), small_shared_options());
+        auto const handle = writer->handle();
+        ASSERT_GT(::write(handle_pipe[1], handle.data(), handle.size()), 0);
+        std::uint64_t published = 0, more = 0;
+        ASSERT_EQ(::read(published_pipe[0], &published, sizeof published), sizeof published);
+        {
+            std::jthread const killer([&] {
+                std::this_thread::sleep_for(std::chrono::microseconds(400 * round));
+                ::kill(child, SIGKILL);
+                ::waitpid(child, nullptr, 0);
+            });
+            writer->abandon();
+        }
+        writer.reset();
+        while (::read(published_pipe[0], &more, sizeof more) == sizeof more) published = more;
+        ::close(published_pipe[0]);
+        for (auto const end : handle_pipe) ::close(end);
+        auto const report = recover(path).report;
+        EXPECT_GE(report.tables[0].rows, published) << "round " << round;
+        EXPECT_EQ(report.notes, std::vector<std::string>{}) << "round " << round;
+    }
+}
+
 TEST(Writer, TheFilesOfAnotherRunAreNotMixed) {
     Directory const directory;
     auto const path = directory.file("run.h5"), other = directory.file("other.h5");

@@ -305,7 +305,8 @@ JournalWriter Committer::finish() {
     }
     journal_cluster_ends();
     producers_.drop_settled();
-    if (producers_.all().empty()) journal_.append(RecordType::settled, {});
+    has_everything_ = producers_.all().empty();
+    if (has_everything_) journal_.append(RecordType::settled, {});
     // Who closes the run makes it complete in the file itself, and needs the journal no more (docs/decisions/0037).
     if (run_.ledger->head().state == LedgerState::closing) return std::move(journal_);
     auto const covers = journal_.size_bytes();

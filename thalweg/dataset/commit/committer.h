@@ -44,6 +44,8 @@ class Committer {
     // Ends the thread, journals everything that is left, syncs payload and journal, and gives the journal back.
     // Throws what went wrong in the thread.
     JournalWriter finish();
+    // After `finish`: the journal has all that was ever published, and the memory of producers holds nothing more.
+    bool has_everything() const { return has_everything_; }
     void stop();
 
   private:
@@ -92,6 +94,7 @@ class Committer {
     std::uint64_t this_step_ns_;   // and this one
     std::uint64_t sync_begin_ns_ = 0;
     std::size_t next_journaled_ = 0; // the producer whose rows come first
+    bool has_everything_ = false;
 
     std::atomic<std::uint64_t> pages_ = 0;
     std::atomic<std::uint64_t> cpu_ns_ = 0;
