@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "thalweg/format/hdf5/objects.h"
+
 namespace thalweg::format::hdf5 {
 namespace {
 
@@ -121,7 +123,9 @@ PropertyHandle file_access(AddressSpace& space) {
 
 FileHandle create_file(AddressSpace& space, std::string const& path) {
     auto const access = file_access(space);
-    return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), path + " cannot be made an HDF5 file"};
+    auto const creation = creation_properties(H5P_FILE_CREATE);
+    return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+            path + " cannot be made an HDF5 file"};
 }
 
 FileHandle open_file(AddressSpace& space, std::string const& path) {

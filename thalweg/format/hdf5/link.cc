@@ -1,6 +1,7 @@
 #include "thalweg/format/hdf5/link.h"
 
 #include "thalweg/format/hdf5/filters.h"
+#include "thalweg/format/hdf5/objects.h"
 #include "thalweg/format/hdf5/types.h"
 
 namespace thalweg::format::hdf5 {
@@ -20,7 +21,7 @@ SpaceHandle simple_space(Extents const& extents, Extents const& limits) {
 }
 
 PropertyHandle creation_of(Dataset const& dataset) {
-    PropertyHandle creation(H5Pcreate(H5P_DATASET_CREATE), "the properties of a dataset cannot be made");
+    auto creation = creation_properties(H5P_DATASET_CREATE);
     auto const chunk = extents_of(dataset.page_items, dataset.shape);
     check(H5Pset_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data()), "the chunks cannot be set");
     check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_INCR), "the allocation time cannot be set");
@@ -31,13 +32,9 @@ PropertyHandle creation_of(Dataset const& dataset) {
 
 DatasetHandle create_dataset(std::string const& path, model::Scalar scalar, hid_t space, hid_t creation,
                              FileHandle const& handle) {
-    static PropertyHandle const links = [] {
-        PropertyHandle made(H5Pcreate(H5P_LINK_CREATE), "the properties of a link cannot be made");
-        check(H5Pset_create_intermediate_group(made.get(), 1), "groups cannot be made on the way");
-        check(H5Pset_char_encoding(made.get(), H5T_CSET_UTF8), "names cannot be UTF-8");
-        return made;
-    }();
-    return {H5Dcreate2(handle.get(), path.c_str(), make_type(scalar).get(), space, links.get(), creation, H5P_DEFAULT),
+    make_groups_above(handle, path);
+    return {H5Dcreate2(handle.get(), path.c_str(), make_type(scalar).get(), space, link_properties(), creation,
+                       H5P_DEFAULT),
             "the dataset " + path + " cannot be made"};
 }
 
@@ -71,7 +68,7 @@ void add_mapping(hid_t creation, VirtualDataset const& dataset, Mapping const& m
 }
 
 void link_virtual(VirtualDataset const& dataset, FileHandle const& handle) {
-    PropertyHandle const creation(H5Pcreate(H5P_DATASET_CREATE), "the properties of a dataset cannot be made");
+    auto const creation = creation_properties(H5P_DATASET_CREATE);
     auto const extents = extents_of(dataset.items, dataset.shape);
     auto const space = simple_space(extents, extents);
     for (auto const& mapping : dataset.mappings) add_mapping(creation.get(), dataset, mapping, space.get());

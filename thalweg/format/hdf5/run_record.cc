@@ -5,6 +5,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/attributes.h"
+#include "thalweg/format/hdf5/objects.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
@@ -94,8 +95,7 @@ void write_run_attributes(model::RunHead const& head, std::map<std::string, std:
     GroupHandle const group(H5Gopen2(handle.get(), kGroup, H5P_DEFAULT), "the group /thalweg cannot be opened");
     write_number(group.get(), kVersion, kFormatVersion);
     write_text(group.get(), "run_id", head.id);
-    GroupHandle const values(H5Gcreate2(handle.get(), kMetadataGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                             "the group /thalweg/metadata cannot be made");
+    auto const values = make_group(handle, kMetadataGroup);
     for (auto const& [key, value] : metadata) write_text(values.get(), key, value);
 }
 
