@@ -65,4 +65,3 @@ BENCHMARK(written)->Args({1024, 0})->Args({65536, 1});
 } // namespace
 } // namespace thalweg::felix
 
-BENCHMARK_MAIN();

@@ -253,7 +253,9 @@ TEST(Index, AHandlerThatLagsFarBehindWhatIsAskedForCatchesUp) {
             index.tick(second * kSecondNs + turn * 1'000'000);
         }
         owned = index.claim(kWanted, 10, kAlice, second * kSecondNs, kReach);
-        if (second < 10) EXPECT_EQ(index.leases().cleared_before(), kFirst) << "who only pauses comes back";
+        if (second < 10) {
+            EXPECT_EQ(index.leases().cleared_before(), kFirst) << "who only pauses comes back";
+        }
     }
     EXPECT_TRUE(owned);
     EXPECT_EQ(index.closed_event(), kWanted + 10);
