@@ -11,8 +11,10 @@ namespace thalweg::dataset {
 void Producer::begin_unit() {
     check_usable();
     // Here and not in `commit_unit`: once the key is taken nothing may fail for want of room.
-    bool const half_of_memory = !fixed_cuts_ && memory_->open_bytes() >= memory_->most_bytes() / 2;
-    if (cluster_.bytes >= cluster_bytes_ || half_of_memory) end_cluster();
+    if (cluster_bytes_ > 0) {
+        bool const half_of_memory = !fixed_cuts_ && memory_->open_bytes() >= memory_->most_bytes() / 2;
+        if (cluster_.bytes >= cluster_bytes_ || half_of_memory) end_cluster();
+    }
     unit_ = {rows_, cluster_.bytes};
 }
 
