@@ -32,6 +32,7 @@ void UnitWorker::begin(UnitKey const& key, std::string summary) {
     begun_.clear();
     group_.clear();
     group_rows_.assign(run_->head.schema.tables.size(), 0);
+    if (auto const* const units = run_->ledger->units_if_any()) units->prefetch(key);
 }
 
 // The worker with all its producers, and none of these alone: key and rows of a unit are in one file.

@@ -202,9 +202,11 @@ std::shared_ptr<base::SharedMemory> Ledger::open_staging(std::size_t slot) {
 }
 
 UnitTable* Ledger::units_if_any() {
+    if (auto* const known = known_units_.load(std::memory_order_acquire)) return known;
     if (head().units_ready.load(std::memory_order_acquire) == 0) return nullptr;
     base::Lock const lock(units_mutex_);
     if (!units_) units_ = UnitTable::attach(head().units_name, head().memory_folder);
+    known_units_ = units_.get();
     return units_.get();
 }
 
@@ -227,6 +229,7 @@ void Ledger::set_units(std::shared_ptr<UnitTable> table) {
     base::Lock const lock(units_mutex_);
     units_ = std::move(table);
     copy_text(head().units_name, units_name());
+    known_units_ = units_.get();
     head().units_ready.store(1, std::memory_order_release);
 }
 

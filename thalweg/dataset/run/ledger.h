@@ -171,6 +171,7 @@ class Ledger {
 
     base::Mutex units_mutex_;
     std::shared_ptr<UnitTable> units_ THALWEG_GUARDED_BY(units_mutex_);
+    std::atomic<UnitTable*> known_units_ = nullptr; // the same, once it is there: every unit asks for it
     std::shared_ptr<UnitSeries> series_;
     std::uint64_t fork_generation_ = 0; // of the creator
     base::Mutex mapped_mutex_;
