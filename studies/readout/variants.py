@@ -88,13 +88,19 @@ def full_events(suffix: str) -> Variant:
 
 
 def live(
-    *, sizes: str = FIXED, range_events: int = 256, connections: int = 1000, builders: int = 1, in_flight: int = 4096
+    *,
+    sizes: str = FIXED,
+    range_events: int = 256,
+    connections: int = 1000,
+    builders: int = 1,
+    in_flight: int = 4096,
+    rate_hz: int = EVENTS_HZ,
 ) -> Variant:
     """As many events in flight, however many make a range."""
     return measured(
         "live",
         sizes=sizes,
-        rate_hz=EVENTS_HZ,
+        rate_hz=rate_hz,
         connections=connections,
         range_events=range_events,
         ranges_in_flight=in_flight // range_events,
@@ -119,6 +125,12 @@ VARIANTS: dict[str, Variant] = {
     "live: 100 connections": live(connections=100),
     "live: 3000 connections": live(connections=3000),
     "live: 3 builders": live(builders=3),
+    # Compared with each other: at rates that both reach, because a handler that has less to do looks at empty rings
+    # more often.
+    "live: 24 B at 18.5 M packets/s": live(rate_hz=440_000),
+    "live: 8 to 40 B at 18.5 M packets/s": live(rate_hz=440_000, sizes=MIXED),
+    "live: 24 B at 9.2 M packets/s": live(rate_hz=220_000),
+    "live: ranges of 16 at 9.2 M packets/s": live(rate_hz=220_000, range_events=16),
     "relay: 752 B": measured(
         "live", mode="relay", elinks=4, sizes=752, rate_hz=RELAY_HZ, connections=2100, range_events=50, slots=1 << 15
     ),

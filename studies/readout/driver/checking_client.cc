@@ -25,19 +25,26 @@ void Checker::check(readout::Event const& event) {
 }
 
 // With what a packet of this e-link looks like but for its head; made once for each size.
+std::span<std::byte const> Checker::expected(std::size_t size_bytes, felix::PacketHead const& head) {
+    if (head.elink >= expected_.size()) expected_.resize(head.elink + 1u);
+    auto& by_size = expected_[head.elink];
+    if (size_bytes >= by_size.size()) by_size.resize(size_bytes + 1);
+    auto& packet = by_size[size_bytes];
+    if (packet.empty()) {
+        packet.resize(size_bytes);
+        felix::fill_packet(packet, 0, head);
+    }
+    return packet;
+}
+
 bool Checker::is_right(std::span<std::byte const> payload, felix::PacketHead const& head) {
     if (payload.size() < sizeof head) return false;
-    if (head.elink >= last_.size()) last_.resize(head.elink + 1u);
-    auto& expected = last_[head.elink];
-    if (expected.size() != payload.size()) {
-        expected.resize(payload.size());
-        felix::fill_packet(expected, 0, head);
-    }
     constexpr std::size_t kHead = sizeof head;
     felix::PacketHead found;
     std::memcpy(&found, payload.data(), kHead);
     return found.l1id == head.l1id && found.elink == head.elink && found.bcid == head.bcid &&
-           std::memcmp(payload.data() + kHead, expected.data() + kHead, payload.size() - kHead) == 0;
+           std::memcmp(payload.data() + kHead, expected(payload.size(), head).data() + kHead, payload.size() - kHead) ==
+               0;
 }
 
 Json run_checking_client(readout::ClientOptions const& options, std::uint32_t streams, StopSign const& stop) {
