@@ -11,7 +11,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test test-root demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test: test-packages .venv/test build/jsroot/installed ## Build and run all tests
 	@cmake --preset default >/dev/null
 	@cmake --build --preset default
 	@$(venv)/python tools/run_tests.py
+
+test-root: test-packages .venv/test build/root/installed ## Let ROOT read what we write, and write what we read
+	@$(venv)/python -m pytest tests/root
 
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
@@ -89,6 +92,13 @@ clean: ## Remove everything that was built, and .venv
 build/jsroot/installed: tests/jsroot/package.json | test-packages
 	@mkdir -p $(@D) && cp $< $(@D)
 	@npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# So is ROOT itself, which is large, and has a venv of its own: no other test should depend on it.
+build/root/installed: tests/root/requirements.txt | build-packages
+	@echo "Installing ROOT (some minutes, 700 MB)"
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/pip install -q -r $<
 	@touch $@
 
 # The studies build what they measure themselves, without the package.
