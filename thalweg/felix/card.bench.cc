@@ -64,4 +64,3 @@ BENCHMARK(written)->Args({1024, 0})->Args({65536, 1});
 
 } // namespace
 } // namespace thalweg::felix
-
