@@ -217,6 +217,20 @@ TEST_P(Snapshot, ThatDoesNotFitLeavesNothing) {
     writer_->abandon();
 }
 
+// Their rows are in no page yet, so the journal does not know of them.
+TEST_P(Snapshot, CountsCommittedUnitsWhoseRowsAreOnlyInMemory) {
+    writer_ = Writer::create(run(), pulses(kSamples), often_flushed());
+    for (std::int64_t key = 0; key < 3; ++key) {
+        auto unit = writer_->work_unit(key);
+        PulseRows(0, static_cast<std::uint64_t>(key) * 2, 2, kSamples).append_to(unit["pulses"]);
+        unit.commit();
+    }
+    auto const taken = snapshot(run(), out());
+    EXPECT_EQ(taken.report.units, 0u);
+    EXPECT_EQ(taken.units_left_out, 3u);
+    writer_->close(kTimeoutNs);
+}
+
 // However it is killed, there is the whole file or none.
 TEST_P(Snapshot, ThatIsKilledLeavesNothing) {
     record(20'000);

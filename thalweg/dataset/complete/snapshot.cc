@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -17,6 +18,7 @@
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/dataset/run/unit_group.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -62,11 +64,30 @@ JournalFiles open_journal(RunPlace const& place) {
     }
 }
 
-// The memory of the run is only looked at.
-RunState state_of(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
-    if (!place.is_original(require_start(*journal.main).preamble)) return RunState::copied;
+// What is known besides the journal. The memory of the run is only looked at.
+struct Circumstances {
+    RunState state = RunState::copied;
+    std::uint64_t committed = 0; // units or, in a run that is ordered by key, groups of them
+};
+
+Circumstances look_around(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
+    if (!place.is_original(require_start(*journal.main).preamble)) return {};
     auto const ledger = find_ledger(run_id, place.data());
-    return ledger && base::is_alive(ledger->head().committer) ? RunState::open : RunState::ended;
+    if (!ledger) return {RunState::ended, 0};
+    auto const& head = ledger->head();
+    return {base::is_alive(head.committer) ? RunState::open : RunState::ended, head.units_committed};
+}
+
+// Of units that are committed, but of whose rows some are only in memory, the journal knows nothing yet.
+std::uint64_t units_left_out(Gathered const& gathered, std::uint64_t committed) {
+    auto const per_group = gathered.head.keys_per_group;
+    std::uint64_t counted = gathered.units.size();
+    if (per_group > 0) {
+        std::set<std::int64_t> groups;
+        for (auto const& unit : gathered.units) groups.insert(group_of(unit.key.integer, per_group));
+        counted = groups.size();
+    }
+    return std::max<std::uint64_t>(gathered.left_out.size(), committed - std::min(committed, counted));
 }
 
 std::string described(std::string const& path, Gathered const& gathered) {
@@ -97,7 +118,7 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     auto const& format = format_for(path);
     check_pair(*file, format, head);
-    auto const state = state_of(place, journal, head.id);
+    auto const [state, committed] = look_around(place, journal, head.id); // before the journal: so none is missed
     auto gathered = gather(journal, *file, state);
     if (gathered.closed && state != RunState::copied) refuse_complete(path);
     gathered.facts.end_offset = end_of_data(gathered, format, path);
@@ -112,7 +133,7 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     made.publish(options.force);
     result.report = std::move(gathered.report);
     result.path = out;
-    result.units_left_out = gathered.left_out.size();
+    result.units_left_out = units_left_out(gathered, committed);
     result.is_written = state == RunState::open;
     return result;
 }

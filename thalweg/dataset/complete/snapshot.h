@@ -20,7 +20,8 @@ struct SnapshotResult {
     std::string path;
     std::uint64_t file_bytes = 0;
     storage::CopyWay copied = storage::CopyWay::through;
-    std::uint64_t units_left_out = 0; // committed, and not yet whole in the journal
+    // Committed, and not yet whole in the journal. In a run that is ordered by key: groups of units.
+    std::uint64_t units_left_out = 0;
     bool is_written = true;           // false: the process that wrote the run is gone, or it is a copy
 };
 
