@@ -48,7 +48,8 @@ void bind_worker(nb::module_& module) {
         .def("resume", &Worker::resume)
         .def("results", &Worker::results);
     module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"), WithoutGil());
-    module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"), WithoutGil());
+    module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"),
+               nb::arg("compass") = source::CompassOptions(), WithoutGil());
 }
 
 void bind_machine(nb::module_& module) {

@@ -1,9 +1,11 @@
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include "bind.h"
+#include "thalweg/source/compass.h"
 #include "thalweg/source/digitizer.h"
 #include "thalweg/source/replay.h"
 
@@ -33,6 +35,9 @@ void bind_source(nb::module_& module) {
         .def_rw("duration_ns", &DigitizerOptions::duration_ns)
         .def_rw("start_ns", &DigitizerOptions::start_ns);
     nb::class_<ReplayOptions>(module, "ReplayOptions").def(nb::init<>()).def_rw("loops", &ReplayOptions::loops);
+    nb::class_<CompassOptions>(module, "CompassOptions")
+        .def(nb::init<>())
+        .def_rw("header", &CompassOptions::header, nb::arg("header").none());
     nb::class_<Source>(module, "Source")
         .def_prop_ro("schema",
                      [](Source const& source) {

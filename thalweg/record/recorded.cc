@@ -6,7 +6,6 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/source/compass.h"
 
 namespace thalweg::record {
 namespace {
@@ -46,11 +45,12 @@ bool is_hdf5(std::string const& path) {
 
 std::vector<source::RowSet> read_row_sets(std::string const& path) { return read_tables(*dataset::Reader::open(path)); }
 
-std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options) {
+std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options,
+                                              source::CompassOptions const& compass) {
     options.metadata.insert({"input", std::filesystem::absolute(path).lexically_normal().string()});
     if (is_compass(path)) {
         options.metadata.insert({"clock_domain", "the digitizer's own clock: ps since start of run; not UTC"});
-        auto tables = source::read_compass(path);
+        auto tables = source::read_compass(path, compass);
         if (tables.empty())
             base::fail_data({path + " cannot be replayed", "it is a CoMPASS file without a record", ""});
         return source::make_replay(std::move(tables), options);
@@ -59,6 +59,8 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
         base::fail_usage({path + " cannot be replayed", "it is of no known format",
                           "give a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5)"});
     }
+    if (compass.header)
+        base::fail_usage({path + " has no CoMPASS header", "it is an HDF5 file", "leave --compass-header out"});
     auto const reader = dataset::Reader::open(path);
     auto const clock = reader->metadata().find("clock_domain");
     if (clock != reader->metadata().end()) options.metadata.insert(*clock);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/source/compass.h"
 #include "thalweg/source/replay.h"
 
 namespace thalweg::record {
@@ -13,7 +14,8 @@ namespace thalweg::record {
 std::vector<source::RowSet> read_row_sets(std::string const& path);
 
 // Replays a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5); throws base::UsageError for others. Its metadata
-// names the file, and what the file says of its own clock.
-std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options);
+// names the file, and what the file says of its own clock. `compass` goes with CoMPASS files alone.
+std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options,
+                                              source::CompassOptions const& compass = {});
 
 } // namespace thalweg::record

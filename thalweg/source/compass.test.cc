@@ -117,6 +117,9 @@ TEST(Compass, SplitFilesNeedTheHeaderOfTheFirst) {
     EXPECT_NE(error_of(bytes).find("0x0000 instead of 0xCAE0 to 0xCAEF"), std::string::npos) << error_of(bytes);
     EXPECT_EQ(parse(bytes, {.header = 0xCAED})[0].rows, 1u);
     EXPECT_THROW(parse(bytes, {.header = 0xBEEF}), base::UsageError);
+    EXPECT_NE(error_of(bytes).find("such as 0xCAED, with --compass-header"), std::string::npos) << error_of(bytes);
+    EXPECT_EQ(parse(small_file(), {.header = 0xCAED}).size(), 2u);
+    EXPECT_THROW(parse(small_file(), {.header = 0xCAE9}), base::UsageError); // it has another one
 }
 
 TEST(Compass, EveryTruncationIsFoundAndPlaced) {

@@ -30,17 +30,23 @@ CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string nam
     : bytes_(bytes), name_(std::move(name)) {
     if (header && !is_header(*header))
         base::fail_usage({fmt::format("0x{:04X} is no CoMPASS header", *header), "", "say 0xCAE0 to 0xCAEF"});
+    auto const given = header;
     std::uint16_t first = 0;
     if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
     if (is_header(first)) {
+        if (given && *given != first)
+            base::fail_usage({fmt::format("{} has the header 0x{:04X}, not 0x{:04X}", name_, first, *given), "",
+                              "leave --compass-header out"});
         header = first;
         offset_ = sizeof first;
     }
     if (!header)
-        base::fail_data({fmt::format("{} is no CoMPASS file: offset 0", name_),
-                         bytes.size() < sizeof first ? fmt::format("it has {} bytes", bytes.size())
-                                                     : fmt::format("0x{:04X} instead of 0xCAE0 to 0xCAEF", first),
-                         "of a run that was split only the first file has the header: give it as an option"});
+        base::fail_data(
+            {fmt::format("{} is no CoMPASS file: offset 0", name_),
+             bytes.size() < sizeof first ? fmt::format("it has {} bytes", bytes.size())
+                                         : fmt::format("0x{:04X} instead of 0xCAE0 to 0xCAEF", first),
+             "of a run that was split only the first file has the header: give its first two bytes, such as "
+             "0xCAED, with --compass-header"});
     content_ = content_of(*header);
 }
 

@@ -76,6 +76,16 @@ class RecordOptions:
         int, _option(REPLAY, "Replay the file so many times. 0 means without end.", min=0, metavar="N")
     ] = 1
 
+    compass_header: Annotated[
+        str,
+        _option(
+            REPLAY,
+            "The first two bytes of the first file of a CoMPASS run that was split, such as 0xCAED. The later files "
+            "have no header of their own.",
+            metavar="0xCAE*",
+        ),
+    ] = ""
+
     force: Annotated[bool, _option(OUTPUT, "Replace a file that is already there.", show_default=False)] = False
     codec: Annotated[
         str,

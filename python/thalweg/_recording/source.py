@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # What a source does not know is refused where it was asked for, rather than ignored.
 _OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
-_OF_REPLAY = ("input", "loops")
+_OF_REPLAY = ("input", "loops", "compass_header")
 
 
 def settings(options: "RecordOptions") -> dict[str, Any]:
@@ -27,7 +27,12 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             raise UsageError("--source replay needs --input FILE")
         if not os.path.exists(options.input):
             raise UsageError(f"cannot replay {options.input} (there is no such file)")
-        return {"kind": "replay", "path": os.path.abspath(options.input), "loops": options.loops}
+        return {
+            "kind": "replay",
+            "path": os.path.abspath(options.input),
+            "loops": options.loops,
+            "compass_header": _header(options.compass_header),
+        }
     rate = units.rate(options.rate)
     return {
         "kind": "digitizer",
@@ -51,13 +56,27 @@ def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
     if settings["kind"] == "replay":
         replay = _core.ReplayOptions()
         replay.loops = settings["loops"]
-        return _core.open_recorded(settings["path"], replay)
+        compass = _core.CompassOptions()
+        compass.header = settings["compass_header"]
+        return _core.open_recorded(settings["path"], replay, compass)
     card = _core.DigitizerOptions()
     for name, value in settings["card"].items():
         setattr(card, name, value)
     card.rate = units.rate(settings["rate"])
     card.start_ns = start_ns
     return _core.make_digitizer(card)
+
+
+def _header(text: str) -> int | None:
+    if not text:
+        return None
+    try:
+        value = int(text, 16)
+    except ValueError:
+        value = 0
+    if value & 0xFFF0 != 0xCAE0:
+        raise UsageError(f"'{text}' is no CoMPASS header (it is two bytes); give 0xCAE0 to 0xCAEF")
+    return value
 
 
 def has_clock(settings: dict[str, Any]) -> bool:

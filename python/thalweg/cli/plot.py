@@ -9,11 +9,14 @@ import typer
 
 import thalweg
 from thalweg._errors import UsageError
+from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
-from thalweg.cli._signals import Signals, signals_of
+from thalweg.cli._signals import Signals
+from thalweg.cli._spectra import Energy, spectrum_of
 
 EXAMPLES = ["thalweg plot run.h5", "thalweg plot run.h5 --what spectrum --table ch0 --table ch1 --out spectrum.png"]
 _MOST_TABLES = 12
+_NEEDS = "waveform, energy or timestamp"
 
 
 class What(StrEnum):
@@ -41,12 +44,25 @@ def plot(
     rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="The number of rows of each table that go into the spectrum.")
     ] = 10_000,
+    energy: Annotated[
+        Energy | None,
+        typer.Option(
+            metavar="|".join(Energy),
+            help="Energies that are stored, or integrals of pulses. By default, what is stored, where there is any.",
+        ),
+    ] = None,
+    waveform: Annotated[
+        str,
+        typer.Option(metavar="COLUMN", help="The column of the samples, where its name does not say that it is one."),
+    ] = "",
     json: JsonOption = False,
 ) -> int:
     """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
 
-    The energy is the integral of a pulse above its baseline. Of the events of a readout: sizes of fragments, latencies,
-    build times, and how many are complete. Runs that are still open can be drawn, too.
+    Waveforms are told by their names (waveform, trace, adc and the like), and by the unit ADC. The energy is that of
+    the column energy, where a table has one; else the integral of a pulse above its baseline. Of the events of a
+    readout: sizes of fragments, latencies, build times, and how many are complete. Runs that are still open can be
+    drawn, too.
     """
     from thalweg.cli import _events  # matplotlib takes its time
     from thalweg.cli._figures import draw
@@ -56,28 +72,49 @@ def plot(
     if target.suffix.lower() != ".png":
         raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
     if not what and table in ([], ["events"]) and "events" in run and _events.is_events(run["events"]):
-        names, panels, hidden = ["events"], _events.PANELS, ""
         _save(target, lambda: _events.draw_events(target, Path(file).name, run["events"], rows))
-    else:
-        found = _signals(run, file, table)
-        panels = _panels(file, found, what)
-        shown = found[:_MOST_TABLES]
-        names = [signals.name for signals in shown]
-        hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
-        _save(target, lambda: draw(target, Path(file).name, shown, panels, pulses, rows))
+        return _report(json, target, ["events"], _events.PANELS, {}, "")
+    found = _signals(run, file, table, waveform)
+    shown = found[:_MOST_TABLES]
+    spectra = [
+        each for signals in shown if _wants(what, What.spectrum) and (each := spectrum_of(signals, energy, rows))
+    ]
+    panels = _panels(file, shown, bool(spectra), what)
+    _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses))
+    hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
+    sources = {each.table: each.source for each in spectra}
+    return _report(json, target, [signals.name for signals in shown], panels, sources, hidden)
+
+
+def _report(
+    json: bool, target: Path, names: list[str], panels: list[str], energies: dict[str, str], hidden: str
+) -> int:
     if json:
-        print_json({"path": str(target), "tables": names, "panels": panels})
+        print_json({"path": str(target), "tables": names, "panels": panels, "energies": energies})
     else:
-        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(names)}{hidden}.")
+        kinds = ", ".join(dict.fromkeys(energies.values()))
+        of_what = f" Energies from {kinds}." if kinds else ""
+        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
     return 0
 
 
-def _panels(file: str, found: list[Signals], what: list[What]) -> list[str]:
-    panels = [str(each) for each in what or What if any(signals.can_show(each) for signals in found)]
-    if not panels:
+def _wants(what: list[What], panel: What) -> bool:
+    return not what or panel in what
+
+
+def _panels(file: str, found: list[Signals], has_spectra: bool, what: list[What]) -> list[str]:
+    can_show = {
+        What.pulses: any(signals.can_show("pulses") for signals in found),
+        What.spectrum: has_spectra,
+        What.rates: any(signals.can_show("rates") for signals in found),
+    }
+    missing = [f"--what {panel}" for panel in what if not can_show[panel]]
+    panels = [str(panel) for panel, can in can_show.items() if can and _wants(what, panel)]
+    if missing or not panels:
+        wanted = f" for {' and '.join(missing)}" if missing else ""
         raise UsageError(
-            f"{file} has nothing to plot (no table with rows has a waveform or a timestamp); "
-            "`thalweg inspect` shows its columns"
+            f"{file} has nothing to plot{wanted} (no table with rows has a column known as {_NEEDS}); "
+            "`thalweg inspect` shows the columns, --waveform COLUMN names one of samples"
         )
     return panels
 
@@ -89,11 +126,20 @@ def _save(target: Path, draw: Callable[[], None]) -> None:
         raise thalweg.SystemError(error.errno, f"cannot write {target} ({error.strerror})") from None
 
 
-def _signals(run: thalweg.Run, file: str, names: list[str]) -> list[Signals]:
+def _signals(run: thalweg.Run, file: str, names: list[str], waveform: str) -> list[Signals]:
     for name in names:
         if name not in run:
             raise UsageError(f"{file} has no table '{name}'; there are {', '.join(run)}")
-    return [signals for name in names or run if len(run[name]) and (signals := signals_of(run[name]))]
+    if waveform:
+        check_waveform(run, names or list(run), waveform)
+    found = {name: signals_of(run[name], waveform) for name in names or run if len(run[name])}
+    for name in names:
+        if not found.get(name):
+            raise UsageError(
+                f"table '{name}' of {file} has nothing to plot (it has no rows, or no column known as {_NEEDS}); "
+                "`thalweg inspect` shows its columns, --waveform COLUMN names one of samples"
+            )
+    return [signals for signals in found.values() if signals]
 
 
 def register(app: typer.Typer) -> None:

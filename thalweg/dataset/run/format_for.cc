@@ -16,8 +16,9 @@ format::Format const& format_for(std::string const& path) {
     constexpr std::array<char const*, 3> kHdf5{".h5", ".hdf5", ".lh5"};
     if (std::find(kHdf5.begin(), kHdf5.end(), extension) != kHdf5.end()) return format::hdf5::hdf5_format();
     if (extension == ".root") return format::rntuple::rntuple_format();
-    base::fail_usage(
-        {fmt::format("'{}' is of no known format", path), "", "let its name end in .h5, .hdf5, .lh5 or .root"});
+    base::fail_usage({fmt::format("'{}' is of no known format", path),
+                      "known are HDF5 and ROOT RNTuple; `thalweg record --source replay` takes CoMPASS files (.BIN)",
+                      "let its name end in .h5, .hdf5, .lh5 or .root"});
 }
 
 } // namespace thalweg::dataset

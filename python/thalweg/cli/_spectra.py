@@ -1,0 +1,67 @@
+"""Energies of a table, from the digitizer where it stored them, else from the pulses; and how to bin them."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from thalweg.cli._pulses import Array
+from thalweg.cli._signals import Signals
+
+_MOST_BINS = 400
+_NARROW = 0.1  # of its energy: a peak that would be a line beside an axis that begins at 0
+
+
+class Energy(StrEnum):
+    stored = "stored"
+    integral = "integral"
+
+
+@dataclass
+class Spectrum:
+    table: str
+    source: str  # "column energy", or "integral of waveform/values"
+    quantity: str
+    unit: str
+    values: Array
+    is_whole: bool  # the values are integers
+
+
+def spectrum_of(signals: Signals, wanted: Energy | None, rows: int) -> Spectrum | None:
+    """None where the table has no such energies."""
+    stored = signals.stored_energies(rows) if wanted != Energy.integral else np.array([])
+    if stored.size:
+        source, quantity = f"column {signals.energy}", f"{signals.energy}, as stored"
+        return Spectrum(signals.name, source, quantity, signals.energy_unit, stored, signals.energy_is_whole)
+    if wanted == Energy.stored or not signals.waveform:
+        return None
+    source, quantity = f"integral of {signals.waveform}", "pulse integral above the baseline"
+    unit = f"{signals.sample_unit} · samples" if signals.sample_unit else "samples"
+    return Spectrum(signals.name, source, quantity, unit, signals.integrals(rows), False)
+
+
+def edges_of(spectra: list[Spectrum]) -> Array:
+    """Bins for all of them: as narrow as one of them wants, of 1, 2 or 5 times a power of ten; integers stay whole."""
+    low = min(float(np.quantile(each.values, 0.001)) for each in spectra)
+    high = max(float(np.quantile(each.values, 0.999)) for each in spectra)
+    margin = 0.05 * (high - low) or 0.01 * abs(high) or 1.0
+    begins_at_0 = low >= 0 and high - low > _NARROW * high
+    low, high = 0.0 if begins_at_0 else low - margin, high + margin
+    width = max(min(_width_of(each.values, high - low) for each in spectra), (high - low) / _MOST_BINS)
+    power = 10 ** math.floor(math.log10(width))
+    width = next(step * power for step in (1, 2, 5, 10) if step * power >= 0.9 * width)
+    if all(each.is_whole for each in spectra):
+        width = max(1.0, width)
+        low = math.floor(low / width) * width - 0.5
+    else:
+        low = math.floor(low / width) * width
+    return np.asarray(low + width * np.arange(math.ceil((high - low) / width) + 1), np.float64)
+
+
+def _width_of(values: Array, whole: float) -> float:
+    """What Freedman and Diaconis advise for one peak, and the square root of the number for several."""
+    lower, upper = np.quantile(values, [0.25, 0.75])
+    one_peak = float(2 * (upper - lower) / len(values) ** (1 / 3))
+    several = whole / (2 * math.sqrt(len(values)))
+    return min(one_peak or several, several)
