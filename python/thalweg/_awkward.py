@@ -15,6 +15,7 @@ from thalweg._rows import Rows
 from thalweg._types import Type
 
 _BASE_CLASS = re.compile(r":_[0-9]+")
+_OPTIONAL = ("std::optional<", "std::unique_ptr<")
 _MEMBER_OF_TUPLE = re.compile(r"_[0-9]+")
 
 
@@ -43,7 +44,7 @@ def _list(type_: Type, value: Ragged) -> Any:
         return ak.contents.ListOffsetArray(offsets, characters, parameters={"__array__": "string"})
     assert type_.element is not None
     content = _content(type_.element, value.content, length_of(value.content))
-    if not type_.type_name.startswith("std::optional<"):
+    if not type_.type_name.startswith(_OPTIONAL):
         return ak.contents.ListOffsetArray(offsets, content)
     index = np.where(np.diff(value.offsets) > 0, value.offsets[:-1], -1)
     return ak.contents.IndexedOptionArray(ak.index.Index64(index), content)
@@ -60,15 +61,23 @@ def _record(type_: Type, rows: Rows, count: int) -> Any:
 
 
 def _members(type_: Type, rows: Rows) -> Iterator[tuple[str, Type, Any]]:
-    """Name, type and values; after its own, those of the classes that it inherits from."""
+    """Name, type and values; after its own, those of the classes that it inherits from.
+
+    A name that stands for something else already is that of its base class in front, as in C++: "Left::id".
+    """
     bases = []
+    names = set()
     for name, member in type_.members:
         if _BASE_CLASS.fullmatch(name):
             bases.append((member, rows.members[name]))
         else:
+            names.add(name)
             yield name, member, rows.members[name]
-    for member, value in reversed(bases):
-        yield from _members(member, value)
+    for base, value in reversed(bases):
+        for name, member, values in _members(base, value):
+            whole = f"{base.type_name}::{name}" if name in names else name
+            names.add(whole)
+            yield whole, member, values
 
 
 def _union(type_: Type, rows: Rows, count: int) -> Any:

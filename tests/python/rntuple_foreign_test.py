@@ -146,3 +146,24 @@ def test_every_compression_of_uproot(compression: Any, tmp_path: Path) -> None:
         for name in run:
             expected = file[name].arrays()
             assert ak.array_equal(run[name].read().to_awkward(), expected)
+
+
+def test_members_of_base_classes_that_have_one_name(tmp_path: Path) -> None:
+    """None is dropped: the first has the name, and others that of their class in front."""
+    top = tw.struct({"top": tw.int32}, type_name="Top")
+    left = tw.struct({":_0": top, "id": tw.int32}, type_name="Left")
+    right = tw.struct({":_0": top, "id": tw.int64}, type_name="Right")
+    bottom = tw.struct({":_0": left, ":_1": right, "id": tw.uint8}, type_name="Bottom")
+    row = {":_0": {":_0": {"top": 1}, "id": 2}, ":_1": {":_0": {"top": 3}, "id": 4}, "id": 5}
+    with tw.create(tmp_path / "run.root", {"t": {"x": bottom}}) as out:
+        out.producer("t").append(x=[row])
+    array = tw.open(tmp_path / "run.root")["t"].read().to_awkward()
+    assert array["x"].to_list() == [{"id": 5, "Right::id": 4, "top": 3, "Left::id": 2, "Left::top": 1}]
+
+
+def test_a_unique_ptr_is_there_or_not(tmp_path: Path) -> None:
+    pointer = tw.list_(tw.int32, type_name="std::unique_ptr<std::int32_t>")
+    with tw.create(tmp_path / "run.root", {"t": {"x": pointer, "xs": tw.list_(pointer)}}) as out:
+        out.producer("t").append(x=[[], [4]], xs=[[[1], []], []])
+    array = tw.open(tmp_path / "run.root")["t"].read().to_awkward()
+    assert array.to_list() == [{"x": None, "xs": [1, None]}, {"x": 4, "xs": []}]

@@ -21,7 +21,7 @@ def tables(folder: Any, path: str = "") -> Iterator[str]:
 
 def main(dictionaries: str, path: str, step: str = "1") -> None:
     ROOT.gSystem.Load(dictionaries)
-    ROOT.gInterpreter.Declare(f'#include "{Path(__file__).with_name("values.h")}"')
+    assert ROOT.gInterpreter.Declare(f'#include "{Path(__file__).with_name("values.h")}"')
     file = ROOT.TFile.Open(path)
     names = sorted(set(tables(file)))
     file.Close()

@@ -3,123 +3,12 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/format.h"
+#include "thalweg/format/rntuple/load_table.h"
 #include "thalweg/format/rntuple/ntuple_file.h"
 #include "thalweg/format/rntuple/schema.h"
 
 namespace thalweg::format::rntuple {
 namespace {
-
-// No page shrinks more than this, and elements of a bit grow eightfold: a damaged count must not make anybody ask for
-// all the memory there is.
-constexpr std::uint64_t kMostShrinking = 1 << 18;
-
-// Fills the page map of one table from the clusters of its RNTuple.
-class TableLoader {
-  public:
-    TableLoader(std::string const& name, std::vector<model::Column> const& columns, StoredNTuple const& ntuple)
-        : name_(name), columns_(columns), ntuple_(ntuple) {}
-
-    model::TableMap load(std::vector<ForeignTable::Source> const& sources) {
-        model::TableMap map;
-        for (auto const& cluster : ntuple_.clusters) {
-            if (cluster.first_entry != map.rows) {
-                base::fail_data({fmt::format("table '{}' cannot be read", name_),
-                                 fmt::format("rows {} to {} are in no cluster", map.rows, cluster.first_entry)});
-            }
-            map.rows += cluster.entries;
-        }
-        for (std::size_t i = 0; i < columns_.size(); ++i) map.columns.push_back(load_column(i, sources[i]));
-        return map;
-    }
-
-  private:
-    model::TableMap::ColumnMap load_column(std::size_t index, ForeignTable::Source const& source) {
-        auto const& column = columns_[index];
-        model::TableMap::ColumnMap map;
-        for (std::size_t i = 1; i < source.representations.size(); ++i) {
-            map.other_codecs.push_back(source.representations[i].codec);
-        }
-        // Writers end their pages where they like, also within an array.
-        map.by_value = column.values_per_item > 1;
-        Filler filler{map, source.sums, model::size_bytes(column.scalar), 0};
-        for (auto const& cluster : ntuple_.clusters) add_cluster(filler, cluster, source, column);
-        return map;
-    }
-
-    struct Filler {
-        model::TableMap::ColumnMap& map;
-        bool sums;
-        std::size_t value_bytes;
-        std::uint64_t elements;
-
-        model::Page& add(std::uint64_t count, std::uint64_t cluster) {
-            auto& page = map.pages.emplace_back();
-            page.first = elements;
-            page.count = count;
-            page.raw_bytes = count * value_bytes;
-            page.sums = sums;
-            page.cluster = cluster;
-            elements += count;
-            return page;
-        }
-    };
-
-    void add_cluster(Filler& filler, ClusterDescription const& cluster, ForeignTable::Source const& source,
-                     model::Column const& column) {
-        auto const [representation, range] = stored_in(cluster, source, column);
-        std::uint64_t stored = 0;
-        for (auto const& page : range.pages) stored += page.elements;
-        auto const wanted = cluster.entries * column.values_per_item;
-        if (!column.parent && stored != wanted) {
-            // A column that was added while the file was written: what came before it reads as zeros.
-            if (stored > wanted || !source.representations[representation].first_element) {
-                base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
-                                 fmt::format("the cluster at row {} has {} elements instead of {}", cluster.first_entry,
-                                             stored, wanted)});
-            }
-            filler.add(wanted - stored, cluster.first_entry).place = model::Page::Place::nowhere;
-        }
-        for (auto const& each : range.pages) {
-            if (each.elements == 0) continue;
-            auto& page = filler.add(each.elements, cluster.first_entry);
-            page.offset = each.locator.offset;
-            page.stored_bytes = each.locator.stored_bytes;
-            page.encoded = true;
-            page.checksum_follows = each.checksum;
-            page.codec = static_cast<std::uint8_t>(representation);
-            if (page.raw_bytes / kMostShrinking > page.stored_bytes) {
-                base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
-                                 fmt::format("the {} bytes at offset {} are said to hold {}", page.stored_bytes,
-                                             page.offset, page.raw_bytes)});
-            }
-        }
-    }
-
-    struct Stored {
-        std::size_t representation;
-        ColumnRange const& range;
-    };
-
-    Stored stored_in(ClusterDescription const& cluster, ForeignTable::Source const& source,
-                     model::Column const& column) {
-        static ColumnRange const nothing;
-        for (std::size_t i = 0; i < source.representations.size(); ++i) {
-            auto const& representation = source.representations[i];
-            // Clusters that are older than a column do not list it.
-            if (representation.physical >= cluster.columns.size()) {
-                if (representation.first_element) return {i, nothing};
-            } else if (!cluster.columns[representation.physical].suppressed) {
-                return {i, cluster.columns[representation.physical]};
-            }
-        }
-        base::fail_data({fmt::format("table '{}', column '{}' cannot be read", name_, column.path),
-                         fmt::format("the cluster at row {} does not have it", cluster.first_entry)});
-    }
-
-    std::string const& name_;
-    std::vector<model::Column> const& columns_;
-    StoredNTuple const& ntuple_;
-};
 
 SchemaDescription whole_schema(StoredNTuple const& ntuple) {
     auto schema = ntuple.header.schema;
@@ -160,7 +49,7 @@ model::RunMap load_own(NTupleFile& file) {
         for (auto const& column : map.head.columns[t]) {
             sources.push_back({{{sources.size(), "", std::nullopt}}, column.role == model::Column::Role::lengths});
         }
-        map.tables.push_back(TableLoader(name, map.head.columns[t], *found).load(sources));
+        map.tables.push_back(load_table(*found, map.head.columns[t], sources));
     }
     return map;
 }
@@ -169,7 +58,7 @@ model::RunMap load_foreign(NTupleFile const& file) {
     model::RunMap map;
     for (auto const& ntuple : file.ntuples) {
         auto table = read_table(ntuple.path, ntuple.header, whole_schema(ntuple));
-        map.tables.push_back(TableLoader(ntuple.path, table.columns, ntuple).load(table.sources));
+        map.tables.push_back(load_table(ntuple, table.columns, table.sources));
         map.head.schema.tables.push_back(std::move(table.table));
         map.head.columns.push_back(std::move(table.columns));
         map.head.layouts.push_back(std::move(table.layout));

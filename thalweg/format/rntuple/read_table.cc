@@ -118,7 +118,11 @@ class TableReader {
         auto const& description = schema_.fields[id];
         if (physical_.of(id).empty() && children_[id].size() == 1) {
             auto branch = read_only_child(id, place);
-            if (branch) branch->field.type_name = description.type_name;
+            if (!branch) return branch;
+            // ROOT calls the number inside of an enum of std::int8_t a char: it has a sign.
+            bool const atomic = description.type_name.starts_with("std::atomic<");
+            if (branch->field.type_name == "char" && !atomic) branch->field.scalar = model::Scalar::int8;
+            branch->field.type_name = description.type_name;
             return branch;
         }
         std::string why;

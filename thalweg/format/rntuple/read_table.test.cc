@@ -93,6 +93,18 @@ TEST(ReadTable, BitsetsEnumsAtomicsAndCardinalities) {
     EXPECT_EQ(table.columns[2].role, model::Column::Role::values);
 }
 
+TEST(ReadTable, TheNumberOfAnEnumHasASignWhereRootCallsItAChar) {
+    Foreign foreign;
+    auto const answer = foreign.add(FieldRole::leaf, "e", "Answer");
+    foreign.add(FieldRole::leaf, "_0", "char", answer, {ColumnType::character});
+    foreign.add(FieldRole::leaf, "c", "char", {}, {ColumnType::character});
+    auto const table = foreign.read();
+    EXPECT_EQ(table.table.fields[0].scalar, Scalar::int8);
+    EXPECT_EQ(table.columns[0].scalar, Scalar::int8);
+    EXPECT_EQ(table.table.fields[0].type_name, "Answer");
+    EXPECT_EQ(table.table.fields[1].scalar, Scalar::uint8);
+}
+
 TEST(ReadTable, NarrowReals) {
     Foreign foreign;
     foreign.add(FieldRole::leaf, "half", "float", {}, {ColumnType::real16});
