@@ -58,7 +58,8 @@ constexpr std::array kKnobs{
          kMillisecond, kHour, "Payload and journal are synced this often: a power cut costs that time and the sync's."},
     Knob{"interim_footer_share", Kind::share, Reach::committer,
          &at<&Tuning::commit, &CommitOptions::interim_footer_share>, 0, 100,
-         "In an RNTuple, what may go to interim footers (which make the open file readable), as a share of the rest."},
+         "In an RNTuple, what may go to interim footers (which make the open file readable), as a share of the rest; "
+         "0: there are none."},
     Knob{"allocate_ahead_bytes", Kind::size, Reach::committer,
          &at<&Tuning::commit, &CommitOptions::allocate_ahead_bytes>, kMiB, 1024 * kGiB,
          "The file is allocated this far ahead of what producers have claimed."},

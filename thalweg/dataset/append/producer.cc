@@ -174,7 +174,7 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         if (fixed_cuts_) batch = rows_to_cluster_end(slices, batch);
         append_batch(slices, batch);
         rows -= batch;
-        if (is_cluster_full()) end_cluster();
+        if (is_cluster_full() || (!of_units_ && is_cluster_old())) end_cluster(); // of units: between two of them
     }
 }
 

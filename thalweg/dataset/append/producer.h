@@ -79,6 +79,7 @@ class Producer {
     void copy_items(std::size_t column, std::span<std::byte const> bytes);
     void seal_page(std::size_t column);
     bool is_cluster_full() const;
+    bool is_cluster_old() const;
     std::uint64_t most_batch_bytes() const;
     std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
     void end_cluster();
@@ -106,6 +107,7 @@ class Producer {
     struct OpenCluster {
         std::uint64_t first_row = 0;
         std::uint64_t bytes = 0; // raw
+        std::uint64_t begun_ns = 0;
     };
     // What the open unit began with.
     struct OpenUnit {

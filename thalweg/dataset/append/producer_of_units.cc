@@ -13,7 +13,7 @@ void Producer::begin_unit() {
     // Here and not in `commit_unit`: once the key is taken nothing may fail for want of room.
     if (cluster_bytes_ > 0) {
         bool const half_of_memory = !fixed_cuts_ && memory_->open_bytes() >= memory_->most_bytes() / 2;
-        if (cluster_.bytes >= cluster_bytes_ || half_of_memory) end_cluster();
+        if (cluster_.bytes >= cluster_bytes_ || half_of_memory || is_cluster_old()) end_cluster();
     }
     unit_ = {rows_, cluster_.bytes};
 }

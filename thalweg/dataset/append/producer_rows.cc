@@ -20,6 +20,12 @@ bool Producer::is_cluster_full() const {
     return cluster_.bytes >= (of_units_ ? 2 * cluster_bytes_ : cluster_bytes_); // a unit ends it where it can
 }
 
+// Where the run is ordered by key clusters do not depend on when rows came.
+bool Producer::is_cluster_old() const {
+    auto const old_before_ns = run_->ledger->head().old_before_ns.load(std::memory_order_relaxed);
+    return cluster_bytes_ > 0 && !fixed_cuts_ && cluster_.bytes > 0 && cluster_.begun_ns < old_before_ns;
+}
+
 // Of the next `rows`, those up to the one with which the cluster is full.
 std::uint64_t Producer::rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const {
     auto const fills = [&](std::uint64_t some) { return cluster_.bytes + slices.bytes_of(some) >= cluster_bytes_; };
@@ -47,7 +53,7 @@ void Producer::end_cluster() {
     }
     memory_->give_back(false);
     sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, while_waiting_);
-    cluster_ = {rows_, 0};
+    cluster_ = {rows_, 0, 0};
 }
 
 void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
@@ -66,6 +72,7 @@ void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     }
     torn_ = false;
     rows_ += rows;
+    if (cluster_.bytes == 0) cluster_.begun_ns = run_->ledger->head().heartbeat_ns.load(std::memory_order_relaxed);
     cluster_.bytes += bytes;
     staging_->head().rows_published.store(rows_, std::memory_order_release);
     // Nobody else counts these, so no locked addition, which would wait until the copy has reached the cache.

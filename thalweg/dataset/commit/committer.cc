@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPauseNs = 500'000;
 constexpr std::uint64_t kLookIntervalNs = 100'000'000;
+constexpr std::uint64_t kLeastAgeOfProducerNs = 50'000'000; // so at most 20 clusters a second end by age
 constexpr auto kEverything = std::numeric_limits<std::uint64_t>::max();
 
 // Before a flush journals rows it waits so long, as a part of the interval, for pages that hold them.
@@ -33,8 +34,8 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
       space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
       durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share), watch_(std::move(watch)),
-      flush_begin_ns_(base::monotonic_ns()), last_step_ns_(flush_begin_ns_), this_step_ns_(flush_begin_ns_),
-      units_after_ns_(flush_begin_ns_) {
+      begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
+      this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
@@ -100,6 +101,7 @@ void Committer::step() {
     auto const now = base::monotonic_ns();
     last_step_ns_ = std::exchange(this_step_ns_, now);
     producers_.admit(journal_);
+    note_age(now);
     drain();
     allocate();
     if (now >= next_look_ns_) {
@@ -109,6 +111,15 @@ void Committer::step() {
     }
     advance_flush(now);
     journal_bytes_ = journal_.total_bytes();
+}
+
+// Which clusters are too old to stay open (docs/decisions/0046): so few that they do not make the file larger, however
+// long the run is and however many producers it has.
+void Committer::note_age(std::uint64_t now) {
+    if (flush_.interim_footers() == nullptr || options_.interim_footer_share == 0) return;
+    auto const age_ns = std::max(
+        {2 * options_.flush_interval_ns, (now - begin_ns_) / 10, producers_.all().size() * kLeastAgeOfProducerNs});
+    run_.ledger->head().old_before_ns = now - std::min(now, age_ns);
 }
 
 // The table of work units is made when the first one is wanted, and grows ahead of need.

@@ -64,6 +64,7 @@ class Committer {
     void reserve_journal(std::uint64_t units_bytes);
     void look_for_file();
     void advance_flush(std::uint64_t now);
+    void note_age(std::uint64_t now);
     void note_published(std::uint64_t now);
     bool note_covered();
     void journal_rows();
@@ -89,6 +90,7 @@ class Committer {
     std::string file_problem_; // that was said last
     Durability::Items flushing_items_;
     std::uint64_t next_look_ns_ = 0;
+    std::uint64_t const begin_ns_;
     std::uint64_t flush_begin_ns_; // when the newest flush noted what was published
     std::uint64_t last_step_ns_;   // when the last step began,
     std::uint64_t this_step_ns_;   // and this one

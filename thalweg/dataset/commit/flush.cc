@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -10,7 +11,7 @@ namespace thalweg::dataset {
 
 Flush::Flush(OpenRun& run, JournalWriter& journal, double interim_footer_share)
     : run_(run), journal_(journal), interim_footer_share_(interim_footer_share),
-      interim_footers_(run.format->interim_footers(run.head)) {
+      interim_footers_(run.format->interim_footers(run.head)), last_footer_ns_(base::monotonic_ns()) {
     try {
         thread_ = base::Thread([this] { loop(); });
     } catch (std::system_error const& error) {
@@ -72,18 +73,22 @@ bool Flush::advance() {
     }
 }
 
-// Only where it stays within its share of the file: a full list of pages every second would outgrow the pages.
+// Where it stays within its share of the file, because a full list of pages every second would outgrow the pages; or
+// where the last one is as old as no cluster should be, of which there are few however long the run is.
 bool Flush::begin_interim_footer() {
     auto* const footers = interim_footers();
     auto const bytes = footers != nullptr ? base::round_up(footers->pending_bytes(), base::kBlockBytes) : 0;
     auto const payload_bytes = run_.ledger->head().claimed.load() - footer_bytes_;
     auto const allowed_bytes = interim_footer_share_ * static_cast<double>(payload_bytes);
-    if (bytes == 0 || static_cast<double>(footer_bytes_ + bytes) > allowed_bytes) return false;
+    bool const is_old = last_footer_ns_ < run_.ledger->head().old_before_ns;
+    bool const is_small = static_cast<double>(footer_bytes_ + bytes) <= allowed_bytes;
+    if (bytes == 0 || !(is_small || is_old)) return false;
     auto const offset = run_.ledger->try_claim(bytes);
     if (!offset) return false;
     journal_.append(RecordType::footer, FooterRecord{*offset, bytes});
     footer_offset_ = *offset;
     footer_bytes_ += bytes;
+    last_footer_ns_ = base::monotonic_ns();
     return true;
 }
 

@@ -45,6 +45,7 @@ class Flush {
     double interim_footer_share_;
     std::unique_ptr<format::InterimFooters> interim_footers_;
     std::atomic<bool> interim_footers_failed_ = false; // by the thread
+    std::uint64_t last_footer_ns_;                     // when it was begun
     std::uint64_t footer_offset_ = 0;
     std::uint64_t footer_bytes_ = 0; // of all so far
     std::uint64_t covers_bytes_ = 0; // of the journal

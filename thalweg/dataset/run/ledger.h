@@ -72,6 +72,9 @@ struct LedgerHead {
     std::atomic<std::uint32_t> claims_refused;
     std::atomic<LedgerState> state;
     std::atomic<std::uint64_t> heartbeat_ns;
+    // A cluster that was begun before that is old: its producer ends it, so that whoever looks at the open file sees
+    // its rows. 0: none is.
+    std::atomic<std::uint64_t> old_before_ns;
     std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
     std::atomic<std::uint64_t> folder_segments; // and in the folder
     char units_name[64];                        // of the table of work units; set before `units_ready`
