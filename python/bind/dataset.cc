@@ -143,6 +143,7 @@ void bind_reports(nb::module_& module) {
         .def_ro("pages_without_checksum", &Verification::pages_without_checksum)
         .def_ro("faults", &Verification::faults)
         .def_ro("messages", &Verification::messages)
+        .def_ro("left_out", &Verification::left_out)
         .def_ro("adler32", &Verification::adler32)
         .def_ro("file_bytes", &Verification::file_bytes);
 }
@@ -307,6 +308,7 @@ void bind_reading(nb::module_& module) {
         .def_prop_ro("keys_per_group", [](Reader const& reader) { return reader.head().keys_per_group; })
         .def_prop_ro("knobs", [](Reader const& reader) { return reader.head().knobs; })
         .def_prop_ro("engine", [](Reader const& reader) { return reader.head().engine; })
+        .def_prop_ro("left_out", &Reader::left_out)
         .def_prop_ro("notes", &Reader::notes)
         .def_prop_ro("report", &Reader::report)
         .def("rows", &Reader::rows, nb::arg("table"))

@@ -5,7 +5,7 @@
 
 #include "bind.h"
 #include "thalweg/base/error.h"
-#include "thalweg/model/column.h"
+#include "thalweg/model/run.h"
 
 namespace thalweg::bind {
 
@@ -19,6 +19,10 @@ void bind_model(nb::module_& module) {
         .def_prop_ro("type", [](Column const& column) { return model::name_of(column.scalar); })
         .def_ro("shape", &Column::shape)
         .def_ro("parent", &Column::parent, nb::sig("def parent(self) -> int | None"));
+
+    nb::class_<model::LeftOut>(module, "LeftOut")
+        .def_ro("path", &model::LeftOut::path)
+        .def_ro("why", &model::LeftOut::why);
 
     module.def(
         "flatten",

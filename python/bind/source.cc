@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.h"
 #include "thalweg/source/compass.h"
@@ -45,7 +46,8 @@ void bind_source(nb::module_& module) {
                          for (auto const& stream : source.streams()) schema.tables.push_back(stream.table);
                          return model::to_json(schema);
                      })
-        .def_prop_ro("metadata", &Source::metadata);
+        .def_prop_ro("metadata", &Source::metadata)
+        .def_prop_ro("left_out", &Source::left_out);
     module.def("make_digitizer", &make_digitizer, nb::arg("options"));
 }
 

@@ -9,6 +9,7 @@ from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
+    LeftOut,
     ProducerStatus,
     RunReport,
     Snapshot,
@@ -50,6 +51,7 @@ __all__ = [
     "DataError",
     "EndedProducers",
     "Error",
+    "LeftOut",
     "Producer",
     "ProducerStatus",
     "Ragged",

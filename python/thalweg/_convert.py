@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from thalweg import _core
@@ -42,6 +43,7 @@ def convert(
 
     Raises UsageError where there is no source, something is at the target already, or its container cannot hold a
     name or type; DataError naming table, column and offset where the source is damaged. There is no target then.
+    What cannot be read of a source of another program is left out, and listed in `problems` of the report.
     """
     run = open(source)
     if os.path.exists(target) and os.path.samefile(source, target):
@@ -57,7 +59,7 @@ def convert(
     )
     try:
         _Copy(run, out, progress).all_tables(copiers, max(1, usable // copiers))
-        return out.close()
+        return replace(out.close(), problems=run.problems)
     except BaseException:
         out.abandon()
         _remove(target)

@@ -14,7 +14,7 @@ import numpy as np
 from thalweg import _core
 from thalweg._errors import UnknownNameError, UsageError
 from thalweg._ragged import Ragged, Text
-from thalweg._reports import Verification, verification_of
+from thalweg._reports import LeftOut, Verification, problems_of, verification_of
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import Value, in_effect
@@ -188,6 +188,11 @@ class Run(Mapping[str, Table]):
     def metadata(self) -> dict[str, str]:
         return self._core.metadata
 
+    @cached_property
+    def problems(self) -> tuple[LeftOut, ...]:
+        """What the file has and the tables have not, and why: empty where all of it is read."""
+        return problems_of(self._core.left_out)
+
     @property
     def keys_per_group(self) -> int:
         """So many consecutive keys of its work units were committed together; 0: its rows are in no order of keys."""
@@ -241,11 +246,14 @@ class Run(Mapping[str, Table]):
 
     def __repr__(self) -> str:
         tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
-        return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}>"
+        missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
+        return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
 
 
 def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     """Opens a closed file, or a run that is still being written, which it does not disturb.
+
+    What cannot be read of a file of another program is left out, and listed in `problems` of the run.
 
     Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
     without its journal.

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from thalweg import _core
 from thalweg._schema import Schema
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An object of a file that is not read. `print` shows it as a sentence."""
+
+    path: str
+    """Of a dataset or group in HDF5; table and field in RNTuple."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path} is left out ({self.why})"
 
 
 @dataclass(frozen=True)
@@ -89,11 +102,14 @@ class RunReport(_Completed):
     """Of the file, which rows of dropped work units take for nothing."""
     adler32: int
     """Of the whole file."""
+    problems: tuple[LeftOut, ...] = ()
+    """Of `convert`: what the source has and this file has not."""
 
     @property
     def is_whole(self) -> bool:
-        """Nothing that was published is known, or has to be feared, to be missing."""
-        return not (self.lost_rows or self.units_lost or self.damaged_pages or self.rows_may_be_missing)
+        """Nothing that was published is known, or has to be feared, to be missing; nor was anything left out."""
+        lost = self.lost_rows or self.units_lost or self.damaged_pages or self.rows_may_be_missing
+        return not (lost or self.problems)
 
     def __str__(self) -> str:
         lines = [f"{self.path}: {self._held()}, {self.file_bytes} bytes"]
@@ -106,7 +122,7 @@ class RunReport(_Completed):
             lines.append(f"{self.producers_lost} of {_counted(self.producers, 'producer')} lost")
         if self.producers_abandoned:
             lines.append(f"{self.producers_abandoned} of {_counted(self.producers, 'producer')} abandoned")
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *self.notes, *map(str, self.problems)])
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,8 @@ class Verification:
     adler32: int
     """Of the whole closed file."""
     file_bytes: int
+    problems: tuple[LeftOut, ...] = ()
+    """What is not read, of which nothing is known."""
 
     @property
     def is_sound(self) -> bool:
@@ -172,7 +190,7 @@ class Verification:
     def __str__(self) -> str:
         state = "sound" if self.is_sound else _counted(self.faults, "fault")
         summary = f"{self.path}: {state}, {_counted(self.pages, 'page')} of {self.bytes} bytes"
-        return "\n".join([summary, *self.messages])
+        return "\n".join([summary, *self.messages, *map(str, self.problems)])
 
 
 @dataclass(frozen=True)
@@ -291,7 +309,12 @@ def verification_of(path: str, found: _core.Verification) -> Verification:
         messages=tuple(found.messages),
         adler32=found.adler32,
         file_bytes=found.file_bytes,
+        problems=problems_of(found.left_out),
     )
+
+
+def problems_of(left_out: Iterable[_core.LeftOut]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(each.path, each.why) for each in left_out)
 
 
 def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> Status:

@@ -64,10 +64,17 @@ def test_inspect_says_what_is_left_out_of_a_foreign_file(real_data: Path, thalwe
     if not path.exists():
         pytest.skip(f"there is no {path}")
     done = thalweg_command("inspect", path)
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "is left out (it has no members)" in done.stderr
-    assert re.search(r"\.\.\. and \d+ more fields that are left out", done.stderr)
-    assert len(json.loads(thalweg_command("inspect", path, "--json").stdout)["notes"]) > 50
+    assert re.search(r": \d+ more are left out; `thalweg inspect --json", done.stderr)
+    done = thalweg_command("inspect", path, "--json", "--allow-missing")
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["problems"]) > 50
+    done = thalweg_command("verify", path, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["is_sound"]
+    assert len(json.loads(done.stdout)["problems"]) > 50
+    assert thalweg_command("verify", path, "--allow-missing").returncode == 0
 
 
 def test_a_run_that_is_being_written_and_is_killed(tmp_path: Path, thalweg_command) -> None:

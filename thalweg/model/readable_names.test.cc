@@ -13,7 +13,11 @@ Schema schema_with(std::string const& table, std::string const& field, std::stri
 }
 
 TEST(ReadableNames, AreShownAndNotedAndPathsFollow) {
-    RunMap map{{"", 0, schema_with("ta\xff", "x\xfe", "m\xfd"), {}, {}, {}}, {}, {{"k\xfc", "v\xfb"}}, true, {}};
+    RunMap map{{"", 0, schema_with("ta\xff", "x\xfe", "m\xfd"), {}, {}, {}},
+               {},
+               {{"k\xfc", "v\xfb"}},
+               true,
+               {{"/\xfe", "\xfd"}}};
     map.head.columns.push_back(flatten(map.head.schema.tables[0]));
     make_names_readable(map);
     auto const& table = map.head.schema.tables[0];
@@ -21,6 +25,7 @@ TEST(ReadableNames, AreShownAndNotedAndPathsFollow) {
     EXPECT_EQ(table.fields[0].members[0].name, "x\\xfe");
     EXPECT_EQ(table.fields[0].members[0].unit, "m\\xfd");
     EXPECT_EQ(map.head.columns[0][0].path, flatten(table)[0].path);
+    EXPECT_EQ(map.left_out, (std::vector<LeftOut>{{"/\\xfe", "\\xfd"}}));
     EXPECT_EQ(map.metadata, (std::map<std::string, std::string>{{"k\\xfc", "v\\xfb"}}));
     ASSERT_EQ(map.notes.size(), 5u);
     EXPECT_EQ(map.notes[0],
@@ -30,7 +35,7 @@ TEST(ReadableNames, AreShownAndNotedAndPathsFollow) {
 }
 
 TEST(ReadableNames, OfATextThatIsSoundNothingIsSaid) {
-    RunMap map{{"", 0, schema_with("t\u00e4", "x", "\u00b5s"), {}, {}, {}}, {}, {{"k", "\u20ac"}}, true, {"so"}};
+    RunMap map{{"", 0, schema_with("t\u00e4", "x", "\u00b5s"), {}, {}, {}}, {}, {{"k", "\u20ac"}}, true, {}, {"so"}};
     auto const before = map.head.schema;
     make_names_readable(map);
     EXPECT_EQ(map.head.schema, before);

@@ -97,4 +97,6 @@ RunHead run_head_from_json(std::string_view text) {
     });
 }
 
+std::string LeftOut::str() const { return fmt::format("{} is left out ({})", path, why); }
+
 } // namespace thalweg::model

@@ -40,13 +40,24 @@ struct RunFacts {
     std::vector<std::byte> units; // the table of work units: bytes that no format looks into; may be empty
 };
 
+// An object of somebody else's file that is not in the map, and why.
+struct LeftOut {
+    std::string path; // "/detector/waveform" in HDF5; the table and the field, "events/hits.x", in RNTuple
+    std::string why;
+
+    std::string str() const; // a sentence
+
+    bool operator==(LeftOut const&) const = default;
+};
+
 // What a reader needs to know of a file, or of a run that is still open.
 struct RunMap {
     RunHead head;
     std::vector<TableMap> tables;
     std::map<std::string, std::string> metadata;
     bool closed = true;             // no: the file shows the rows up to an interim footer
-    std::vector<std::string> notes; // of somebody else's file: what is left out, and why
+    std::vector<LeftOut> left_out;  // of somebody else's file: each is told to whoever reads it
+    std::vector<std::string> notes; // what is shown otherwise than it is stored
     std::vector<std::byte> units;   // as in RunFacts
     std::string units_fault;        // why they cannot be read, where that is so: everything else still can be
 };

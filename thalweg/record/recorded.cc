@@ -64,6 +64,7 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
     auto const reader = dataset::Reader::open(path);
     auto const clock = reader->metadata().find("clock_domain");
     if (clock != reader->metadata().end()) options.metadata.insert(*clock);
+    options.left_out = reader->left_out();
     return source::make_replay(read_tables(*reader), options);
 }
 

@@ -103,6 +103,8 @@ class Replay : public Source {
         return result;
     }
 
+    std::vector<model::LeftOut> left_out() const override { return options_.left_out; }
+
   private:
     ReplayOptions options_;
     std::vector<Stream> streams_;

@@ -27,6 +27,7 @@ struct ReplayOptions {
     std::string timestamp = "timestamp";
     std::uint64_t batch_bytes = 1 << 20;         // about
     std::map<std::string, std::string> metadata; // what to say of the input
+    std::vector<model::LeftOut> left_out;        // of the input
 };
 
 // One stream a row set. Throws base::UsageError for row sets whose columns do not fit their table.

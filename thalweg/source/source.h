@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/model/schema.h"
+#include "thalweg/model/run.h"
 
 namespace thalweg::source {
 
@@ -69,6 +69,8 @@ class Source {
     virtual std::unique_ptr<StreamReader> open(std::size_t stream) = 0;
     // What a run should remember of where its rows come from: "source", "clock_domain", and all that was configured.
     virtual std::map<std::string, std::string> metadata() const = 0;
+    // What of its input it does not hand out, and why.
+    virtual std::vector<model::LeftOut> left_out() const { return {}; }
 };
 
 } // namespace thalweg::source

@@ -86,6 +86,11 @@ class RecordOptions:
         ),
     ] = ""
 
+    allow_missing: Annotated[
+        bool,
+        _option(REPLAY, "Exit with 0 although something in the file cannot be read and replayed.", show_default=False),
+    ] = False
+
     force: Annotated[bool, _option(OUTPUT, "Replace a file that is already there.", show_default=False)] = False
     codec: Annotated[
         str,

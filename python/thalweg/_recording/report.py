@@ -17,12 +17,19 @@ class RecordingReport:
     close_seconds: float
     engine: str
     memory: str  # where that of the producers lay
-    problems: list[str]
+    failures: list[str]
+    left_out: list[str]  # of the file that is replayed
+    allow_missing: bool = False
     abandoned: bool = False
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.problems or self.abandoned else 0
+        is_missing = self.left_out and not self.allow_missing
+        return 1 if self.failures or self.abandoned or is_missing else 0
+
+    @property
+    def problems(self) -> list[str]:
+        return self.failures + self.left_out
 
     @property
     def total(self) -> Channel:

@@ -21,6 +21,7 @@ from thalweg._recording.snapshot import Rates, Snapshot
 from thalweg._recording.source import has_clock, open_source, settings
 from thalweg._recording.tuning import tuning_of
 from thalweg._recording.workers import Workers, usable_cores
+from thalweg._reports import problems_of
 
 _TICK_S = 0.05
 _LOOK_NS = 250_000_000
@@ -37,6 +38,7 @@ class Session:
         self._source = settings(options)
         self._duration_ns = units.duration_ns(options.duration)
         source = open_source(self._source)
+        self._left_out = [f"{options.input}: {each}" for each in problems_of(source.left_out)]
         self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
         self._metadata = run_metadata(options, source.metadata)
         self._plan = FilePlan(
@@ -209,7 +211,9 @@ class Session:
             close_seconds=0 if self._abandoned else (self._end_ns - self._stop_ns) * 1e-9,
             engine=self._files.current.writer.engine,
             memory=self._files.current.writer.status().memory,
-            problems=list(self._problems),
+            failures=list(self._problems),
+            left_out=self._left_out,
+            allow_missing=self._options.allow_missing,
             abandoned=self._abandoned,
         )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # What a source does not know is refused where it was asked for, rather than ignored.
 _OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
-_OF_REPLAY = ("input", "loops", "compass_header")
+_OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 
 
 def settings(options: "RecordOptions") -> dict[str, Any]:

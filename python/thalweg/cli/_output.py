@@ -2,15 +2,29 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
 
+from thalweg._reports import LeftOut
+
+_MOST_PROBLEMS = 20
+
 JsonOption = Annotated[
     bool, typer.Option("--json", show_default=False, help="Write the answer to stdout as JSON, for programs.")
 ]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
+
+
+AllowMissingOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-missing", show_default=False, help="Exit with 0 although something in the file cannot be read."
+    ),
+]
 
 
 SetOption = Annotated[
@@ -33,6 +47,22 @@ def say(*what: RenderableType) -> None:
     console = people()
     for each in what:
         console.print(each)
+
+
+def say_problems(file: str, problems: Sequence[LeftOut]) -> None:
+    """Names what cannot be read of the file of another program."""
+    for problem in problems[:_MOST_PROBLEMS]:
+        say(f"thalweg: {file}: {problem}")
+    if (hidden := len(problems) - _MOST_PROBLEMS) > 0:
+        say(f"thalweg: {file}: {hidden:,} more are left out; `thalweg inspect --json {file}` names all")
+
+
+def as_json(problems: Sequence[LeftOut]) -> list[dict[str, str]]:
+    return [asdict(problem) for problem in problems]
+
+
+def exit_code(problems: Sequence[LeftOut], allow_missing: bool) -> int:
+    return 1 if problems and not allow_missing else 0
 
 
 def print_json(value: Any) -> None:

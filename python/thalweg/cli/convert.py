@@ -9,7 +9,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 import thalweg
 from thalweg._recording.units import as_bytes
 from thalweg._tuning import Tuning
-from thalweg.cli._output import JsonOption, SetOption, as_epilog, people, print_json, say
+from thalweg.cli._output import (
+    AllowMissingOption,
+    JsonOption,
+    SetOption,
+    as_epilog,
+    exit_code,
+    people,
+    print_json,
+    say,
+    say_problems,
+)
 
 EXAMPLES = ["thalweg convert run.h5 run.root", "thalweg convert run.root small.h5 --codec bitshuffle+zstd-3 --json"]
 
@@ -29,11 +39,13 @@ def convert(
         int, typer.Option(min=0, metavar="N", help="The number of threads. 0 means one for each core.")
     ] = 0,
     set_: SetOption = None,
+    allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
     """Write what is in one file to another: HDF5 to ROOT RNTuple, back, or with another codec.
 
-    Values, types, units, descriptions and metadata stay as they are, and so does the order of rows.
+    Values, types, units, descriptions and metadata stay as they are, and so does the order of rows. What cannot be read
+    of a file of another program is named, and the exit code is 1 then.
     """
     columns = TextColumn("Converting"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
@@ -53,7 +65,8 @@ def convert(
         before, after = as_bytes(os.path.getsize(source)), as_bytes(report.file_bytes)
         tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
         say(f"{source} is now in {target}, too: {report.rows:,} rows in {tables}; {before}, {after}.")
-    return 0
+    say_problems(source, report.problems)
+    return exit_code(report.problems, allow_missing)
 
 
 def register(app: typer.Typer) -> None:

@@ -12,10 +12,21 @@ from rich.table import Table
 
 from thalweg import _core
 from thalweg._recording.units import as_bytes
+from thalweg._reports import problems_of
 from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import in_effect, in_order
 from thalweg._types import Type
-from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import (
+    AllowMissingOption,
+    FileArgument,
+    JsonOption,
+    as_epilog,
+    as_json,
+    exit_code,
+    print_json,
+    say,
+    say_problems,
+)
 
 EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
 # Shown in a sentence of their own, or too long to be read.
@@ -34,15 +45,20 @@ class Storage:
     stored_bytes: int
 
 
-def inspect(file: FileArgument, json: JsonOption = False) -> int:
-    """What is in a file: tables, columns, how they are stored, and what is known of the run."""
+def inspect(file: FileArgument, allow_missing: AllowMissingOption = False, json: JsonOption = False) -> int:
+    """What is in a file: tables, columns, how they are stored, and what is known of the run.
+
+    Exit code 1 where something in a file of another program cannot be read; it is named.
+    """
     reader = _core.Reader.open(file)
     schema = Schema.from_json(reader.schema)
     if json:
         print_json(facts(file, reader))
     else:
         show(file, reader, schema)
-    return 0
+    problems = problems_of(reader.left_out)
+    say_problems(file, problems)
+    return exit_code(problems, allow_missing)
 
 
 def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
@@ -63,6 +79,7 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
         ],
         "memory": _core.memory_place(reader) if reader.is_open_run else "",
         "notes": [*reader.notes, *reader.report.notes],
+        "problems": as_json(problems_of(reader.left_out)),
     }
 
 
@@ -106,7 +123,7 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
         yield from reader.report.notes
     yield from reader.notes[:_MOST_NOTES]
     if len(reader.notes) > _MOST_NOTES:
-        yield f"... and {len(reader.notes) - _MOST_NOTES:,} more fields that are left out"
+        yield f"... and {len(reader.notes) - _MOST_NOTES:,} more notes (--json has them)"
 
 
 def knob_sentences(reader: _core.Reader) -> Iterator[str]:

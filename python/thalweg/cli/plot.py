@@ -10,7 +10,17 @@ import typer
 import thalweg
 from thalweg._errors import UsageError
 from thalweg.cli._find_signals import check_waveform, signals_of
-from thalweg.cli._output import FileArgument, JsonOption, as_epilog, print_json, say
+from thalweg.cli._output import (
+    AllowMissingOption,
+    FileArgument,
+    JsonOption,
+    as_epilog,
+    as_json,
+    exit_code,
+    print_json,
+    say,
+    say_problems,
+)
 from thalweg.cli._signals import Signals
 from thalweg.cli._spectra import Energy, spectrum_of
 
@@ -55,6 +65,7 @@ def plot(
         str,
         typer.Option(metavar="COLUMN", help="The column of the samples, where its name does not say that it is one."),
     ] = "",
+    allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
     """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
@@ -68,12 +79,14 @@ def plot(
     from thalweg.cli._figures import draw
 
     run = thalweg.open(file)
+    say_problems(file, run.problems)
     target = out or Path(file).with_suffix(".png")
     if target.suffix.lower() != ".png":
         raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
     if not what and table in ([], ["events"]) and "events" in run and _events.is_events(run["events"]):
         _save(target, lambda: _events.draw_events(target, Path(file).name, run["events"], rows))
-        return _report(json, target, ["events"], _events.PANELS, {}, "")
+        _report(json, target, ["events"], _events.PANELS, {}, "", run)
+        return exit_code(run.problems, allow_missing)
     found = _signals(run, file, table, waveform)
     shown = found[:_MOST_TABLES]
     spectra = [
@@ -83,19 +96,26 @@ def plot(
     _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses))
     hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
     sources = {each.table: each.source for each in spectra}
-    return _report(json, target, [signals.name for signals in shown], panels, sources, hidden)
+    _report(json, target, [signals.name for signals in shown], panels, sources, hidden, run)
+    return exit_code(run.problems, allow_missing)
 
 
 def _report(
-    json: bool, target: Path, names: list[str], panels: list[str], energies: dict[str, str], hidden: str
-) -> int:
+    json: bool,
+    target: Path,
+    names: list[str],
+    panels: list[str],
+    energies: dict[str, str],
+    hidden: str,
+    run: thalweg.Run,
+) -> None:
     if json:
-        print_json({"path": str(target), "tables": names, "panels": panels, "energies": energies})
+        facts = {"path": str(target), "tables": names, "panels": panels, "energies": energies}
+        print_json({**facts, "problems": as_json(run.problems)})
     else:
         kinds = ", ".join(dict.fromkeys(energies.values()))
         of_what = f" Energies from {kinds}." if kinds else ""
         say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
-    return 0
 
 
 def _wants(what: list[What], panel: What) -> bool:

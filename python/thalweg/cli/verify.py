@@ -6,22 +6,34 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from thalweg import _core
 from thalweg._recording.units import as_bytes
 from thalweg._reports import Verification, verification_of
-from thalweg.cli._output import FileArgument, JsonOption, as_epilog, people, print_json, say
+from thalweg.cli._output import (
+    AllowMissingOption,
+    FileArgument,
+    JsonOption,
+    as_epilog,
+    exit_code,
+    people,
+    print_json,
+    say,
+    say_problems,
+)
 
 EXAMPLES = ["thalweg verify run.h5"]
 
 
-def verify(file: FileArgument, json: JsonOption = False) -> int:
+def verify(file: FileArgument, allow_missing: AllowMissingOption = False, json: JsonOption = False) -> int:
     """Compare every stored byte with what was written, and the file's own index with the page map.
 
-    Exit code 1 where faults are found; each is named with table, column and offset.
+    Exit code 1 where faults are found; each is named with table, column and offset. What cannot be read of an RNTuple
+    of another program is not compared: it is named, and the exit code is 1 then, too.
     """
     found = _with_progress(file)
     if json:
         print_json({**found.to_dict(), "adler32": f"{found.adler32:08x}", "is_sound": found.is_sound})
     else:
         say(*sentences(found))
-    return 0 if found.is_sound else 1
+    say_problems(file, found.problems)
+    return exit_code(found.problems, allow_missing) if found.is_sound else 1
 
 
 def _with_progress(file: str) -> Verification:

@@ -40,7 +40,9 @@ class Reader {
     std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
     std::vector<model::TableMap> const& tables() const { return map_.tables; }
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
-    // What of somebody else's file is left out, and why.
+    // What of somebody else's file is not in the tables, and why.
+    std::vector<model::LeftOut> const& left_out() const { return map_.left_out; }
+    // What is shown otherwise than it is stored.
     std::vector<std::string> const& notes() const { return map_.notes; }
     // The work units that count, and where their rows are. Of an open run: those that are whole by now. Throws
     // base::DataError where the file's table of units is damaged; everything else can still be read.

@@ -29,6 +29,7 @@ class Verifier {
           file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
           progress_(progress) {
         result_.open_run = reader_->is_open_run();
+        result_.left_out = reader_->left_out();
         for (std::size_t table = 0; table < reader_->tables().size(); ++table) {
             for (std::size_t column = 0; column < reader_->tables()[table].columns.size(); ++column) {
                 for (auto const& page : reader_->tables()[table].columns[column].pages) add({table, column, page});

@@ -15,7 +15,17 @@ using model::Field;
 using model::Kind;
 
 constexpr std::size_t kMaxDepth = 32;
-constexpr auto kNotRead = "not_read"; // metadata key: which objects of the file are not in the map, and why
+constexpr std::size_t kMostReasons = 8; // of a file without tables
+
+// What went wrong with an object, without saying again which one it is.
+std::string why_of(std::string message, std::string const& path) {
+    auto const said = fmt::format("{} cannot be read (", path);
+    auto const at = message.find(said);
+    if (at == std::string::npos) return message;
+    message.erase(0, at + said.size());
+    if (message.ends_with(')')) message.pop_back();
+    return message;
+}
 
 struct Child {
     std::string name;
@@ -98,12 +108,10 @@ class Explorer {
     }
 
     std::vector<FoundTable> tables;
-    std::string not_read;
+    std::vector<model::LeftOut> left_out;
 
   private:
-    void skip(std::string const& path, std::string const& why) {
-        not_read += fmt::format("{}{}: {}", not_read.empty() ? "" : "\n", path, why);
-    }
+    void skip(std::string const& path, std::string const& why) { left_out.push_back({path, why}); }
 
     std::vector<Child> children_of(std::string const& path) const {
         std::vector<Child> children;
@@ -131,7 +139,7 @@ class Explorer {
         try {
             table.fields.push_back(field(child_path, child, depth + 1));
         } catch (base::DataError const& error) {
-            skip(child_path, error.what());
+            skip(child_path, why_of(error.what(), child_path));
         }
     }
 
@@ -212,6 +220,16 @@ class Explorer {
     std::string root_name_;
 };
 
+std::string reasons(std::vector<model::LeftOut> const& left_out) {
+    std::vector<std::string> lines;
+    for (auto const& each : left_out) lines.push_back(each.str());
+    if (lines.size() > kMostReasons) {
+        lines[kMostReasons] = fmt::format("and {} more", lines.size() - kMostReasons);
+        lines.resize(kMostReasons + 1);
+    }
+    return fmt::format("{}", fmt::join(lines, "; "));
+}
+
 std::string stem_of(std::string const& path) {
     auto const name = path.substr(path.rfind('/') + 1);
     return name.substr(0, name.find('.'));
@@ -225,9 +243,9 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
     Explorer explorer(file, handle, stem_of(path.data()));
     explorer.explore("", 0);
     if (explorer.tables.empty()) {
-        base::fail_data({std::string(path.data()) + " holds no table", explorer.not_read});
+        base::fail_data({std::string(path.data()) + " holds no table", reasons(explorer.left_out)});
     }
-    if (!explorer.not_read.empty()) map.metadata[kNotRead] = explorer.not_read;
+    map.left_out = std::move(explorer.left_out);
     Datasets datasets;
     for (auto& found : explorer.tables) {
         model::Table table{found.name, {}, ""};

@@ -51,11 +51,11 @@ TEST(Hdf5Foreign, AnExtentThatNoFileOfThatSizeHasIsRefused) {
     auto const file = made.storage();
     auto const map = hdf5_format().load(*file);
     ASSERT_EQ(map.head.columns[0].size(), 2u);
-    EXPECT_NE(map.metadata.at("not_read")
-                  .find("/detector/huge cannot be read (it says that it has 1125899906842624 "
-                        "items of 4 bytes, and the file has "),
-              std::string::npos)
-        << map.metadata.at("not_read");
+    ASSERT_EQ(map.left_out.size(), 1u);
+    EXPECT_EQ(map.left_out[0].path, "/detector/huge");
+    EXPECT_TRUE(
+        map.left_out[0].why.starts_with("it says that it has 1125899906842624 items of 4 bytes, and the file has "))
+        << map.left_out[0].str();
 }
 
 // The process that reads them says them in JSON, which is UTF-8.
@@ -102,10 +102,11 @@ TEST(Hdf5Foreign, WhatIsNotReadIsNamed) {
     made.dataset("/g/split", H5T_STD_I32LE, numbers<std::int32_t>(40), {10, 4}, {10, 2});
     auto const map = hdf5_format().load(*made.storage());
     EXPECT_EQ(map.head.columns[0].size(), 2u);
-    auto const& not_read = map.metadata.at("not_read");
-    for (auto const* name : {"/g/big_endian", "/g/longer", "/g/split"}) {
-        EXPECT_NE(not_read.find(name), std::string::npos) << not_read;
-    }
+    std::vector<std::string> left_out;
+    for (auto const& each : map.left_out) left_out.push_back(each.path);
+    EXPECT_EQ(left_out, (std::vector<std::string>{"/g/big_endian", "/g/split", "/g/longer"}));
+    EXPECT_EQ(map.left_out[0].str(), "/g/big_endian is left out (its values are not of a type that Thalweg has)");
+    EXPECT_TRUE(map.metadata.empty());
 }
 
 TEST(Hdf5Foreign, AFileWithoutTablesIsAnErrorThatSaysWhy) {

@@ -140,6 +140,10 @@ template <typename Stream, typename Map> void stream_map(Stream& stream, Map& ma
     });
     stream.texts(map.metadata);
     stream(map.closed);
+    stream.list(map.left_out, [&](auto& each) {
+        stream(each.path);
+        stream(each.why);
+    });
     stream.list(map.notes, [&](auto& note) { stream(note); });
     stream.list(map.units, [&](auto& byte) { stream(byte); });
     stream(map.units_fault);

@@ -83,7 +83,7 @@ TEST_P(RealFiles, AreParsedAndWrittenAgain) {
             ASSERT_NO_FATAL_FAILURE(check(file, anchor, table));
             ++tables;
             if (!std::getenv("THALWEG_VERBOSE")) continue;
-            for (auto const& note : table.notes) std::fprintf(stderr, "%s\n", note.c_str());
+            for (auto const& each : table.left_out) std::fprintf(stderr, "%s\n", each.str().c_str());
             std::fprintf(stderr, "%s %s\n", entry.path().filename().c_str(), model::to_json({{table.table}}).c_str());
         }
     }

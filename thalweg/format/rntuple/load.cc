@@ -62,7 +62,7 @@ model::RunMap load_foreign(NTupleFile const& file) {
         map.head.schema.tables.push_back(std::move(table.table));
         map.head.columns.push_back(std::move(table.columns));
         map.head.layouts.push_back(std::move(table.layout));
-        map.notes.insert(map.notes.end(), table.notes.begin(), table.notes.end());
+        map.left_out.insert(map.left_out.end(), table.left_out.begin(), table.left_out.end());
     }
     return map;
 }

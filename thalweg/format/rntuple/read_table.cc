@@ -55,16 +55,16 @@ class TableReader {
             result.layout.columns.push_back({0, column.source.representations[0].codec});
             result.sources.push_back(std::move(column.source));
         }
-        result.notes = std::move(notes_);
+        result.left_out = std::move(left_out_);
         return result;
     }
 
   private:
     using MaybeBranch = std::optional<Branch>;
 
-    // Nothing, with a note that says why.
+    // Nothing, and it is listed why.
     std::nullopt_t leave_out(Place const& place, std::string const& why) {
-        notes_.push_back(fmt::format("table '{}': field '{}' is left out ({})", name_, place.path, why));
+        left_out_.push_back({fmt::format("{}/{}", name_, place.path), why});
         return std::nullopt;
     }
 
@@ -164,12 +164,12 @@ class TableReader {
         return record;
     }
 
-    // The model has no struct without members. Where their notes told why they are missing, no more is said.
+    // The model has no struct without members. Where it is listed why they are missing, no more is said.
     MaybeBranch read_nonempty(std::vector<std::uint32_t> const& ids, Place const& place) {
-        auto const notes = notes_.size();
+        auto const before = left_out_.size();
         auto record = read_members(ids, place);
         if (!record.field.members.empty()) return record;
-        if (notes_.size() == notes) return leave_out(place, "it has no members");
+        if (left_out_.size() == before) return leave_out(place, "it has no members");
         return std::nullopt;
     }
 
@@ -227,7 +227,7 @@ class TableReader {
     PhysicalColumns physical_;
     std::vector<std::uint32_t> top_level_;
     std::vector<std::vector<std::uint32_t>> children_;
-    std::vector<std::string> notes_;
+    std::vector<model::LeftOut> left_out_;
 };
 
 } // namespace

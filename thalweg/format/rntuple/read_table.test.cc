@@ -30,9 +30,10 @@ class Foreign {
     }
 
     ForeignTable read() const { return read_table("t", {}, schema); }
-    std::string note() const {
+    // The one that there is.
+    model::LeftOut left_out() const {
         auto const table = read();
-        return table.notes.size() == 1 ? table.notes[0] : "";
+        return table.left_out.size() == 1 ? table.left_out[0] : model::LeftOut{};
     }
 
     SchemaDescription schema;
@@ -62,7 +63,7 @@ TEST(ReadTable, OptionalsAreListsAndVariantsStructsOfThem) {
         foreign.add(FieldRole::collection, "o", "std::optional<bool>", {}, {ColumnType::split_index64});
     foreign.add(FieldRole::leaf, "_0", "bool", optional, {ColumnType::bit});
     auto const table = foreign.read();
-    EXPECT_TRUE(table.notes.empty());
+    EXPECT_TRUE(table.left_out.empty());
     EXPECT_EQ(paths(table), (Names{"v/_0", "v/_0/*", "v/_1", "v/_1/*", "v/_1/*/*", "o", "o/*"}));
     EXPECT_EQ(codecs(table), (Names{"root:switch-1", "root:real32", "root:switch-2", "root:index32", "root:char",
                                     "root:splitindex64", "root:bit"}));
@@ -154,7 +155,7 @@ TEST(ReadTable, WhatCannotBeReadIsLeftOutAndItsSiblingsStay) {
     auto const record = foreign.add(FieldRole::record, "r", "Thing");
     foreign.add(FieldRole::streamer, "old", "TObject", record, {ColumnType::index64, ColumnType::byte});
     foreign.add(FieldRole::leaf, "x", "float", record, {ColumnType::real32});
-    EXPECT_EQ(foreign.note(), "table 't': field 'r.old' is left out (objects streamed by ROOT are not read)");
+    EXPECT_EQ(foreign.left_out(), (model::LeftOut{"t/r.old", "objects streamed by ROOT are not read"}));
     EXPECT_EQ(paths(foreign.read()), (Names{"r/x"}));
 
     auto const alone = [](FieldRole role, std::string type, std::vector<ColumnDescription> columns) {
@@ -162,7 +163,7 @@ TEST(ReadTable, WhatCannotBeReadIsLeftOutAndItsSiblingsStay) {
         one.add(role, "x", std::move(type));
         one.schema.columns = std::move(columns);
         EXPECT_TRUE(one.read().table.fields.empty());
-        return one.note();
+        return one.left_out().why;
     };
     EXPECT_NE(alone(FieldRole::leaf, "new", {{static_cast<ColumnType>(0x42), 8}}).find("column type 0x42"),
               std::string::npos);
@@ -186,7 +187,7 @@ TEST(ReadTable, StrangeTreesAreSurvived) {
     Foreign deep;
     auto parent = deep.add(FieldRole::record, "r", "");
     for (int i = 0; i < 100'000; ++i) parent = deep.add(FieldRole::record, "r", "", parent);
-    EXPECT_NE(deep.note().find("nested too deeply"), std::string::npos);
+    EXPECT_NE(deep.left_out().why.find("nested too deeply"), std::string::npos);
 
     Foreign loop;
     loop.add(FieldRole::record, "a", "", 1);
@@ -198,7 +199,7 @@ TEST(ReadTable, StrangeTreesAreSurvived) {
     auto const inner = large.add(FieldRole::leaf, "_0", "", outer);
     large.add(FieldRole::leaf, "_0", "bool", inner, {ColumnType::bit});
     large.schema.fields[outer].array_size = large.schema.fields[inner].array_size = 1 << 20;
-    EXPECT_NE(large.note().find("too large"), std::string::npos);
+    EXPECT_NE(large.left_out().why.find("too large"), std::string::npos);
 
     RandomDescriptions random(4);
     for (int i = 0; i < 2000; ++i) {

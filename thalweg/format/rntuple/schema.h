@@ -48,10 +48,10 @@ struct ForeignTable {
     std::vector<model::Column> columns;
     model::TableLayout layout; // page_items: 0, for only the page lists tell; codec: of the first representation
     std::vector<Source> sources;
-    std::vector<std::string> notes; // what was left out, and why: streamed objects, say
+    std::vector<model::LeftOut> left_out; // streamed objects, say
 };
 
-// Every field of the specification but streamed objects (which are left out with a note):
+// Every field of the specification but streamed objects (which are left out, and listed):
 // - std::vector, std::set, RVec, maps and untyped collections are lists; std::pair, std::tuple, classes and untyped
 //   records are structs (base classes, whose names begin with ':', too); std::array, std::bitset have a shape;
 // - std::optional and std::unique_ptr are lists of 0 or 1 with that type name; a std::variant is a struct of

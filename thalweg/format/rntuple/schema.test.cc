@@ -165,7 +165,7 @@ TEST(Schema, WhatIsDescribedIsReadBack) {
         for (auto const* const wish : {"zstd-5", "none"}) {
             Header const header{0, "u", "all kinds", "", described(table, wish)};
             auto const read = read_table("t/u", header, header.schema);
-            ASSERT_TRUE(read.notes.empty()) << read.notes[0];
+            ASSERT_TRUE(read.left_out.empty()) << read.left_out[0].str();
             ASSERT_EQ(without_types({.members = read.table.fields}), (Field{.members = table.fields}));
             EXPECT_EQ(read.table.description, "all kinds");
             ASSERT_EQ(read.sources.size(), read.columns.size());
