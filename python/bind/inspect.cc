@@ -34,8 +34,10 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
         auto const& facts = reader.head().columns[table][i];
         auto const unit_bytes = stored.by_value ? size_bytes(facts.scalar) : facts.item_bytes();
         ColumnStorage column{facts.path, layout.columns[i].codec, layout.columns[i].page_items, stored.pages.size()};
+        auto next = std::uint64_t{0};
         for (auto const& page : stored.pages) {
-            column.raw_bytes += page.count * unit_bytes; // without padding
+            if (page.first >= next) column.raw_bytes += page.count * unit_bytes; // without padding; of tiles once
+            next = page.first + page.count;
             column.stored_bytes += page.stored_bytes;
         }
         columns.push_back(std::move(column));

@@ -2,6 +2,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/codec/bitshuffle.h"
+#include "thalweg/codec/hdf5_pipeline.h"
 #include "thalweg/codec/root_codec.h"
 #include "thalweg/codec/scratch.h"
 
@@ -131,6 +132,7 @@ std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes) {
 
 std::unique_ptr<Codec> make_codec(std::string_view name, std::size_t element_bytes) {
     if (is_root_codec(name)) return make_root_codec(name, element_bytes);
+    if (is_hdf5_pipeline(name)) return make_hdf5_pipeline(name, element_bytes);
     return make_codec(Spec::parse(name), element_bytes);
 }
 

@@ -49,7 +49,7 @@ inline constexpr std::size_t kMaxElementBytes = 1 << 16;
 // `element_bytes`: the size of one value, which is what shuffle and bitshuffle transpose. Throws base::UsageError.
 std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes);
 
-// By the name that a run's layout records: a Spec's, or "root:..." (root_codec.h).
+// By the name that a run's layout records: a Spec's, "root:..." (root_codec.h) or "hdf5:..." (hdf5_pipeline.h).
 std::unique_ptr<Codec> make_codec(std::string_view name, std::size_t element_bytes);
 
 } // namespace thalweg::codec

@@ -2,14 +2,17 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/codec/compressor.h"
+#include "thalweg/codec/hdf5_pipeline.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <span>
 
 namespace thalweg::codec {
 namespace {
 
-constexpr unsigned kDeflate = 1, kShuffle = 2, kLz4 = 32004, kBitshuffle = 32008, kZstd = 32015;
+constexpr unsigned kDeflate = 1, kShuffle = 2, kFletcher32 = 3, kLz4 = 32004, kBitshuffle = 32008, kZstd = 32015;
 
 // The cd_values of bitshuffle: version, element size, elements in a block (0: the default; a compressed page tells its
 // own), compression inside, level.
@@ -53,8 +56,9 @@ Hdf5Filter bitshuffle_filter(Spec const& spec, unsigned element_bytes) {
     std::vector<unsigned> ids;
     ids.reserve(filters.size());
     for (Hdf5Filter const& one : filters) ids.push_back(one.id);
-    base::fail_data({fmt::format("no codec for the HDF5 filters [{}]", fmt::join(ids, ", ")), why,
-                     "known are 1 (deflate), 2 (shuffle), 32004 (lz4), 32008 (bitshuffle) and 32015 (zstd)"});
+    base::fail_data(
+        {fmt::format("no codec for the HDF5 filters [{}]", fmt::join(ids, ", ")), why,
+         "known are 1 (deflate), 2 (shuffle), 3 (fletcher32), 32004 (lz4), 32008 (bitshuffle) and 32015 (zstd)"});
 }
 
 // Reads filters one by one; what a filter may follow is checked as the Spec fills.
@@ -144,6 +148,15 @@ class Reader {
     bool inside_ = false; // reading bitshuffle's own compression
 };
 
+// What shuffle and bitshuffle of a group of filters take for an element; `otherwise` where there is none.
+std::size_t element_bytes_of(std::span<Hdf5Filter const> filters, std::size_t otherwise) {
+    for (auto const& one : filters) {
+        if (one.id == kShuffle && !one.cd_values.empty()) return one.cd_values[0];
+        if (one.id == kBitshuffle && one.cd_values.size() > 2) return one.cd_values[2];
+    }
+    return otherwise;
+}
+
 } // namespace
 
 std::vector<Hdf5Filter> filter_pipeline(Spec const& spec, std::size_t element_bytes) {
@@ -170,6 +183,29 @@ std::vector<Hdf5Filter> filter_pipeline(Spec const& spec, std::size_t element_by
 
 Spec spec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes) {
     return Reader(filters, element_bytes).read();
+}
+
+std::string codec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes) {
+    std::vector<PipelineStage> stages;
+    for (auto one = filters.begin(); one != filters.end();) {
+        if (one->id == kFletcher32) {
+            stages.push_back({true, {}, 0});
+            ++one;
+            continue;
+        }
+        auto const end = std::find_if(one, filters.end(), [](auto const& each) { return each.id == kFletcher32; });
+        std::vector<Hdf5Filter> const group(one, end);
+        auto const group_bytes = element_bytes_of(group, element_bytes);
+        if (group_bytes == 0 || group_bytes > kMaxElementBytes) {
+            fail_filters(filters, fmt::format("a filter takes elements of {} bytes", group_bytes));
+        }
+        stages.push_back({false, spec_of_filters(group, group_bytes), group_bytes});
+        one = end;
+    }
+    auto const compressions = std::count_if(
+        stages.begin(), stages.end(), [](auto const& stage) { return stage.spec.compression != Compression::none; });
+    if (compressions > 1) fail_filters(filters, "two compressions follow each other");
+    return pipeline_name(stages, element_bytes);
 }
 
 } // namespace thalweg::codec

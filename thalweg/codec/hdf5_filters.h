@@ -21,4 +21,8 @@ std::vector<Hdf5Filter> filter_pipeline(Spec const& spec, std::size_t element_by
 // filters, orders and parameters that no Spec stands for.
 Spec spec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes);
 
+// The name of a codec that undoes these filters: a Spec's where there is one, else that of a pipeline
+// (hdf5_pipeline.h). Throws base::DataError as `spec_of_filters` does.
+std::string codec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes);
+
 } // namespace thalweg::codec

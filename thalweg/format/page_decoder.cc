@@ -1,10 +1,12 @@
 #include "thalweg/format/page_decoder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/format/byte_order.h"
 #include "thalweg/format/format.h"
 
 namespace thalweg::format {
@@ -74,10 +76,12 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
     if (!page.encoded && whole && !page.checksum_follows && !cut_off) {
         storage.read(page.offset, out);
         if (check_checksum && page.checksum) check(page, out, *page.checksum);
+        if (unit.big_endian) swap_numbers(out, unit.scalar);
         return;
     }
     if (page.encoded && whole) {
         codec_for(codec, model::size_bytes(unit.scalar)).decode(stored(page, storage, check_checksum), out);
+        if (unit.big_endian) swap_numbers(out, unit.scalar);
         return;
     }
     std::memcpy(out.data(), raw(page, storage, unit, codec, check_checksum).data() + from, out.size());
@@ -86,9 +90,14 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
 std::span<std::byte const> PageDecoder::raw(model::Page const& page, storage::Storage const& storage,
                                             PageUnit const& unit, std::string const& codec, bool check_checksum) {
     auto const bytes = stored(page, storage, check_checksum);
-    if (!page.encoded) return bytes;
-    auto const decoded = raw_.of(page.raw_bytes);
-    codec_for(codec, model::size_bytes(unit.scalar)).decode(bytes, decoded);
+    if (!page.encoded && !unit.big_endian) return bytes;
+    auto const decoded = raw_.of(page.encoded ? page.raw_bytes : bytes.size());
+    if (page.encoded) {
+        codec_for(codec, model::size_bytes(unit.scalar)).decode(bytes, decoded);
+    } else {
+        std::copy(bytes.begin(), bytes.end(), decoded.begin());
+    }
+    if (unit.big_endian) swap_numbers(decoded, unit.scalar);
     return decoded;
 }
 

@@ -16,6 +16,7 @@ namespace thalweg::format {
 struct PageUnit {
     model::Scalar scalar = model::Scalar::float64;
     std::size_t size_bytes = 0;
+    bool big_endian = false; // as they are stored; what is decoded is little endian
 };
 
 // Reads pages of any column, with codecs and scratch memory of its own: one for each thread.

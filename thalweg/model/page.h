@@ -13,7 +13,7 @@ namespace thalweg::model {
 
 // `count` items of a column, from item `first` on: they begin `skip` items into the decoded page.
 struct Page {
-    enum class Place : std::uint8_t { file, journal, nowhere };
+    enum class Place : std::uint8_t { file, journal, nowhere, map };
 
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -23,7 +23,8 @@ struct Page {
     std::uint64_t raw_bytes = 0;           // decoded size: of the whole page, `skip` and padding included
     std::optional<std::uint64_t> checksum; // base::xxh3 of the stored bytes, where it is known: 0 is one like any other
     bool encoded = false;                  // by the column's codec; otherwise the stored bytes are the raw ones
-    // journal: bytes that wait there for a page of their own; nowhere: zeros, stored by nobody
+    // journal: bytes that wait there for a page of their own; nowhere: items that nobody has stored, see
+    // ColumnMap::fill; map: bytes of ColumnMap::held
     Place place = Place::file;
     std::uint8_t codec = 0; // 0: the layout's; else one of ColumnMap::other_codecs, from 1 on
     // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
@@ -88,12 +89,26 @@ std::vector<PlacedCluster> order_of_clusters(std::span<Part const> parts);
 // is in none.
 std::vector<Page> slice(std::span<Page const> pages, std::uint64_t first, std::uint64_t count);
 
+// How pages hold parts of items: each band of items is cut into tiles of one shape, whose pages, of equal `first` and
+// `count`, follow each other in the order of the tiles (the last dimension runs fastest). What of a tile lies beyond
+// the item is padding.
+struct Tiling {
+    std::vector<std::uint64_t> shape; // of a tile within an item; as many dimensions as the item has, one at least
+
+    bool operator==(Tiling const&) const = default;
+};
+
 // A whole table, numbered as readers see it.
 struct TableMap {
     struct ColumnMap {
         std::vector<Page> pages;
         std::vector<std::string> other_codecs;
-        bool by_value = false; // pages count single values, not items: one may end within an item
+        bool by_value = false;        // pages count single values, not items: one may end within an item
+        std::optional<Tiling> tiling; // none: pages hold whole items, or whole values
+        bool big_endian = false;      // so the numbers are stored; decoded ones are not
+        // What is read where nobody has stored anything: one value, in the order of bytes of those that are stored.
+        std::vector<std::byte> fill; // empty: zero
+        std::vector<std::byte> held; // values that no page of a file could name, since they lie in its metadata
     };
     std::uint64_t rows = 0;
     std::vector<ColumnMap> columns;

@@ -13,7 +13,6 @@
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/run/format_for.h"
-#include "thalweg/format/page_decoder.h"
 #include "thalweg/model/readable_names.h"
 
 namespace thalweg::dataset {
@@ -37,8 +36,7 @@ JournalFiles open_journal(std::string const& path) {
 struct Reader::Task {
     std::size_t table;
     std::size_t column;
-    model::Page page;
-    std::span<std::byte> out; // exactly the page's `count` items
+    format::Piece piece;
 };
 
 std::unique_ptr<Reader> Reader::open(std::string const& path) {
@@ -72,13 +70,15 @@ std::vector<Unit> Reader::units() const {
     return decode_units(map_.units);
 }
 
+format::StoredColumn Reader::stored_column(std::size_t table, std::size_t column) const {
+    return {map_.head.columns[table][column], map_.tables[table].columns[column],
+            map_.head.layouts[table].columns[column].codec};
+}
+
 void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
                   std::vector<Task>& tasks) const {
-    auto const unit_bytes = unit_values(table, column) * model::size_bytes(map_.head.columns[table][column].scalar);
-    auto const pieces = slice(table, column, range);
-    for (auto const& page : pieces) {
-        auto const to = out.subspan((page.first - pieces.front().first) * unit_bytes, page.count * unit_bytes);
-        tasks.push_back({table, column, page, to});
+    for (auto& piece : format::plan_pieces(stored_column(table, column), range.first, range.count, out)) {
+        tasks.push_back({table, column, std::move(piece)});
     }
 }
 
@@ -93,26 +93,19 @@ std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, It
 }
 
 void Reader::read_page(Task const& task, bool check_checksum) const {
-    auto const& column = map_.head.columns[task.table][task.column];
-    auto const unit_bytes = unit_values(task.table, task.column) * model::size_bytes(column.scalar);
-    if (task.page.place == model::Page::Place::nowhere) {
-        std::fill(task.out.begin(), task.out.end(), std::byte{0});
-        return;
-    }
-    auto const& storage = task.page.place == model::Page::Place::file ? *file_ : *journal_;
-    auto const& others = map_.tables[task.table].columns[task.column].other_codecs;
-    auto const& codec = task.page.codec == 0 ? map_.head.layouts[task.table].columns[task.column].codec
-                                             : others.at(task.page.codec - 1u);
+    auto const& page = task.piece.page;
+    auto const& storage = page.place == model::Page::Place::journal ? *journal_ : *file_;
     thread_local format::PageDecoder decoder;
     try {
-        decoder.decode(task.page, storage, {column.scalar, unit_bytes}, codec, check_checksum, task.out);
+        format::decode_piece(decoder, stored_column(task.table, task.column), task.piece, storage, check_checksum);
     } catch (base::DataError const& error) {
-        base::fail_data({fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
-                                     map_.head.schema.tables[task.table].name, column.path, task.page.first,
-                                     task.page.first + task.page.count),
-                         error.what()});
+        base::fail_data(
+            {fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
+                         map_.head.schema.tables[task.table].name, map_.head.columns[task.table][task.column].path,
+                         page.first, page.first + page.count),
+             error.what()});
     }
-    bytes_read_ += task.page.stored_bytes;
+    if (page.place != model::Page::Place::nowhere) bytes_read_ += page.stored_bytes;
 }
 
 // As the file has them: lengths, or running sums, which files of other programs keep in 4 bytes, too.

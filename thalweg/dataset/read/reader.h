@@ -11,6 +11,7 @@
 
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -67,6 +68,7 @@ class Reader {
     Reader() = default;
 
     struct Task;
+    format::StoredColumn stored_column(std::size_t table, std::size_t column) const;
     void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               std::vector<Task>& tasks) const;
     void read_page(Task const& task, bool check_checksum) const;

@@ -62,6 +62,7 @@ class Verifier {
             auto const stored = decoder.stored(page, *file_, true);
             if (page.checksum_follows) page.checksum = base::xxh3(stored); // it has just been compared
             known = known_page(page, base::adler32(1, stored), page.checksum_follows);
+            if (!page.checksum && page.encoded) decode(decoder, item);
         } catch (base::Error const& error) {
             fault = error.what();
         }
@@ -79,6 +80,17 @@ class Verifier {
         }
         if (progress_)
             progress_(total_bytes_ == 0 ? 1.0 : static_cast<double>(result_.bytes) / static_cast<double>(total_bytes_));
+    }
+
+    // What has no checksum of ours may have one within, and most damage cannot be decoded.
+    void decode(format::PageDecoder& decoder, Item const& item) const {
+        auto const& column = reader_->head().columns[item.table][item.column];
+        format::StoredColumn const stored{column, reader_->tables()[item.table].columns[item.column],
+                                          reader_->head().layouts[item.table].columns[item.column].codec};
+        auto page = item.page;
+        page.checksum_follows = false;
+        static_cast<void>(
+            decoder.raw(page, *file_, {column.scalar, stored.unit_bytes()}, stored.codec_of(page), false));
     }
 
     void check_container() {

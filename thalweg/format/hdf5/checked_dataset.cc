@@ -29,7 +29,9 @@ std::optional<Dataset> stored_as_written(ReadingFile& file, FileHandle const& ha
                                          model::Scalar scalar, std::uint64_t items) {
     try {
         auto dataset = StoredDataset(file, handle, path).read();
-        bool const same = dataset.scalar == scalar && dataset.shape.empty() && dataset.items == items;
+        bool const whole = std::ranges::all_of(dataset.pages, [](auto const& page) { return page.stored_bytes > 0; });
+        bool const same =
+            whole && is_plain(dataset) && dataset.scalar == scalar && dataset.shape.empty() && dataset.items == items;
         return same ? std::optional(std::move(dataset)) : std::nullopt;
     } catch (base::DataError const&) {
         return std::nullopt;

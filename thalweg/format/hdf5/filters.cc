@@ -107,10 +107,11 @@ void set_filters(hid_t creation, std::string const& codec, std::size_t element_b
     }
 }
 
-std::string codec_of_filters(hid_t creation, std::size_t element_bytes) {
+std::string codec_of_filters(hid_t creation, std::size_t element_bytes, unsigned mask) {
     std::vector<codec::Hdf5Filter> filters;
     auto const count = H5Pget_nfilters(creation);
     for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
+        if ((mask >> i & 1) != 0) continue;
         std::array<unsigned, 64> values{};
         auto values_count = values.size();
         unsigned flags = 0;
@@ -120,7 +121,7 @@ std::string codec_of_filters(hid_t creation, std::size_t element_bytes) {
         auto const end = values.begin() + static_cast<std::ptrdiff_t>(std::min(values_count, values.size()));
         filters.push_back({static_cast<unsigned>(id), "", {values.begin(), end}});
     }
-    return codec::spec_of_filters(filters, element_bytes).name();
+    return codec::codec_of_filters(filters, element_bytes);
 }
 
 unsigned all_filters_mask(hid_t creation) {

@@ -20,8 +20,9 @@ std::exception_ptr& kept_failure() {
     return failure;
 }
 
-herr_t take_innermost(unsigned, H5E_error2_t const* error, void* text) {
-    static_cast<std::string*>(text)->assign(error->desc != nullptr ? error->desc : "");
+herr_t take_innermost(unsigned, H5E_error2_t const* error, void* failure) {
+    auto const text = [](char const* chars) { return std::string(chars != nullptr ? chars : ""); };
+    *static_cast<Failure*>(failure) = {text(error->func_name), text(error->desc)};
     return 1; // the first is the innermost: stop
 }
 
@@ -46,10 +47,15 @@ void keep_failure(std::exception_ptr failure) {
     if (!kept_failure()) kept_failure() = std::move(failure);
 }
 
+Failure innermost_failure() {
+    Failure failure;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &failure);
+    return failure;
+}
+
 void fail_hdf5(std::string_view what) {
     if (auto const failure = std::exchange(kept_failure(), nullptr)) std::rethrow_exception(failure);
-    std::string reason;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_innermost, &reason);
+    auto const reason = innermost_failure().message;
     H5Eclear2(H5E_DEFAULT);
     base::fail_data({std::string(what), reason.empty() ? "libhdf5 gives no reason" : "libhdf5: " + reason});
 }

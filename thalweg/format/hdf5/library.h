@@ -27,6 +27,13 @@ class LibraryLock {
 // An exception cannot cross libhdf5. What a callback of ours threw is kept here, and thrown by the next `fail_hdf5`.
 void keep_failure(std::exception_ptr failure);
 
+// The function and the message that the error stack has innermost: where the last call failed, and why.
+struct Failure {
+    std::string function;
+    std::string message;
+};
+Failure innermost_failure();
+
 // Throws the kept failure of a callback, or base::DataError with the innermost message of libhdf5's error stack.
 [[noreturn]] void fail_hdf5(std::string_view what);
 

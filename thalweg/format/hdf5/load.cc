@@ -5,6 +5,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/codec/hdf5_filters.h"
+#include "thalweg/codec/hdf5_pipeline.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
@@ -45,6 +46,7 @@ bool same_codec(std::string const& a, std::string const& b, std::size_t element_
 bool agrees(Dataset const& dataset, ReadingFile& file, FileHandle const& handle) {
     StoredDataset stored(file, handle, dataset.path);
     auto const& facts = stored.facts();
+    if (!is_plain(facts) || codec::is_hdf5_pipeline(facts.codec)) return false;
     if (facts.items != dataset.items || facts.page_items != dataset.page_items || facts.scalar != dataset.scalar ||
         facts.shape != dataset.shape || !same_codec(facts.codec, dataset.codec, model::size_bytes(facts.scalar))) {
         return false;
@@ -71,10 +73,21 @@ Datasets read_datasets(RunRecord& record, ReadingFile& file, FileHandle const& h
         if (dataset.scalar != stored_scalar(column) || dataset.shape != column.shape) {
             base::fail_data({"the dataset " + path + " cannot be read", "its type is not that of the run's schema"});
         }
+        if (dataset.tiling && column.role == Column::Role::lengths) {
+            base::fail_data({"the dataset " + path + " cannot be read", "its chunks hold parts of items"});
+        }
         layout = {dataset.page_items, dataset.codec};
         datasets.emplace(path, std::move(dataset));
     });
     return datasets;
+}
+
+void copy_layout(Dataset const& dataset, model::TableMap::ColumnMap& column) {
+    column.tiling = dataset.tiling;
+    column.other_codecs = dataset.other_codecs;
+    column.big_endian = dataset.big_endian;
+    column.fill = dataset.fill;
+    if (dataset.held) column.held = *dataset.held;
 }
 
 // The pages of the parts that a virtual dataset shows, renumbered as it shows them.
@@ -85,6 +98,11 @@ std::vector<Page> pages_of_parts(Mappings const& mappings, Datasets const& datas
         auto const found = datasets.find(mapping.source);
         if (found == datasets.end()) base::fail_data({"the dataset " + mapping.source + " is missing"});
         auto& part = parts[mapping.source];
+        if (!is_plain(found->second)) {
+            base::fail_data({"the dataset " + mapping.source + " cannot be read",
+                             "another program has rewritten it, and it is shown by a virtual dataset",
+                             "rewrite the file with h5repack -l CONTI"});
+        }
         if (part.empty()) part = pages_of(found->second);
         for (auto page : model::slice(part, mapping.first, mapping.count)) {
             page.first = page.first - mapping.first + mapping.at;
@@ -139,17 +157,33 @@ Datasets datasets_of(RunRecord& record, std::vector<GridPage> const& pages) {
     return datasets;
 }
 
+bool is_plain(Dataset const& dataset) {
+    return !dataset.tiling && !dataset.held && !dataset.big_endian && dataset.other_codecs.empty();
+}
+
 std::vector<Page> pages_of(Dataset const& dataset) {
     std::vector<Page> pages;
     pages.reserve(dataset.pages.size());
-    std::uint64_t first = 0;
-    for (auto const& page : dataset.pages) {
+    if (dataset.held) {
+        auto const bytes = dataset.held->size();
+        if (bytes > 0) pages.push_back({0, dataset.items, 0, 0, bytes, bytes});
+        for (auto& page : pages) page.place = Page::Place::map;
+        return pages;
+    }
+    for (std::size_t i = 0; i < dataset.pages.size(); ++i) {
+        auto const& page = dataset.pages[i];
+        auto const first = i / dataset.pages_a_band * dataset.page_items;
         auto const count = std::min(dataset.page_items, dataset.items - first);
         auto const raw_bytes = page.encoded ? dataset.page_bytes() : page.stored_bytes;
         if (page.stored_bytes > 0) {
             pages.push_back({first, count, 0, page.offset, page.stored_bytes, raw_bytes, page.checksum, page.encoded});
+            pages.back().codec = page.codec;
+        } else if (dataset.has_fill) {
+            bool const goes_on = !dataset.tiling && !pages.empty() && pages.back().place == Page::Place::nowhere;
+            if (!goes_on) pages.push_back({first, 0});
+            pages.back().count += count;
+            pages.back().place = Page::Place::nowhere;
         }
-        first += count;
     }
     return pages;
 }
@@ -167,6 +201,7 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
                 for (auto& page : pages) page.sums = true;
             }
             table.columns.push_back({std::move(pages)});
+            if (found != datasets.end()) copy_layout(found->second, table.columns.back());
             if (column.parent) continue;
             if (found == datasets.end()) base::fail_data({path + " cannot be read", "its rows do not lie in parts"});
             table.rows = found->second.items;

@@ -9,6 +9,9 @@ namespace thalweg::format::hdf5 {
 // The datasets of a run, with the pages of its page table.
 Datasets datasets_of(RunRecord& record, std::vector<GridPage> const& pages);
 
+// Its pages are whole items by its one codec, little endian, in the file: the pages say all that there is to say.
+bool is_plain(Dataset const& dataset);
+
 // The pages of a dataset, numbered by item.
 std::vector<model::Page> pages_of(Dataset const& dataset);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/model/schema.h"
+#include "thalweg/model/page.h"
 
 namespace thalweg::format::hdf5 {
 
@@ -16,6 +16,7 @@ struct GridPage {
     std::uint64_t stored_bytes = 0;        // 0: there is no page here
     std::optional<std::uint64_t> checksum; // of the stored bytes, where it is known
     bool encoded = false;
+    std::uint8_t codec = 0; // 0: the dataset's; else one of its other_codecs, from 1 on
 };
 
 // A dataset of items, cut into chunks of `page_items`.
@@ -27,9 +28,21 @@ struct Dataset {
     std::string codec;
     std::uint64_t page_items = 0;
     std::uint64_t items = 0;
-    std::vector<GridPage> pages; // page i holds the items from i * page_items on
+    std::vector<GridPage> pages; // page i holds the items from i * page_items on; or see `tiling`
 
-    std::uint64_t page_bytes() const { return page_items * item_bytes; }
+    // Of datasets that other programs have laid out:
+    std::optional<model::Tiling> tiling; // so many tiles for each `page_items` items, one after the other
+    std::uint64_t pages_a_band = 1;      // pages for each `page_items` items: the tiles, or 1
+    std::uint64_t tile_values = 0;
+    std::vector<std::string> other_codecs;
+    bool big_endian = false;
+    bool has_fill = false; // where there is no page, items are `fill`; otherwise it is a fault to ask for these
+    std::vector<std::byte> fill;
+    std::optional<std::vector<std::byte>> held; // all values, out of the metadata; there are no pages then
+
+    std::uint64_t page_bytes() const {
+        return page_items * (tiling ? tile_values * model::size_bytes(scalar) : item_bytes);
+    }
 };
 
 // Items of another dataset, seen from item `at` on.

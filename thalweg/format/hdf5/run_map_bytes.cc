@@ -5,6 +5,7 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/format/stored_column.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
@@ -27,6 +28,9 @@ class Putter {
         (*this)(text.size());
         auto const* begin = reinterpret_cast<std::byte const*>(text.data());
         bytes_.insert(bytes_.end(), begin, begin + text.size());
+    }
+    void operator()(model::Tiling const& tiling) {
+        list(tiling.shape, [&](auto extent) { (*this)(extent); });
     }
     template <typename Value> void operator()(std::optional<Value> const& value) {
         (*this)(value.has_value());
@@ -64,6 +68,9 @@ class Taker {
     void operator()(std::string& text) {
         auto const from = take(size());
         text.assign(reinterpret_cast<char const*>(from.data()), from.size());
+    }
+    void operator()(model::Tiling& tiling) {
+        list(tiling.shape, [&](auto& extent) { (*this)(extent); });
     }
     template <typename Value> void operator()(std::optional<Value>& value) {
         bool is_there = false;
@@ -134,6 +141,10 @@ template <typename Stream, typename Map> void stream_map(Stream& stream, Map& ma
         stream(table.rows);
         stream.list(table.columns, [&](auto& column) {
             stream(column.by_value);
+            stream(column.tiling);
+            stream(column.big_endian);
+            stream.list(column.fill, [&](auto& byte) { stream(byte); });
+            stream.list(column.held, [&](auto& byte) { stream(byte); });
             stream.list(column.other_codecs, [&](auto& codec) { stream(codec); });
             stream.list(column.pages, [&](auto& page) { stream_page(stream, page); });
         });
@@ -155,10 +166,8 @@ void check(model::RunMap const& map) {
     for (std::size_t t = 0; t < head.columns.size(); ++t) {
         auto const columns = head.columns[t].size();
         if (head.layouts[t].columns.size() != columns || map.tables[t].columns.size() != columns) fail();
-        for (auto const& column : map.tables[t].columns) {
-            for (auto const& page : column.pages) {
-                if (page.place > Page::Place::nowhere || page.codec > column.other_codecs.size()) fail();
-            }
+        for (std::size_t c = 0; c < columns; ++c) {
+            if (!is_sound(head.columns[t][c], map.tables[t].columns[c])) fail();
         }
     }
 }

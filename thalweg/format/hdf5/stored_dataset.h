@@ -1,6 +1,8 @@
 // Datasets of a file, as HDF5's own metadata has them.
 #pragma once
 
+#include <map>
+
 #include "thalweg/format/hdf5/plan.h"
 #include "thalweg/format/hdf5/reading_file.h"
 
@@ -9,35 +11,50 @@ namespace thalweg::format::hdf5 {
 // One open dataset. Every error names the file and the dataset.
 class StoredDataset {
   public:
-    // Throws base::DataError where it is not of a kind that can be read: one or more dimensions, a type of ours, whole
-    // items in every chunk, known filters.
+    // Throws base::DataError where it is not of a kind that can be read: one or more dimensions, a type of ours, known
+    // filters.
     StoredDataset(ReadingFile& file, FileHandle const& handle, std::string const& path);
 
     // All but its pages.
     Dataset const& facts() const { return facts_; }
 
-    // The page that holds the items from page * page_items on, by HDF5's index. In every version of libhdf5 it costs
-    // the same wherever the page is.
+    // A page by HDF5's index: of the items from page * page_items on, or a tile of them. In every version of libhdf5 it
+    // costs the same wherever the page is.
     GridPage page(std::uint64_t page);
-    std::uint64_t page_count() const { return (facts_.items + facts_.page_items - 1) / facts_.page_items; }
+    std::uint64_t page_count() const { return bands() * facts_.pages_a_band; }
 
     // With all its pages.
     Dataset read();
 
   private:
+    using Extents = std::vector<hsize_t>;
+
     [[noreturn]] void refuse(std::string why, std::string suggestion = {}) const;
     void read_type();
     void read_extents();
+    void read_layout();
     void read_chunks();
+    void read_fill();
+    void read_held();
     void check_size() const;
+    std::uint64_t bands() const { return (facts_.items + facts_.page_items - 1) / facts_.page_items; }
+    Extents corner(std::uint64_t page) const;
+    bool is_partial(Extents const& corner) const;
+    bool was_never_written(Extents const& corner) const;
+    std::uint8_t codec_without(unsigned mask);
     GridPage contiguous_page(std::uint64_t page) const;
 
     ReadingFile& file_;
     Dataset facts_;
     DatasetHandle dataset_;
     PropertyHandle creation_;
+    TypeHandle type_;
     H5D_layout_t layout_ = H5D_COMPACT;
-    unsigned raw_mask_ = 0;
+    Extents extents_;
+    Extents chunk_;                       // of chunked datasets
+    bool partial_chunks_are_raw_ = false; // which reach beyond the extents
+    unsigned all_filters_ = 0;
+    std::map<unsigned, std::uint8_t> codecs_; // by mask
 };
 
 } // namespace thalweg::format::hdf5

@@ -9,6 +9,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -92,21 +93,13 @@ class TestRun {
 
     // The items of a column by a page map.
     static Bytes read(model::RunMap const& map, storage::Storage const& file, std::size_t table, std::size_t column) {
+        auto const& stored = map.tables[table].columns[column];
         auto const& facts = map.head.columns[table][column];
-        auto const codec = codec::make_codec(codec::Spec::parse(map.head.layouts[table].columns[column].codec),
-                                             model::size_bytes(facts.scalar));
-        Bytes all;
-        for (auto const& page : map.tables[table].columns[column].pages) {
-            Bytes stored(page.stored_bytes);
-            file.read(page.offset, stored);
-            Bytes raw = stored;
-            if (page.encoded) {
-                raw.resize(page.raw_bytes);
-                codec->decode(stored, raw);
-            }
-            auto const* from = raw.data() + page.skip * facts.item_bytes();
-            all.insert(all.end(), from, from + page.count * facts.item_bytes());
-        }
+        auto const items = stored.pages.empty() ? 0 : stored.pages.back().first + stored.pages.back().count;
+        Bytes all(items * facts.item_bytes());
+        PageDecoder decoder;
+        StoredColumn const pages{facts, stored, map.head.layouts[table].columns[column].codec};
+        for (auto const& piece : plan_pieces(pages, 0, items, all)) decode_piece(decoder, pages, piece, file, true);
         return all;
     }
 

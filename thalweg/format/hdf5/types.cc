@@ -41,8 +41,8 @@ hid_t number_type(Scalar scalar) {
     }
 }
 
-TypeHandle bool_type() {
-    TypeHandle type(H5Tenum_create(H5T_STD_I8LE), "the type of bool cannot be made");
+TypeHandle bool_type(hid_t base) {
+    TypeHandle type(H5Tenum_create(base), "the type of bool cannot be made");
     signed char value = 0;
     for (auto const* name : {"FALSE", "TRUE"}) {
         check(H5Tenum_insert(type.get(), name, &value), "the type of bool cannot be made");
@@ -59,12 +59,39 @@ TypeHandle complex_type(hid_t part) {
     return type;
 }
 
+TypeHandle make_big_endian(Scalar scalar) {
+    switch (scalar) {
+    case Scalar::boolean:
+        return bool_type(H5T_STD_I8BE);
+    case Scalar::complex64:
+        return complex_type(H5T_IEEE_F32BE);
+    case Scalar::complex128:
+        return complex_type(H5T_IEEE_F64BE);
+    default:
+        TypeHandle type(H5Tcopy(number_type(scalar)), "a type cannot be copied");
+        check(H5Tset_order(type.get(), H5T_ORDER_BE), "a type has no order of bytes");
+        return type;
+    }
+}
+
+// The elements may be arrays, too.
+std::optional<StoredType> array_type(hid_t type) {
+    TypeHandle const element(H5Tget_super(type), "the type of an array's elements cannot be read");
+    auto stored = stored_type(element.get());
+    auto const rank = H5Tget_array_ndims(type);
+    if (!stored || rank <= 0) return std::nullopt;
+    std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
+    check(H5Tget_array_dims2(type, shape.data()), "the shape of an array cannot be read");
+    stored->shape.insert(stored->shape.begin(), shape.begin(), shape.end());
+    return stored;
+}
+
 } // namespace
 
 TypeHandle make_type(Scalar scalar) {
     switch (scalar) {
     case Scalar::boolean:
-        return bool_type();
+        return bool_type(H5T_STD_I8LE);
     case Scalar::complex64:
         return complex_type(H5T_IEEE_F32LE);
     case Scalar::complex128:
@@ -74,9 +101,11 @@ TypeHandle make_type(Scalar scalar) {
     }
 }
 
-std::optional<Scalar> scalar_of_type(hid_t type) {
+std::optional<StoredType> stored_type(hid_t type) {
+    if (H5Tget_class(type) == H5T_ARRAY) return array_type(type);
     for (auto const scalar : kScalars) {
-        if (H5Tequal(type, make_type(scalar).get()) > 0) return scalar;
+        if (H5Tequal(type, make_type(scalar).get()) > 0) return StoredType{scalar, false, {}};
+        if (H5Tequal(type, make_big_endian(scalar).get()) > 0) return StoredType{scalar, true, {}};
     }
     return std::nullopt;
 }

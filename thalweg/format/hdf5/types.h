@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "thalweg/format/hdf5/handles.h"
 #include "thalweg/model/schema.h"
@@ -12,8 +13,14 @@ namespace thalweg::format::hdf5 {
 // Little endian; bool as h5py has it, an enum of int8, and complex as a compound of r and i.
 TypeHandle make_type(model::Scalar scalar);
 
-// None for types that are not ours: big endian, strings, other compounds, ...
-std::optional<model::Scalar> scalar_of_type(hid_t type);
+// A type as a file may have it: ours in either order of bytes, and arrays of such.
+struct StoredType {
+    model::Scalar scalar = model::Scalar::float64;
+    bool big_endian = false;
+    std::vector<std::uint64_t> shape; // of an array; empty: single values
+};
+// None for types that Thalweg has not: strings, other compounds, other numbers, ...
+std::optional<StoredType> stored_type(hid_t type);
 
 TypeHandle text_type(); // UTF-8, of any length
 
