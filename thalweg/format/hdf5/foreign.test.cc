@@ -105,9 +105,12 @@ TEST(Hdf5Foreign, WhatIsNotReadIsNamed) {
     EXPECT_EQ(map.head.columns[0].size(), 2u);
     std::vector<std::string> left_out;
     for (auto const& each : map.left_out) left_out.push_back(each.path);
-    EXPECT_EQ(left_out, (std::vector<std::string>{"/g/text", "/g/longer"}));
+    EXPECT_EQ(left_out, (std::vector<std::string>{"/g/text"}));
     EXPECT_EQ(map.left_out[0].str(), "/g/text is left out (its values are not of a type that Thalweg has)");
     EXPECT_TRUE(map.metadata.empty());
+    ASSERT_EQ(map.tables.size(), 2u);
+    EXPECT_EQ(map.head.schema.tables[1].name, "g_longer");
+    EXPECT_EQ(map.tables[1].rows, 11u);
 }
 
 TEST(Hdf5Foreign, AFileWithoutTablesIsAnErrorThatSaysWhy) {

@@ -1,0 +1,41 @@
+// What the links of a group lead to, in files that Thalweg did not write.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <vector>
+
+#include "thalweg/format/hdf5/handles.h"
+#include "thalweg/model/run.h"
+
+namespace thalweg::format::hdf5 {
+
+// Which object it is, whatever its names are.
+struct ObjectId {
+    unsigned long file = 0;
+    haddr_t address = 0;
+
+    auto operator<=>(ObjectId const&) const = default;
+};
+
+struct Child {
+    std::string name;
+    bool is_group = false;
+    bool is_soft = false; // found by a soft link, which leads to where the object has another name
+    ObjectId id;
+};
+
+struct Children {
+    std::vector<Child> found; // groups and datasets, sorted by name; named types hold no values
+    std::vector<model::LeftOut> left_out;
+};
+
+// Follows hard and soft links, but never into another file. `path` is "" for the root.
+Children children_of(FileHandle const& file, std::string const& path);
+
+ObjectId id_of(FileHandle const& file, std::string const& path);
+
+// What went wrong with an object, without saying again which one it is.
+std::string why_of(std::string message, std::string const& path);
+
+} // namespace thalweg::format::hdf5
