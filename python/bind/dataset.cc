@@ -320,6 +320,7 @@ void bind_reading(nb::module_& module) {
                 return std::pair(range.first, range.count);
             },
             nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), WithoutGil())
+        .def("page_end", &Reader::page_end, nb::arg("table"), nb::arg("column"), nb::arg("item"))
         .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
              nb::arg("threads"))
         .def("bytes_read", &Reader::bytes_read);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +18,7 @@ from thalweg._tuning import Value, with_codec
 from thalweg._write import Path, Writer, create, recover
 
 _BATCH_BYTES = 16 << 20
+_KEPT_BYTES = 64 << 20
 
 
 def convert(
@@ -99,19 +100,19 @@ class _Copy:
             return
         table = self._run[name]
         with self._out.producer(name) as producer:
-            for start, stop in self._batches(name):
-                producer.append(table.read(rows=(start, stop), threads=threads))
-                self._is_done(self._raw_bytes[name] * (stop - start) / len(table))
+            # What is decoded with the rows of a batch, in wide pages of others, is kept for the next one.
+            for rows in table.batches(rows=self._batch_rows(name), memory_bytes=_KEPT_BYTES, threads=threads):
+                producer.append(rows)
+                self._is_done(self._raw_bytes[name] * rows.row_count / len(table))
                 if self._stopped.is_set():
                     return
 
-    def _batches(self, name: str) -> Iterator[tuple[int, int]]:
-        """Of about so many bytes, and of whole pages where that is possible: a page is decoded whole."""
+    def _batch_rows(self, name: str) -> int:
+        """Of about so many bytes, and of whole pages where that is possible: then nothing has to be kept."""
         rows = len(self._run[name])
         size = max(1, int(_BATCH_BYTES / max(1.0, self._raw_bytes[name] / max(1, rows))))
         pages = [column.page_items for column in _storage(self._run, name)]
-        size -= size % max((items for items in pages if 0 < items <= size), default=1)
-        return ((start, min(start + size, rows)) for start in range(0, rows, size))
+        return size - size % max((items for items in pages if 0 < items <= size), default=1)
 
     def _is_done(self, size_bytes: float) -> None:
         with self._lock:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from thalweg._errors import UnknownNameError, UsageError
 from thalweg._ragged import Ragged, Text
 from thalweg._reports import LeftOut, Verification, problems_of, verification_of
 from thalweg._rows import Rows
+from thalweg._scan import Items, Scan
 from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import Value, in_effect
 from thalweg._types import Type, uint8
@@ -64,7 +64,8 @@ class Table:
         """
         row = _selected(self.schema, columns)
         start, stop = self._range(rows)
-        members = self._struct(row, "", (), start, stop - start, threads)
+        source = Items(self._core, self._index, threads)
+        members = self._struct(source, row, "", (), start, stop - start)
         return Rows(row, members, stop - start)
 
     def batches(
@@ -78,7 +79,9 @@ class Table:
         """Reads one stretch of `rows` rows after the other.
 
         A stretch is shorter at the end, and where its values would take more than `memory_bytes` (None: never), but has
-        a row at least: so wide tables, and long lists, are read in bounded memory.
+        a row at least: so wide tables, and long lists, are read in bounded memory. What is decoded with the last rows
+        of a stretch, since it shares their pages, is kept for the next one, in as much memory again: so every page is
+        decoded once, unless it is larger than that.
         """
         if rows < 1:
             raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
@@ -86,27 +89,12 @@ class Table:
             raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         row = _selected(self.schema, names)
+        source = Scan(self._core, self._index, self._columns, threads, memory_bytes)
         start = 0
         while start < len(self):
-            count = min(rows, len(self) - start)
-            while memory_bytes is not None and count > 1:
-                size_bytes = self._size_bytes(row, "", 1, start, count)
-                if size_bytes <= memory_bytes:
-                    break
-                count = max(1, min(count - 1, int(count * memory_bytes / size_bytes)))
-            yield self.read(names, rows=(start, start + count), threads=threads)
+            count = source.rows_that_fit(row, start, min(rows, len(self) - start))
+            yield Rows(row, self._struct(source, row, "", (), start, count), count)
             start += count
-
-    def _size_bytes(self, type_: Type, path: str, outer: int, first: int, count: int) -> int:
-        """What these items of a field take in memory: lists as their elements and an offset each."""
-        each = outer * math.prod(type_.shape)
-        if type_.name == "struct":
-            members = ((member, f"{path}/{name}" if path else name) for name, member in type_.members)
-            return sum(self._size_bytes(member, name, each, first, count) for member, name in members)
-        if type_.is_scalar or type_.is_split:
-            return count * each * type_.dtype.itemsize
-        elements = self._core.elements(self._index, self._columns[path, True], first, count)
-        return 8 * count * each + self._size_bytes(type_.element or uint8, f"{path}/*", 1, *elements)
 
     def _range(self, rows: slice | tuple[int, int] | None) -> tuple[int, int]:
         if not isinstance(rows, slice | tuple | None):
@@ -118,35 +106,30 @@ class Table:
         return start, max(start, stop)
 
     def _struct(
-        self, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int, threads: int
+        self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int
     ) -> dict[str, Any]:
         return {
-            name: self._member(member, f"{path}/{name}" if path else name, outer, first, count, threads)
+            name: self._member(source, member, f"{path}/{name}" if path else name, outer, first, count)
             for name, member in type_.members
         }
 
-    def _member(self, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int, threads: int) -> Any:
+    def _member(self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int) -> Any:
         shape = (*outer, *type_.shape)
         if type_.name == "struct":
-            return Rows(type_, self._struct(type_, path, shape, first, count, threads), count)
+            return Rows(type_, self._struct(source, type_, path, shape, first, count), count)
         if type_.is_split:
             values = np.empty((count, *shape), type_.dtype)
             for part in ("real", "imag"):
                 into = getattr(values, part)
-                into[...] = self._items(self._columns[f"{path}/{part}", False], into.dtype, into.shape, first, threads)
+                into[...] = source.items(self._columns[f"{path}/{part}", False], into.dtype, into.shape, first)
             return values
         if type_.is_scalar:
-            return self._items(self._columns[path, False], type_.dtype, (count, *shape), first, threads)
+            return source.items(self._columns[path, False], type_.dtype, (count, *shape), first)
         column = self._columns[path, True]
-        lengths = self._items(column, np.dtype(np.uint64), (count, *shape), first, threads)
-        elements = self._core.elements(self._index, column, first, count)
-        content = self._member(type_.element or uint8, f"{path}/*", (), *elements, threads)
+        lengths = source.items(column, np.dtype(np.uint64), (count, *shape), first)
+        elements = source.elements(column, first, lengths)
+        content = self._member(source, type_.element or uint8, f"{path}/*", (), *elements)
         return (Ragged if type_.element else Text).from_lengths(lengths, content)
-
-    def _items(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int, threads: int) -> Any:
-        values = np.empty(shape, dtype)
-        self._core.read(self._index, column, first, shape[0], values, threads)
-        return values
 
     def __repr__(self) -> str:
         return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"

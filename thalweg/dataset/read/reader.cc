@@ -92,6 +92,18 @@ std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, It
     return model::slice(map_.tables[table].columns[column].pages, items.first * units, items.count * units);
 }
 
+std::uint64_t Reader::page_end(std::size_t table, std::size_t column, std::uint64_t item) const {
+    auto const& facts = map_.head.columns.at(table).at(column);
+    auto const& pages = map_.tables[table].columns[column].pages;
+    auto const units = facts.values_per_item / unit_values(table, column);
+    auto const last = (item + 1) * units - 1;
+    auto const page = std::partition_point(pages.begin(), pages.end(),
+                                           [&](auto const& each) { return each.first + each.count <= last; });
+    bool const tiled = map_.tables[table].columns[column].tiling.has_value();
+    if (page == pages.end() || (page->place == model::Page::Place::nowhere && !tiled)) return item + 1;
+    return std::max(item + 1, (page->first + page->count) / units);
+}
+
 void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& page = task.piece.page;
     auto const& storage = page.place == model::Page::Place::journal ? *journal_ : *file_;

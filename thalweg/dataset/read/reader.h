@@ -55,6 +55,10 @@ class Reader {
     // columns whose parent it is.
     ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
 
+    // Behind the last item that is decoded with this one: of its page, or of the band of tiles it is in. Items that
+    // nobody has stored are decoded with no other.
+    std::uint64_t page_end(std::size_t table, std::size_t column, std::uint64_t item) const;
+
     // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
     // lengths as uint64 (`out` is aligned for them), whatever the file stores. Throws base::DataError naming table,
     // column, page and offset.
