@@ -213,5 +213,17 @@ TEST(Hdf5Layouts, ChunksAtTheEdgeMayBeUnfiltered) {
     EXPECT_EQ(read_only(made), bytes_of(std::vector<std::int32_t>(200, 7)));
 }
 
+TEST(Hdf5Layouts, ValuesInAnotherFileAreLeftOutByItsName) {
+    ForeignFile made;
+    made.dataset("/g/x", H5T_STD_I32LE, numbers<std::int32_t>(10), {10});
+    made.create("/g/y", H5T_STD_I32LE, {10},
+                [](hid_t creation) { check(H5Pset_external(creation, "somewhere/raw.bin", 0, 40), "external"); });
+    auto const map = hdf5_format().load(*made.storage());
+    ASSERT_EQ(map.left_out.size(), 1u);
+    EXPECT_EQ(map.left_out[0].path, "/g/y");
+    EXPECT_NE(map.left_out[0].str().find("its values lie in another file, somewhere/raw.bin"), std::string::npos)
+        << map.left_out[0].str();
+}
+
 } // namespace
 } // namespace thalweg::format::hdf5

@@ -129,6 +129,17 @@ TEST(Mutation, AForeignFileDoesNotHarmWhoReadsIt) {
     foreign.dataset("/a/wide", H5T_NATIVE_INT32, numbers, {1000, 3}, {50, 3});
     foreign.dataset("/b/split", H5T_NATIVE_INT32, numbers, {30, 10, 10}, {7, 3, 4}, "shuffle+deflate");
     foreign.dataset("/b/raw", H5T_STD_I32BE, numbers, {30, 100}, {30, 32});
+    ForeignFile::write(foreign.create("/c/checked", H5T_STD_I32LE, {3000},
+                                      [](hid_t creation) {
+                                          hsize_t const chunk = 500;
+                                          H5Pset_chunk(creation, 1, &chunk);
+                                          H5Pset_fletcher32(creation);
+                                          H5Pset_shuffle(creation);
+                                      }),
+                       numbers);
+    ForeignFile::write(foreign.create("/d/compact", H5T_STD_I32BE, {3000},
+                                      [](hid_t creation) { H5Pset_layout(creation, H5D_COMPACT); }),
+                       numbers);
     foreign.attribute("/a", "datatype", "table{chunked,plain,wide}");
     foreign.attribute("/a/plain", "units", "ns");
     auto const whole = contents(*foreign.storage());
@@ -148,7 +159,7 @@ TEST(Mutation, AForeignFileDoesNotHarmWhoReadsIt) {
     }
     auto const sound = file_of(whole, "foreign.h5"); // the heap of this process is as it was
     auto const values = values_of(hdf5_format().load(*sound), *sound);
-    ASSERT_EQ(values.size(), 5u); // `wide`, which has other rows, is a table of its own
+    ASSERT_EQ(values.size(), 7u); // `wide`, which has other rows, is a table of its own
     for (auto const& each : values) {
         EXPECT_TRUE(std::ranges::equal(each, std::as_bytes(std::span(numbers))));
     }

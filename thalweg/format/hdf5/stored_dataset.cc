@@ -1,6 +1,7 @@
 #include "thalweg/format/hdf5/stored_dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
@@ -69,13 +70,23 @@ void StoredDataset::read_layout() {
     case H5D_COMPACT:
         return read_held();
     case H5D_CONTIGUOUS:
-        if (H5Pget_external_count(creation_.get()) > 0) refuse("its values lie in another file");
+        if (H5Pget_external_count(creation_.get()) > 0) refuse_external();
         return;
     case H5D_CHUNKED:
         return read_chunks();
     default:
         refuse("it is virtual: what it shows lies elsewhere");
     }
+}
+
+// A file must not choose which other ones are read.
+void StoredDataset::refuse_external() const {
+    std::array<char, 4096> name{};
+    off_t offset = 0;
+    hsize_t size_bytes = 0;
+    check(H5Pget_external(creation_.get(), 0, name.size() - 1, name.data(), &offset, &size_bytes),
+          "the dataset " + facts_.path + " cannot be read");
+    refuse(fmt::format("its values lie in another file, {}", name.data()), "rewrite it with h5repack -l CHUNK=...");
 }
 
 void StoredDataset::read_chunks() {

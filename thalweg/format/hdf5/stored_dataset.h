@@ -30,6 +30,7 @@ class StoredDataset {
     using Extents = std::vector<hsize_t>;
 
     [[noreturn]] void refuse(std::string why, std::string suggestion = {}) const;
+    [[noreturn]] void refuse_external() const;
     void read_type();
     void read_extents();
     void read_layout();
