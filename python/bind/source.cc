@@ -40,12 +40,7 @@ void bind_source(nb::module_& module) {
         .def(nb::init<>())
         .def_rw("header", &CompassOptions::header, nb::arg("header").none());
     nb::class_<Source>(module, "Source")
-        .def_prop_ro("schema",
-                     [](Source const& source) {
-                         model::Schema schema;
-                         for (auto const& stream : source.streams()) schema.tables.push_back(stream.table);
-                         return model::to_json(schema);
-                     })
+        .def_prop_ro("schema", [](Source const& source) { return model::to_json(source.schema()); })
         .def_prop_ro("metadata", &Source::metadata)
         .def_prop_ro("left_out", &Source::left_out);
     module.def("make_digitizer", &make_digitizer, nb::arg("options"));

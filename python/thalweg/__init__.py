@@ -2,10 +2,11 @@
 
 from thalweg import _core, layouts
 from thalweg._attach import Attached, Producer, attach
+from thalweg._attributes import Attributes
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Run, Table, Unit, UnitRows, open, verify  # noqa: A004
+from thalweg._read import Column, Run, Table, Unit, UnitRows, open, verify  # noqa: A004
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
@@ -48,6 +49,8 @@ from thalweg._write import Writer, create, recover, snapshot
 __all__ = [
     "AbandonedProducer",
     "Attached",
+    "Attributes",
+    "Column",
     "DataError",
     "EndedProducers",
     "Error",

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from thalweg import _core
+from thalweg._attributes import Attributes
 from thalweg._errors import UnknownNameError, UsageError
 from thalweg._ragged import Ragged, Text
 from thalweg._reports import LeftOut, Verification, problems_of, verification_of
@@ -24,8 +25,27 @@ from thalweg._write import Path
 _BATCH_BYTES = 64 << 20  # of `batches`
 
 
+class Column:
+    """A column of a table: what is said of it. `Table.read` reads its values."""
+
+    def __init__(self, path: str, type_: Type) -> None:
+        self.name = path
+        self.type = type_
+
+    @property
+    def attrs(self) -> Attributes:
+        """As h5py gives them, with unit and description as "units" and "description"."""
+        return self.type.attrs.with_texts(units=self.type.unit, description=self.type.description)
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise UsageError(f"column '{self.name}' is not the values of it; read them with table.read('{self.name}')")
+
+    def __repr__(self) -> str:
+        return f"<Column '{self.name}': {self.type}>"
+
+
 class Table:
-    """A table of a run. `len` is the number of its rows."""
+    """A table of a run. `len` is the number of its rows; iterating gives the names of its fields."""
 
     def __init__(self, core: _core.Reader, schema: Schema, name: str, columns: list[list[_core.Column]]) -> None:
         self._core = core
@@ -43,8 +63,40 @@ class Table:
         row = Type("struct", members=self.schema.fields)
         return list(_paths(row))
 
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes, as h5py gives them: numbers, strings, and arrays of these."""
+        return self.schema.attrs.with_texts(description=self.schema.description)
+
     def __len__(self) -> int:
         return self._core.rows(self._index)
+
+    # All together: with `__len__` and `__getitem__` alone Python would take a table for a sequence of rows.
+    def __getitem__(self, column: str) -> Column:
+        """A column by its name, or that of what is nested in it: "waveform/values"."""
+        if not isinstance(column, str):
+            raise UsageError(f"a table is asked for columns by name, not for {column!r}; read rows with read(rows=...)")
+        type_ = Type("struct", members=self.schema.fields)
+        for name in column.split("/"):
+            while type_.element is not None and name != "*":
+                type_ = type_.element
+            inner = dict(type_.members) if name != "*" else {"*": type_.element}
+            found = inner.get(name)
+            if found is None:
+                raise UnknownNameError(
+                    f"table '{self.name}' has no column '{column}'; there are {', '.join(self.schema)}"
+                )
+            type_ = found
+        return Column(column, type_)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.schema)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.schema or name in self.columns
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise UsageError(f"table '{self.name}' is no array (each column has a type of its own); read its columns")
 
     def read(
         self,
@@ -175,6 +227,17 @@ class Run(Mapping[str, Table]):
     def problems(self) -> tuple[LeftOut, ...]:
         """What the file has and the tables have not, and why: empty where all of it is read."""
         return problems_of(self._core.left_out)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the run; of an HDF5 file those of its root. What is noted while a run is recorded is
+        `metadata`."""
+        return self._schema.attrs
+
+    @property
+    def group_attrs(self) -> dict[str, Attributes]:
+        """Of groups that are no tables, by name."""
+        return dict(self._schema.groups)
 
     @property
     def keys_per_group(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from thalweg import _core
+from thalweg._attributes import Attributes
 from thalweg._errors import UnknownNameError
 from thalweg._types import Type, TypeLike, as_type
 
@@ -19,10 +21,11 @@ class TableSchema(Mapping[str, Type]):
     name: str
     fields: tuple[tuple[str, Type], ...]
     description: str = ""
+    attrs: Attributes = field(default_factory=Attributes)
 
     def __getitem__(self, name: str) -> Type:
-        for field, type_ in self.fields:
-            if field == name:
+        for each, type_ in self.fields:
+            if each == name:
                 return type_
         raise UnknownNameError(f"table '{self.name}' has no field '{name}'; its fields are {', '.join(self)}")
 
@@ -41,6 +44,10 @@ class Schema(Mapping[str, TableSchema]):
     """A mapping from the names of tables to their fields. `print` shows it as an outline."""
 
     tables: tuple[TableSchema, ...]
+    attrs: Attributes = field(default_factory=Attributes)
+    """Of the run."""
+    groups: tuple[tuple[str, Attributes], ...] = ()
+    """Names and attributes of groups that are no tables."""
 
     def __post_init__(self) -> None:
         _core.check_schema(self.to_json())
@@ -74,28 +81,79 @@ class Schema(Mapping[str, TableSchema]):
         tables = []
         for table in self.tables:
             fields = [{"name": name, **type_.to_json()} for name, type_ in table.fields]
-            tables.append({"name": table.name, "fields": fields, "description": table.description})
-        return json.dumps({"tables": tables})
+            entry = {"name": table.name, "fields": fields, "description": table.description}
+            tables.append(entry | ({"attributes": table.attrs.to_json()} if table.attrs else {}))
+        run = {"attributes": self.attrs.to_json()} if self.attrs else {}
+        groups = {"groups": {name: attrs.to_json() for name, attrs in self.groups}} if self.groups else {}
+        return json.dumps({"tables": tables, **run, **groups})
 
     @staticmethod
     def from_json(text: str) -> Schema:
         """Raises UsageError where the text is not a schema."""
         _core.check_schema(text)
         tables = []
-        for table in json.loads(text)["tables"]:
-            fields = tuple((field["name"], Type.from_json(field)) for field in table["fields"])
-            tables.append(TableSchema(table["name"], fields, table.get("description", "")))
-        return Schema(tuple(tables))
+        stored = json.loads(text)
+        for table in stored["tables"]:
+            fields = tuple((each["name"], Type.from_json(each)) for each in table["fields"])
+            attrs = Attributes.from_json(table.get("attributes", {}))
+            tables.append(TableSchema(table["name"], fields, table.get("description", ""), attrs))
+        groups = tuple((name, Attributes.from_json(attrs)) for name, attrs in stored.get("groups", {}).items())
+        return Schema(tuple(tables), Attributes.from_json(stored.get("attributes", {})), groups)
 
 
-def schema(tables: Mapping[str, Mapping[str, TypeLike]]) -> Schema:
+def schema(
+    tables: Mapping[str, Mapping[str, TypeLike]], *, attrs: Mapping[str, Mapping[str, Any]] | None = None
+) -> Schema:
     """The schema of a run: `tw.schema({"ch0": {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32}})`.
 
-    Slashes in the names of tables nest them. Raises UsageError naming the table and field that cannot be stored.
+    Slashes in the names of tables nest them.
+
+    attrs: attributes by the name of what they are of: of a table ("ch0"), of a group above or beside tables
+        ("detector"), of a column ("ch0/energy", which `tw.float32(attrs={...})` says as well), or of the run ("/").
+
+    Raises UsageError naming the table and field that cannot be stored.
     """
-    return Schema(
+    made = Schema(
         tuple(
-            TableSchema(name, tuple((field, as_type(like)) for field, like in fields.items()))
+            TableSchema(name, tuple((each, as_type(like)) for each, like in fields.items()))
             for name, fields in tables.items()
         )
+    )
+    for path, given in (attrs or {}).items():
+        made = _with_attributes(made, path.strip("/"), given)
+    return made
+
+
+def _with_attributes(made: Schema, path: str, given: Mapping[str, Any]) -> Schema:
+    if not path:
+        return replace(made, attrs=Attributes(given, of="the run"))
+    tables = list(made.tables)
+    for index, table in enumerate(tables):
+        if path == table.name:
+            more = dict(given)
+            description = more.pop("description", table.description)
+            tables[index] = replace(table, description=description, attrs=Attributes(more, of=f"table '{path}'"))
+            return replace(made, tables=tuple(tables))
+        if path.startswith(f"{table.name}/"):
+            names = path[len(table.name) + 1 :].split("/")
+            row = _with_member(Type("struct", members=table.fields), names, given, table)
+            tables[index] = replace(table, fields=row.members)
+            return replace(made, tables=tuple(tables))
+    return replace(made, groups=(*made.groups, (path, Attributes(given, of=f"group '{path}'"))))
+
+
+def _with_member(type_: Type, names: list[str], given: Mapping[str, Any], table: TableSchema) -> Type:
+    if not names:
+        return type_(attrs=given)
+    if type_.element is not None:
+        inner = names[1:] if names[0] == "*" else names
+        return replace(type_, element=_with_member(type_.element, inner, given, table))
+    if names[0] not in dict(type_.members):
+        raise UnknownNameError(f"table '{table.name}' has no field '{names[0]}' that could have attributes")
+    return replace(
+        type_,
+        members=tuple(
+            (name, _with_member(member, names[1:], given, table) if name == names[0] else member)
+            for name, member in type_.members
+        ),
     )

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._attributes import Attributes
 from thalweg._errors import UsageError
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
@@ -32,15 +33,31 @@ class Type:
     """Of a struct: names and types."""
     type_name: str = ""
     """In C++, as ROOT files know it: "std::vector<Hit>", "std::optional<float>". Empty: none was given."""
+    attrs: Attributes = field(default_factory=Attributes)
+    """What else is said of the field. `table["x"].attrs` has unit and description, too."""
     is_split: bool = field(default=False, compare=False, repr=False)
     """Of complex numbers: stored as two columns, real and imaginary part, as in ROOT files."""
 
-    def __call__(self, *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+    def __call__(
+        self, *, unit: str = "", description: str = "", type_name: str = "", attrs: Mapping[str, Any] | None = None
+    ) -> Type:
+        """attrs: names with numbers, strings, bools, and arrays of these. "units" and "description" are what `unit` and
+        `description` say. They replace those that the type has."""
+        more = dict(attrs or {})
+        said = {"units": unit or self.unit, "description": description or self.description}
+        for name, text in said.items():
+            given = more.pop(name, text)
+            if not isinstance(given, str) or (text and given != text):
+                raise UsageError(
+                    f"the attribute '{name}' of a field is {given!r} (its type says {text!r}); say it once"
+                )
+            said[name] = given
         return replace(
             self,
-            unit=unit or self.unit,
-            description=description or self.description,
+            unit=said["units"],
+            description=said["description"],
             type_name=type_name or self.type_name,
+            attrs=self.attrs if attrs is None else Attributes(more, of="a field"),
         )
 
     @property
@@ -80,15 +97,17 @@ class Type:
         if self.shape:
             json["shape"] = list(self.shape)
         optional = {"unit": self.unit, "description": self.description, "type_name": self.type_name}
-        return json | {key: text for key, text in optional.items() if text}
+        more = {"attributes": self.attrs.to_json()} if self.attrs else {}
+        return json | {key: text for key, text in optional.items() if text} | more
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Type:
         """A struct that stands for complex numbers becomes these."""
         shape, unit, description = tuple(json.get("shape", ())), json.get("unit", ""), json.get("description", "")
         type_name = json.get("type_name", "")
+        attrs = Attributes.from_json(json.get("attributes", {}))
         if json["type"] == "struct" and type_name in _COMPLEX:
-            return Type(type_name, shape, unit, description, is_split=True)
+            return Type(type_name, shape, unit, description, attrs=attrs, is_split=True)
         return Type(
             json["type"],
             shape,
@@ -97,6 +116,7 @@ class Type:
             Type.from_json(json["element"]) if "element" in json else None,
             tuple((member["name"], Type.from_json(member)) for member in json.get("fields", ())),
             type_name,
+            attrs,
         )
 
 

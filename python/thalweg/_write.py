@@ -7,10 +7,12 @@ import math
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 from thalweg import _core
 from thalweg._attach import Producer, Producers, text_of
+from thalweg._attributes import Attributes
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of, status_of
 from thalweg._schema import Schema
@@ -162,6 +164,7 @@ def create(
     resume: bool = False,
     codec: str | None = None,
     metadata: Mapping[str, str] | None = None,
+    attrs: Mapping[str, Any] | None = None,
     order: str | None = None,
     keys_per_group: int | None = None,
     tuning: Mapping[str, Value] | None = None,
@@ -177,7 +180,9 @@ def create(
         bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported. In RNTuple
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
         values as they are; the default is zstd-1.
-    metadata: kept with the run.
+    metadata: texts that are kept with the run; `Writer.set_metadata` adds to them.
+    attrs: attributes of the run, as those of an HDF5 file: names with numbers, strings, bools, and arrays of these.
+        `tw.schema(..., attrs=...)` gives those of tables and columns.
     order: "key": rows stand in the order of the keys of their work units, which are integers, with the same values and
         the same bytes of pages for any number of workers. RNTuple alone.
     keys_per_group: in such a run so many consecutive keys are one `work_group`, which is committed, and done again,
@@ -188,6 +193,8 @@ def create(
     is a copy, still being written, or has another schema; SystemError where the place cannot be
     written.
     """
+    if attrs is not None and resume:
+        raise UsageError("attributes are given when a run is created; leave attrs out with resume=True")
     if schema is None and not resume:
         raise UsageError(f"{os.fspath(path)} cannot be created without a schema: give one, or resume=True")
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
@@ -203,6 +210,8 @@ def create(
         core = _core.resume(os.fspath(path), given.to_json() if given else None, options)
         return Writer(core, core.metadata)
     assert given is not None
+    if attrs is not None:
+        given = replace(given, attrs=Attributes({**given.attrs, **attrs}, of="the run"))
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
 
 

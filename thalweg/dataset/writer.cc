@@ -151,7 +151,9 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
         base::fail_usage(
             {"cannot resume the run at " + absolute, "it is a copy of another one", "recover it, and begin a new run"});
     }
-    if (schema && unfinished.format->make_head(*schema, options.layout, {}).schema != unfinished.head.schema) {
+    auto const types_of = [](model::Schema const& each) { return model::without_attributes(each); };
+    if (schema && types_of(unfinished.format->make_head(*schema, options.layout, {}).schema) !=
+                      types_of(unfinished.head.schema)) {
         base::fail_usage({"cannot resume the run at " + absolute, "it has another schema",
                           "give none, or the one with which it was created"});
     }

@@ -10,6 +10,9 @@
 
 namespace thalweg::model {
 
+nlohmann::ordered_json attributes_to_json(Attributes const& attributes);
+Attributes attributes_from_json(nlohmann::ordered_json const& json);
+
 nlohmann::ordered_json schema_to_json(Schema const& schema);
 Schema schema_from_json(nlohmann::ordered_json const& json);
 

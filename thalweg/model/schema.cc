@@ -50,10 +50,25 @@ void check_name(std::string const& where, std::string_view name, std::string_vie
     }
 }
 
+// Units and descriptions are members of what they describe, and `datatype` follows from the type: an attribute of that
+// name would be a second one.
+void check_own_names(std::string const& where, Attributes const& attributes, std::string const& unit,
+                     std::string const& description) {
+    check_attributes(where, attributes);
+    for (auto const& attribute : attributes) {
+        auto const& name = attribute.name;
+        bool const is_taken =
+            name == "datatype" || (name == "units" && !unit.empty()) || (name == "description" && !description.empty());
+        if (!is_taken) continue;
+        refuse(fmt::format("the attribute '{}' of {}", name, where), "the schema says that already", "leave it out");
+    }
+}
+
 void check_fields(std::string const& where, std::vector<Field> const& fields, std::size_t depth);
 
 void check_field(std::string const& where, Field const& field, std::size_t depth) {
     if (depth > kMaxDepth) refuse(where, fmt::format("it is nested deeper than {} levels", kMaxDepth));
+    check_own_names(where, field.attributes, field.unit, field.description);
     std::uint64_t values = field.kind == Kind::scalar ? size_bytes(field.scalar) : 8;
     for (auto const extent : field.shape) {
         if (extent == 0) refuse(where, "its shape has a zero", "use a list for sizes that vary");
@@ -97,8 +112,7 @@ void check_nesting(std::set<std::string> const& names) {
     }
 }
 
-void check_table_name(std::string const& name) {
-    auto const where = fmt::format("table '{}'", name);
+void check_group_name(std::string const& where, std::string const& name) {
     check_name(where, name, kForbiddenInTables);
     if (name == "thalweg" || name.starts_with("thalweg/")) refuse(where, "that group holds the run's own records");
     std::size_t begin = 0;
@@ -106,6 +120,21 @@ void check_table_name(std::string const& name) {
         auto const end = std::min(name.find('/', begin), name.size());
         check_name(where, std::string_view(name).substr(begin, end - begin), kForbiddenInTables);
         begin = end + 1;
+    }
+}
+
+// What lies in a table is a field of it.
+void check_groups(std::vector<Group> const& groups, std::set<std::string> const& tables) {
+    std::set<std::string> names;
+    for (auto const& [name, attributes] : groups) {
+        auto const where = fmt::format("group '{}'", name);
+        check_group_name(where, name);
+        if (!names.insert(name).second) refuse(where, "there are two of that name");
+        for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+            if (tables.contains(name.substr(0, slash))) refuse(where, "it lies in a table");
+        }
+        if (tables.contains(name)) refuse(where, "it is a table, too");
+        check_own_names(where, attributes, "", "");
     }
 }
 
@@ -138,12 +167,36 @@ void validate(Schema const& schema) {
     if (schema.tables.empty()) base::fail_usage({"the schema is empty", "", "give it at least one table"});
     std::set<std::string> names;
     for (auto const& table : schema.tables) {
-        check_table_name(table.name);
         auto const where = fmt::format("table '{}'", table.name);
+        check_group_name(where, table.name);
         if (!names.insert(table.name).second) refuse(where, "there are two of that name");
+        check_own_names(where, table.attributes, "", table.description);
         check_fields(where, table.fields, 0);
     }
     check_nesting(names);
+    check_groups(schema.groups, names);
+    check_own_names("the run", schema.attributes, "", "");
+}
+
+namespace {
+
+void drop_attributes(std::vector<Field>& fields) {
+    for (auto& field : fields) {
+        field.attributes.clear();
+        drop_attributes(field.members);
+    }
+}
+
+} // namespace
+
+Schema without_attributes(Schema schema) {
+    schema.attributes.clear();
+    schema.groups.clear();
+    for (auto& table : schema.tables) {
+        table.attributes.clear();
+        drop_attributes(table.fields);
+    }
+    return schema;
 }
 
 } // namespace thalweg::model

@@ -7,28 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "thalweg/model/attributes.h"
+
 namespace thalweg::model {
-
-enum class Scalar : std::uint8_t {
-    boolean,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    float32,
-    float64,
-    complex64,  // two float32: real, imaginary
-    complex128, // two float64
-};
-
-std::size_t size_bytes(Scalar scalar);
-std::string_view name_of(Scalar scalar);
-// Throws base::UsageError that lists the scalars.
-Scalar parse_scalar(std::string_view name);
 
 enum class Kind : std::uint8_t {
     scalar,
@@ -46,6 +27,7 @@ struct Field {
     std::string unit;
     std::string description;
     std::string type_name; // in C++, where somebody gave one: "std::vector<Hit>", "std::optional<float>"
+    Attributes attributes;
 
     bool operator==(Field const&) const = default;
 };
@@ -54,20 +36,34 @@ struct Table {
     std::string name; // slashes nest: "ch0/raw"
     std::vector<Field> fields;
     std::string description;
+    Attributes attributes;
 
     bool operator==(Table const&) const = default;
 };
 
+// A group above tables, or beside them, that has something to say of itself.
+struct Group {
+    std::string name; // like that of a table
+    Attributes attributes;
+
+    bool operator==(Group const&) const = default;
+};
+
 struct Schema {
     std::vector<Table> tables;
+    Attributes attributes; // of the run
+    std::vector<Group> groups;
 
     bool operator==(Schema const&) const = default;
     // Index of a table; throws base::UsageError that names the tables there are.
     std::size_t table_index(std::string_view name) const;
 };
 
+// The same without any attributes: what decides whether rows fit.
+Schema without_attributes(Schema schema);
+
 // Throws base::UsageError naming the table and field: empty or repeated names, names that no container can hold,
-// records and lists without the right members, zero or overflowing shapes.
+// records and lists without the right members, zero or overflowing shapes, attributes that cannot be kept.
 void validate(Schema const& schema);
 
 std::string to_json(Schema const& schema);

@@ -10,6 +10,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
+void put_attributes(ordered_json& json, Attributes const& attributes) {
+    if (!attributes.empty()) json["attributes"] = attributes_to_json(attributes);
+}
+
+Attributes take_attributes(ordered_json const& json) {
+    return json.contains("attributes") ? attributes_from_json(json.at("attributes")) : Attributes{};
+}
+
 ordered_json field_to_json(Field const& field, bool with_name) {
     ordered_json json;
     if (with_name) json["name"] = field.name;
@@ -33,6 +41,7 @@ ordered_json field_to_json(Field const& field, bool with_name) {
     if (!field.unit.empty()) json["unit"] = field.unit;
     if (!field.description.empty()) json["description"] = field.description;
     if (!field.type_name.empty()) json["type_name"] = field.type_name;
+    put_attributes(json, field.attributes);
     return json;
 }
 
@@ -55,6 +64,7 @@ Field field_from_json(ordered_json const& json, bool with_name) {
     field.unit = json.value("unit", "");
     field.description = json.value("description", "");
     field.type_name = json.value("type_name", "");
+    field.attributes = take_attributes(json);
     return field;
 }
 
@@ -66,18 +76,25 @@ ordered_json schema_to_json(Schema const& schema) {
         ordered_json entry{{"name", table.name}};
         for (auto const& field : table.fields) entry["fields"].push_back(field_to_json(field, true));
         if (!table.description.empty()) entry["description"] = table.description;
+        put_attributes(entry, table.attributes);
         json["tables"].push_back(std::move(entry));
     }
+    put_attributes(json, schema.attributes);
+    for (auto const& group : schema.groups) json["groups"][group.name] = attributes_to_json(group.attributes);
     return json;
 }
 
 Schema schema_from_json(ordered_json const& json) {
     Schema schema;
     for (auto const& entry : json.at("tables")) {
-        Table table{entry.at("name").get<std::string>(), {}, entry.value("description", "")};
+        Table table{entry.at("name").get<std::string>(), {}, entry.value("description", ""), take_attributes(entry)};
         for (auto const& field : entry.at("fields")) table.fields.push_back(field_from_json(field, true));
         schema.tables.push_back(std::move(table));
     }
+    schema.attributes = take_attributes(json);
+    auto const groups = json.value("groups", ordered_json::object());
+    for (auto const& [name, attributes] : groups.items())
+        schema.groups.push_back({name, attributes_from_json(attributes)});
     validate(schema);
     return schema;
 }

@@ -65,6 +65,8 @@ std::unique_ptr<source::Source> open_recorded(std::string const& path, source::R
     auto const clock = reader->metadata().find("clock_domain");
     if (clock != reader->metadata().end()) options.metadata.insert(*clock);
     options.left_out = reader->left_out();
+    options.attributes = reader->head().schema.attributes;
+    options.groups = reader->head().schema.groups;
     return source::make_replay(read_tables(*reader), options);
 }
 

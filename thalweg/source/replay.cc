@@ -103,6 +103,13 @@ class Replay : public Source {
         return result;
     }
 
+    model::Schema schema() const override {
+        auto schema = Source::schema();
+        schema.attributes = options_.attributes;
+        schema.groups = options_.groups;
+        return schema;
+    }
+
     std::vector<model::LeftOut> left_out() const override { return options_.left_out; }
 
   private:

@@ -28,6 +28,8 @@ struct ReplayOptions {
     std::uint64_t batch_bytes = 1 << 20;         // about
     std::map<std::string, std::string> metadata; // what to say of the input
     std::vector<model::LeftOut> left_out;        // of the input
+    model::Attributes attributes;                // of the input as a whole
+    std::vector<model::Group> groups;            // of the input, beside its tables
 };
 
 // One stream a row set. Throws base::UsageError for row sets whose columns do not fit their table.

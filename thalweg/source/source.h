@@ -69,6 +69,12 @@ class Source {
     virtual std::unique_ptr<StreamReader> open(std::size_t stream) = 0;
     // What a run should remember of where its rows come from: "source", "clock_domain", and all that was configured.
     virtual std::map<std::string, std::string> metadata() const = 0;
+    // Of a run that records all streams.
+    virtual model::Schema schema() const {
+        model::Schema schema;
+        for (auto const& stream : streams()) schema.tables.push_back(stream.table);
+        return schema;
+    }
     // What of its input it does not hand out, and why.
     virtual std::vector<model::LeftOut> left_out() const { return {}; }
 };

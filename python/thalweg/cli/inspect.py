@@ -2,7 +2,7 @@
 
 import json as json_module
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from thalweg import _core
+from thalweg._attributes import Attributes
 from thalweg._recording.units import as_bytes
 from thalweg._reports import problems_of
 from thalweg._schema import Schema, TableSchema
@@ -32,6 +33,7 @@ EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
 # Shown in a sentence of their own, or too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
+_MOST_ATTRIBUTES = 20
 
 
 @dataclass
@@ -63,7 +65,8 @@ def inspect(file: FileArgument, allow_missing: AllowMissingOption = False, json:
 
 def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
     tables = []
-    for index, table in enumerate(json_module.loads(reader.schema)["tables"]):
+    schema = json_module.loads(reader.schema)
+    for index, table in enumerate(schema["tables"]):
         columns = {path: asdict(storage) for path, storage in storage_of(reader, index).items()}
         tables.append({**table, "rows": reader.rows(index), "columns": columns})
     return {
@@ -73,6 +76,8 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
         "engine": reader.engine,
         "knobs": in_effect(reader.knobs),
         "metadata": reader.metadata,
+        "attributes": schema.get("attributes", {}),
+        "groups": schema.get("groups", {}),
         "tables": tables,
         "producers": [
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
@@ -97,8 +102,11 @@ def show(file: str, reader: _core.Reader, schema: Schema) -> None:
     tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
     say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
     say(*run_sentences(reader))
+    say(*attribute_lines([("", schema.attrs), *schema.groups]))
     for alike in groups(schema):
         say("", heading(schema, alike, rows), field_table(reader, schema.tables[alike[0]], alike))
+        tables_of_kind = [schema.tables[index] for index in alike]
+        say(*attribute_lines([(table.name if len(alike) > 1 else "", table.attrs) for table in tables_of_kind]))
 
 
 def run_sentences(reader: _core.Reader) -> Iterator[str]:
@@ -124,6 +132,25 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
     yield from reader.notes[:_MOST_NOTES]
     if len(reader.notes) > _MOST_NOTES:
         yield f"... and {len(reader.notes) - _MOST_NOTES:,} more notes (--json has them)"
+
+
+def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:
+    """Of a run or of tables. Those of columns are many, and in the JSON alone."""
+    lines = [
+        f"  {f'{owner}: ' if owner else ''}attribute {name}: {_shortened(str(value))}"
+        for owner, attributes in owners
+        for name, value in attributes.items()
+    ]
+    hidden = len(lines) - _MOST_ATTRIBUTES
+    return [
+        *lines[:_MOST_ATTRIBUTES],
+        *([f"  ... and {hidden:,} more attributes (--json has them)"] if hidden > 0 else []),
+    ]
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:100]}... (--json has all of it)"
 
 
 def knob_sentences(reader: _core.Reader) -> Iterator[str]:

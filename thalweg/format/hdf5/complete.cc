@@ -8,6 +8,7 @@
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
 #include "thalweg/format/hdf5/run_record.h"
+#include "thalweg/format/hdf5/schema_attributes.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
@@ -29,6 +30,7 @@ ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journ
     link_datasets(plan, handle, space);
     for (auto const& dataset : own) link_checked(dataset, handle, space);
     describe_tables(head.schema, handle);
+    write_schema_attributes(head.schema, handle);
     write_run_attributes(head, facts.metadata, handle);
     handle.close(file.path() + " cannot be completed");
     return space;

@@ -5,6 +5,7 @@
 #include "thalweg/format/hdf5/foreign_tables.h"
 #include "thalweg/format/hdf5/load.h"
 #include "thalweg/format/hdf5/names.h"
+#include "thalweg/format/hdf5/schema_attributes.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
@@ -59,6 +60,7 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
     H5Fget_name(handle.get(), path.data(), path.size());
     TableFinder finder(file, handle, root_name(path.data()));
     Datasets datasets;
+    std::vector<std::string> groups; // of the tables
     for (auto& found : finder.find()) {
         std::vector<Dataset> columns;
         auto const where = found.fields.front().path;
@@ -67,6 +69,7 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
             finder.left_out().push_back({where.substr(0, where.rfind('/')), fault});
         } else {
             add(map, datasets, std::move(table), std::move(columns));
+            groups.push_back(where.substr(0, where.rfind('/')));
         }
     }
     if (map.head.schema.tables.empty()) {
@@ -74,6 +77,7 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
     }
     map.left_out = std::move(finder.left_out());
     map.notes = std::move(finder.notes());
+    read_schema_attributes(map.head.schema, handle, groups, map.left_out);
     model::validate(map.head.schema);
     return datasets;
 }

@@ -10,6 +10,7 @@
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
 #include "thalweg/format/hdf5/reader_process.h"
+#include "thalweg/format/hdf5/schema_attributes.h"
 #include "thalweg/format/hdf5/stored_dataset.h"
 
 namespace thalweg::format::hdf5 {
@@ -118,6 +119,11 @@ model::RunMap load_record(RunRecord record, bool is_sealed, ReadingFile& file, F
     if (!is_sealed && !agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
     model::RunMap map{std::move(record.head), {}, std::move(record.metadata)};
     fill_tables(map, datasets, record.mappings);
+    // Any HDF5 program may add attributes to a file.
+    if (!is_sealed) {
+        auto const groups = groups_of_tables(map.head.schema);
+        read_schema_attributes(map.head.schema, handle, groups, map.left_out);
+    }
     try {
         map.units = read_units(file, handle);
     } catch (base::DataError const& error) {
