@@ -84,3 +84,36 @@ def test_what_a_replay_may_miss_does_not_go_with_a_digitizer(tmp_path: Path, tha
     done = thalweg_command("record", "--allow-missing", "--out", tmp_path / "run.h5")
     assert done.returncode == 2
     assert "--allow-missing does not go with --source digitizer" in done.stderr
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """By several producers, so that lists lie in parts that virtual datasets show."""
+    path = tmp_path / "run.h5"
+    with tw.create(path, {"a/t": {"x": tw.float64, "hits": tw.list_(tw.int32)}, "empty": {"y": tw.int8}}) as out:
+        for rows in (3000, 10, 700):
+            hits = tw.Ragged.from_lengths(np.arange(rows) % 4, np.zeros((np.arange(rows) % 4).sum(), np.int32))
+            with out.producer("a/t") as producer:
+                producer.append(x=np.arange(rows) / 2, hits=hits)
+    return path
+
+
+def test_what_was_added_to_a_run_is_named(recorded: Path) -> None:
+    with h5py.File(recorded, "a") as file:
+        file["analysis/mean"] = np.arange(3)
+        file["a/t/more"] = np.arange(10)
+        file["a/t/gone"] = h5py.SoftLink("/nowhere")
+        file["a/t/up"] = file["/"]
+    run = tw.open(recorded)
+    assert {name: len(table) for name, table in run.items()} == {"a/t": 3710, "empty": 0}
+    assert [problem.path for problem in run.problems] == ["/a/t/gone", "/a/t/more", "/analysis/mean"]
+    assert run.problems[1].why == "another program has added it to the run"
+
+
+def test_a_run_that_another_program_has_changed_misses_nothing(recorded: Path) -> None:
+    with h5py.File(recorded, "a") as file:
+        file["a/t"].attrs["note"] = "seen"
+    assert not tw.verify(recorded).is_sound
+    run = tw.open(recorded)
+    assert run.problems == ()
+    assert len(run["a/t"].read()["hits"]) == 3710

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "thalweg/base/error.h"
 #include "thalweg/codec/hdf5_filters.h"
 #include "thalweg/codec/hdf5_pipeline.h"
+#include "thalweg/format/hdf5/added_objects.h"
 #include "thalweg/format/hdf5/format.h"
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
@@ -119,8 +121,12 @@ model::RunMap load_record(RunRecord record, bool is_sealed, ReadingFile& file, F
     if (!is_sealed && !agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
     model::RunMap map{std::move(record.head), {}, std::move(record.metadata)};
     fill_tables(map, datasets, record.mappings);
-    // Any HDF5 program may add attributes to a file.
     if (!is_sealed) {
+        std::set<std::string> known;
+        for (auto const& [path, each] : datasets) known.insert(path);
+        for (auto const& [path, each] : record.mappings) known.insert(path);
+        map.left_out = added_objects(handle, known);
+        // Any HDF5 program may add attributes to a file.
         auto const groups = groups_of_tables(map.head.schema);
         read_schema_attributes(map.head.schema, handle, groups, map.left_out);
     }
