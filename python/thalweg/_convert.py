@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from thalweg import _core
 from thalweg._errors import Error, UsageError
 from thalweg._read import Run, open  # noqa: A004
 from thalweg._reports import RunReport
@@ -111,7 +110,7 @@ class _Copy:
         """Of about so many bytes, and of whole pages where that is possible: then nothing has to be kept."""
         rows = len(self._run[name])
         size = max(1, int(_BATCH_BYTES / max(1.0, self._raw_bytes[name] / max(1, rows))))
-        pages = [column.page_items for column in _storage(self._run, name)]
+        pages = [page_items for _, page_items in self._run[name].storage()]
         return size - size % max((items for items in pages if 0 < items <= size), default=1)
 
     def _is_done(self, size_bytes: float) -> None:
@@ -123,8 +122,4 @@ class _Copy:
 
 
 def _raw_bytes(run: Run, table: str) -> int:
-    return sum(column.raw_bytes for column in _storage(run, table))
-
-
-def _storage(run: Run, table: str) -> list[_core.ColumnStorage]:
-    return _core.storage_of(run._core, run.schema.index(table))  # noqa: SLF001
+    return sum(raw_bytes for raw_bytes, _ in run[table].storage())

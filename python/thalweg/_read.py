@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path as FilePath
 from typing import Any, Self
 
 import numpy as np
 
 from thalweg import _core
 from thalweg._attributes import Attributes
-from thalweg._errors import UnknownNameError, UsageError
+from thalweg._errors import DataError, UnknownNameError, UsageError
 from thalweg._ragged import Ragged, Text
 from thalweg._reports import LeftOut, Verification, problems_of, verification_of
 from thalweg._rows import Rows
@@ -23,6 +24,7 @@ from thalweg._types import Type, uint8
 from thalweg._write import Path
 
 _BATCH_BYTES = 64 << 20  # of `batches`
+_IS_TREE = "it is a TTree"  # so begins what the core says of them
 
 
 class Column:
@@ -98,6 +100,11 @@ class Table:
     def __array__(self, *arguments: Any, **options: Any) -> Any:
         raise UsageError(f"table '{self.name}' is no array (each column has a type of its own); read its columns")
 
+    def storage(self) -> list[tuple[int, int]]:
+        """Of each column: its bytes when they are decoded, and how many items its pages have, where that is one number
+        (else 0)."""
+        return [(column.raw_bytes, column.page_items) for column in _core.storage_of(self._core, self._index)]
+
     def read(
         self,
         columns: str | Iterable[str] | None = None,
@@ -114,7 +121,7 @@ class Table:
         Raises UsageError where there is no such column, DataError naming table, column and offset where the file is
         damaged.
         """
-        row = _selected(self.schema, columns)
+        row = selected(self.schema, columns)
         start, stop = self._range(rows)
         source = Items(self._core, self._index, threads)
         members = self._struct(source, row, "", (), start, stop - start)
@@ -135,12 +142,9 @@ class Table:
         of a stretch, since it shares their pages, is kept for the next one, in as much memory again: so every page is
         decoded once, unless it is larger than that.
         """
-        if rows < 1:
-            raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
-        if memory_bytes is not None and memory_bytes < 1:
-            raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
+        check_batches(rows, memory_bytes)
         names = columns if columns is None or isinstance(columns, str) else list(columns)
-        row = _selected(self.schema, names)
+        row = selected(self.schema, names)
         source = Scan(self._core, self._index, self._columns, threads, memory_bytes)
         start = 0
         while start < len(self):
@@ -299,12 +303,37 @@ class Run(Mapping[str, Table]):
 def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     """Opens a closed file, or a run that is still being written, which it does not disturb.
 
-    What cannot be read of a file of another program is left out, and listed in `problems` of the run.
+    What cannot be read of a file of another program is left out, and listed in `problems` of the run. TTrees, the older
+    tables of ROOT, are read where uproot is installed.
 
     Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
     without its journal.
     """
-    return Run(_core.Reader.open(os.fspath(path)))
+    name = os.fspath(path)
+    try:
+        core = _core.Reader.open(name)
+    except DataError:
+        if trees := _with_trees(name, None):
+            return trees
+        raise
+    has_trees = any(each.why.startswith(_IS_TREE) for each in core.left_out)
+    return (_with_trees(name, core) if has_trees else None) or Run(core)
+
+
+def _with_trees(path: str, core: _core.Reader | None) -> Run | None:
+    """None where it is no file of ROOT with TTrees, or uproot is not there."""
+    if not FilePath(path).is_file():
+        return None
+    with FilePath(path).open("rb") as file:
+        if file.read(4) != b"root":
+            return None
+    try:
+        import uproot
+    except ImportError:
+        return None
+    from thalweg._trees import open_trees
+
+    return open_trees(uproot, path, core)
 
 
 def verify(path: Path, *, threads: int = 0) -> Verification:
@@ -322,7 +351,14 @@ def _paths(type_: Type, path: str = "") -> Iterator[str]:
         yield from _paths(member, inner)
 
 
-def _selected(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
+def check_batches(rows: int, memory_bytes: int | None) -> None:
+    if rows < 1:
+        raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
+    if memory_bytes is not None and memory_bytes < 1:
+        raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
+
+
+def selected(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
     """The struct of what is asked for, in the order of the schema."""
     row = Type("struct", members=table.fields)
     if columns is None:

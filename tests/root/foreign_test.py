@@ -62,6 +62,7 @@ def test_all_that_root_has(kind: str, tmp_path: Path, in_root: InRoot) -> None:
     """Schemas that grow while the file is written; projected fields; every column type, in every compression."""
     run, by_root = written_by_root(kind, tmp_path, in_root)
     assert wrong_fields(run, by_root) == {}
+    assert run.problems == ()
     assert {table["rows"] for table in by_root.values()} == {ROWS}
 
 
@@ -71,6 +72,15 @@ def test_every_type(tmp_path: Path, in_root: InRoot) -> None:
     assert sum(len(table["fields"]) for table in by_root.values()) == 49
     not_there = {"left_out/empty": "it is not there", "left_out/streamed": "it is not there"}
     assert wrong_fields(run, by_root) == not_there
+    no_members, streamed = "it has no members", "objects streamed by ROOT are not read"
+    assert {each.path: each.why for each in run.problems} == {
+        "left_out/empty": no_members,
+        "left_out/has_empty.nothing": no_members,
+        "left_out/have_empty.nothing": no_members,
+        "left_out/streamed": streamed,
+        "left_out/has_streamed.chain": streamed,
+        "left_out/have_streamed.chain": streamed,
+    }
     # Members of a class and of its bases that have one name.
     found = run["classes"].read(["bottom", "bottoms"]).to_awkward()
     assert found["bottom"].to_list() == [as_we_show(each) for each in bottom] == [bottom_of(row) for row in range(ROWS)]

@@ -8,7 +8,8 @@ import ROOT
 
 def main(dictionaries: str, kind: str, path: str) -> None:
     ROOT.gSystem.Load(dictionaries)
-    assert ROOT.gInterpreter.Declare(f'#include "{Path(__file__).with_name("write_growth.h")}"')
+    for header in ("write.h", "write_growth.h", "write_trees.h"):
+        assert ROOT.gInterpreter.Declare(f'#include "{Path(__file__).with_name(header)}"')
     getattr(ROOT.thalweg_test, f"write_{kind}")(path)
     print("null")
 

@@ -10,6 +10,14 @@
 namespace thalweg::format::rntuple {
 namespace {
 
+// Python knows them by the beginning of this.
+constexpr char const* kWhyNoTree =
+    "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install thalweg[uproot]";
+
+void leave_out(model::RunMap& map, std::vector<std::string> const& trees) {
+    for (auto const& tree : trees) map.left_out.push_back({tree, kWhyNoTree});
+}
+
 SchemaDescription whole_schema(StoredNTuple const& ntuple) {
     auto schema = ntuple.header.schema;
     auto const& more = ntuple.extension;
@@ -67,6 +75,15 @@ model::RunMap load_foreign(NTupleFile const& file) {
     return map;
 }
 
+[[noreturn]] void fail_without_ntuple(std::string const& path, std::vector<std::string> const& trees) {
+    if (trees.empty()) base::fail_data({path + " cannot be read", "there is no RNTuple in it"});
+    base::fail_data(
+        {path + " cannot be read here",
+         fmt::format("there is no RNTuple in it; it has {} TTree{}, of which the first is '{}'", trees.size(),
+                     trees.size() == 1 ? "" : "s", trees[0]),
+         "tw.open and `thalweg convert` read TTrees where uproot is installed: pip install thalweg[uproot]"});
+}
+
 } // namespace
 
 model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
@@ -74,6 +91,7 @@ model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
     if (ntuples.text && is_own(ntuples)) {
         auto const units = std::move(ntuples.text->units);
         auto map = load_own(ntuples);
+        leave_out(map, ntuples.trees);
         try {
             map.units = read_units(file, units);
         } catch (base::DataError const& error) {
@@ -81,8 +99,10 @@ model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
         }
         return map;
     }
-    if (ntuples.ntuples.empty()) base::fail_data({file.path() + " cannot be read", "there is no RNTuple in it"});
-    return load_foreign(ntuples);
+    if (ntuples.ntuples.empty()) fail_without_ntuple(file.path(), ntuples.trees);
+    auto map = load_foreign(ntuples);
+    leave_out(map, ntuples.trees);
+    return map;
 }
 
 } // namespace thalweg::format::rntuple

@@ -1,7 +1,9 @@
 #include "thalweg/format/rntuple/ntuple_file.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <string_view>
 #include <tuple>
 
 #include "thalweg/base/error.h"
@@ -13,6 +15,7 @@ namespace thalweg::format::rntuple {
 namespace {
 
 constexpr char const* kAnchorClass = "ROOT::RNTuple";
+constexpr std::array<std::string_view, 3> kTreeClasses = {"TTree", "TNtuple", "TNtupleD"};
 // Nobody's metadata shrinks more than this: a damaged length must not make us ask for all the memory there is.
 constexpr std::uint64_t kMostShrinking = 4096;
 
@@ -89,6 +92,7 @@ NTupleFile read_ntuples(storage::Storage const& file) {
     NTupleFile result;
     for (auto const& key : read_keys(file)) {
         if (key.class_name == kAnchorClass) result.ntuples.push_back(NTupleReader(file, key.path).read(key));
+        if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) result.trees.push_back(key.path);
         if (key.path == kTextName && key.class_name == "TObjString") result.text = parse_run_text(read_text(file, key));
     }
     return result;

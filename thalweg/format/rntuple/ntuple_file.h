@@ -20,6 +20,7 @@ struct StoredNTuple {
 
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
+    std::vector<std::string> trees; // the paths of its TTrees, which are not read here
     std::optional<RunText> text; // of a file that Thalweg wrote
 };
 
