@@ -291,6 +291,15 @@ TEST_F(FileStorage, AFullFileSystemIsSaidWithAWayOut) {
     EXPECT_EQ(file->size(), 0u) << "refused before anything was taken";
 }
 
+// A hole takes no space: files whose offsets are larger than what is free are not refused.
+TEST_F(FileStorage, SpaceBehindAHoleIsReserved) {
+    TestDirectory const directory("/dev/shm");
+    auto const file = open_file_storage(directory.path("run.h5"), OpenMode::create_new, Engine::posix);
+    auto const offset = space_of("/dev/shm").total_bytes + base::kGiB;
+    file->reserve(offset, 4096);
+    EXPECT_EQ(file->size(), offset + 4096);
+}
+
 TEST_F(FileStorage, SpaceAndFileSystemAreKnownBeforeTheFileExists) {
     EXPECT_GT(space_of(path_).free_bytes, 0u);
     EXPECT_GT(space_of("just-a-name").total_bytes, 0u);
