@@ -121,7 +121,7 @@ class Table:
         Raises UsageError where there is no such column, DataError naming table, column and offset where the file is
         damaged.
         """
-        row = selected(self.schema, columns)
+        row = selected_row(self.schema, columns)
         start, stop = self._range(rows)
         source = Items(self._core, self._index, threads)
         members = self._struct(source, row, "", (), start, stop - start)
@@ -144,7 +144,7 @@ class Table:
         """
         check_batches(rows, memory_bytes)
         names = columns if columns is None or isinstance(columns, str) else list(columns)
-        row = selected(self.schema, names)
+        row = selected_row(self.schema, names)
         source = Scan(self._core, self._index, self._columns, threads, memory_bytes)
         start = 0
         while start < len(self):
@@ -358,7 +358,7 @@ def check_batches(rows: int, memory_bytes: int | None) -> None:
         raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
 
 
-def selected(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
+def selected_row(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
     """The struct of what is asked for, in the order of the schema."""
     row = Type("struct", members=table.fields)
     if columns is None:

@@ -11,7 +11,7 @@ from thalweg import _core
 from thalweg._errors import DataError
 from thalweg._foreign import plain
 from thalweg._ragged import Text
-from thalweg._read import Run, Table, Unit, check_batches, selected
+from thalweg._read import Run, Table, Unit, check_batches, selected_row
 from thalweg._reports import LeftOut
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
@@ -44,7 +44,7 @@ class TreeTable(Table):
         rows: slice | tuple[int, int] | None = None,
         threads: int = 0,  # noqa: ARG002
     ) -> Rows:
-        row = selected(self.schema, columns)
+        row = selected_row(self.schema, columns)
         start, stop = self._range(rows)
         return Rows(row, {name: self._values(name, type_, start, stop) for name, type_ in row.members}, stop - start)
 
@@ -60,7 +60,7 @@ class TreeTable(Table):
         check_batches(rows, memory_bytes)
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         if memory_bytes is not None:
-            fields = selected(self.schema, names).members
+            fields = selected_row(self.schema, names).members
             all_rows = sum(int(self._branches[name].uncompressed_bytes) for name, _ in fields)
             rows = max(1, min(rows, memory_bytes * len(self) // max(1, all_rows)))
         for start in range(0, len(self), rows):
@@ -179,7 +179,7 @@ def _type_of(branch: Any) -> Type:
     interpretation = branch.interpretation
     what = str(interpretation).partition("\n")[0]
     if what.startswith("AsObjects(") and "Model_" in what:
-        # uproot goes through their bytes by what the file says of the class, and may take all memory where that is wrong.
+        # uproot goes through their bytes by what the file says of the class, and may take all memory if that is wrong.
         raise NoTypeError(f"it holds objects streamed by ROOT, {what}")
     try:
         type_ = type_of(interpretation.awkward_form(branch.file))

@@ -26,7 +26,7 @@ from thalweg._layouts_plan import TablePlan, plan_tables
 from thalweg._layouts_rows import flat_arrays, name_of, rows_of, selected
 from thalweg._layouts_scatter import Array, Batch, scatter
 from thalweg._layouts_toml import load_model
-from thalweg._read import Run, _selected
+from thalweg._read import Run, selected_row
 from thalweg._rows import Rows
 from thalweg._schema import Schema
 from thalweg._types import Type
@@ -181,13 +181,13 @@ class Plan:
         paths = self._paths(fields)
         wanted = selected(self.model.columns, paths)
         numbers, columns = gather(self.model, parts_for(self.model, self.tables, wanted), read_columns)
-        return rows_of(_selected(self.model.table, paths), len(numbers), (columns[column] for column in wanted))
+        return rows_of(selected_row(self.model.table, paths), len(numbers), (columns[column] for column in wanted))
 
     def _paths(self, fields: Sequence[str] | None) -> list[str]:
         if isinstance(fields, str):
             raise UsageError(f"fields are a list: ['{fields}']")
         paths = list(self.model.table) if fields is None else ["/".join(self.model.path_of(field)) for field in fields]
-        _selected(self.model.table, paths)  # which raises where there is no such field
+        selected_row(self.model.table, paths)  # which raises where there is no such field
         return paths
 
 

@@ -13,7 +13,7 @@ from round_trip_test import TYPES, as_read, values_of
 
 import thalweg as tw
 from thalweg._layouts_rows import rows_of, selected
-from thalweg._read import _selected
+from thalweg._read import selected_row
 from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, plan, read
 
 LAYOUTS = pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.name)
@@ -73,7 +73,7 @@ class MemoryTable:
 
     def read(self, paths: Any, **_: int) -> tw.Rows:
         chosen: Iterator[Any] = (self.flat[i] for i in selected(self.table.columns, paths))
-        return rows_of(_selected(self.table.schema, paths), self.rows, chosen)
+        return rows_of(selected_row(self.table.schema, paths), self.rows, chosen)
 
 
 # Random events: products of any type, among them lists of structs that hold lists of structs, and any grouping.
