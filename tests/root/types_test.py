@@ -72,7 +72,7 @@ def test_converted_from_hdf5(tmp_path: Path, in_root: InRoot) -> None:
 
 
 def test_open_with_an_interim_footer(tmp_path: Path, in_root: InRoot) -> None:
-    """The same rows again and again, until a footer shows some: those are right, and the run goes on."""
+    """The same rows again and again, until a footer shows enough: those are right, and the run goes on."""
     path = tmp_path / "run.root"
     with tw.create(path, SCHEMA, tuning={"cluster_bytes": "1MiB", "flush_interval": "100ms"}, codec="none") as out:
         deadline = time.monotonic() + 120
@@ -81,10 +81,11 @@ def test_open_with_an_interim_footer(tmp_path: Path, in_root: InRoot) -> None:
             **{NAMES[case]: [value(case, row) for row in range(ROWS)] for case in CASES},
         }
         producer = out.producer("t")
-        while rows_that_a_footer_shows(path) == 0:
+        step = 31  # which has no common divisor with ROWS, so that every row of `rows` is read
+        while rows_that_a_footer_shows(path) < step * ROWS:
             assert time.monotonic() < deadline
             producer.append(rows)
-        tables = in_root("read", path, 31)  # 31 and ROWS have no common divisor, so every row of `rows` is read
+        tables = in_root("read", path, step)
         assert tables["t"]["rows"] >= ROWS
         assert wrong_rows(tables["t"]["fields"]) == {}
     assert len(tw.open(path)["t"]) % ROWS == 0
