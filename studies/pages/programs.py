@@ -1,6 +1,5 @@
 """What this study runs beside Thalweg."""
 
-import importlib.util
 import json
 import os
 import sys
@@ -9,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import machine, programs
-from harness.programs import REPOSITORY, WORK, Measurement, MissingError, call
+from harness.programs import REPOSITORY, WORK, Measurement, call
+from harness.root import build_with_root
 
 SOURCE = ("events/PHYSLITE_example.root", "CollectionTree")
 ROWS_PER_GIB = 100_000  # of those events, about four GiB: three of ROOT's clusters by default
@@ -61,18 +61,7 @@ class Programs(programs.Programs):
         self.opponent("make_events.py", data, SOURCE[1], self.rows, self.events)
 
     def build_root_write(self) -> None:
-        """ROOT's writer has no interface in Python that takes less time than its work; this is its C++."""
-        found = importlib.util.find_spec("ROOT")
-        if found is None or found.origin is None:
-            raise MissingError("the package root is not installed")
-        root = Path(found.origin).parent
-        library = root / "lib"
-        flags = ["-std=c++20", "-O2", "-pthread", f"-I{root / 'include'}", f"-L{library}"]
-        libraries = ["-lCore", "-lROOTNTuple", "-lRIO", f"-Wl,-rpath,{library}"]
-        source = self.opponents / "root_write.cc"
-        if self.root_write.exists() and self.root_write.stat().st_mtime > source.stat().st_mtime:
-            return
-        call(["g++", *flags, "-o", str(self.root_write), str(source), *libraries])
+        build_with_root(self.opponents / "root_write.cc", self.root_write)
 
     def versions(self) -> dict[str, str]:
         return {"python": sys.version.split()[0], **machine.packages("root", "h5py", "hdf5plugin", "uproot", "numpy")}

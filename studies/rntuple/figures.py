@@ -35,6 +35,30 @@ def reading(level: int) -> list[Figure]:
     ]
 
 
+PARALLEL_TARGETS = {"none": "≥ 1.5", "lz4": "", "zstd-1": "≥ 2.5", "zstd-5": "≥ 6"}  # wall time, two threads
+
+
+def beside_root(best: Best) -> list[Figure]:
+    figures: list[Figure] = []
+    for codec, target in PARALLEL_TARGETS.items():
+        for threads in ("1 thread", "2 threads", "4 threads"):
+            name = f"{codec}, {threads}"
+            ours, roots = f"beside ROOT: thalweg, {name}", best(f"beside ROOT: {name}")
+            figures += [
+                rate_ratio(f"writing, {name} / ROOT's parallel writer", target * (threads[0] == "2"), ours, roots),
+                cpu_ratio(f"writing, {name} / ROOT's parallel writer, by CPU time", "", ours, roots),
+            ]
+    figures.append(rate_ratio("codec none, threads / ROOT's", "", "thalweg: none, threads", best("ROOT on disk:")))
+    for level in (1, 5):
+        name = f"zstd-{level}"
+        ours, roots = f"read: ours, {name}", best(f"ROOT reads: {name}")
+        figures += [
+            rate_ratio(f"reading, {name}, two threads / ROOT's fastest way", "≥ 3", ours, roots),
+            cpu_ratio(f"reading, {name}, two threads / ROOT's fastest way, by CPU time", "", ours, roots),
+        ]
+    return figures
+
+
 def all_figures(best: Best) -> list[Figure]:
     fio = best("fio:")
     return [
@@ -46,6 +70,7 @@ def all_figures(best: Best) -> list[Figure]:
         rate_ratio("codec none, threads / fio", "≥ 0.85", "thalweg: none, threads", fio),
         *reading(1),
         *reading(5),
+        *beside_root(best),
         of_one("bytes read for one column of 50 / its share", "≤ 1.1", "one column of 50", "bytes_per_share"),
         of_one("PSS of a producer, these events", "≤ 128 MiB", "producer: events", "producer_pss_MiB"),
         of_one("PSS of a producer, 1000 columns", "≤ 128 MiB", "producer: 1000 columns", "producer_pss_MiB"),

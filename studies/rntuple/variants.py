@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from harness.programs import Measurement, fio
-from rntuple.programs import Programs
+from rntuple.programs import LEVELS, Programs
 
 Variant = Callable[[Programs], Measurement]
 
@@ -52,6 +52,45 @@ def uproot_read(level: int) -> Variant:
     return lambda programs: programs.opponent("uproot_read.py", programs.recorded(level), PASSES)
 
 
+ROOTS_READERS = ("bulk", "views", "dataframe")
+OUR_CLUSTER_BYTES = 6 << 20  # raw
+# 100 x algorithm + level, as ROOT counts them. From level 4 on its lz4 is LZ4HC, which ours is not.
+ROOTS_CODECS = {"none": 0, "lz4": 401, "zstd-1": 501, "zstd-5": 505}
+
+
+def root_write(codec: str, threads: int, cluster_bytes: int = 0) -> Variant:
+    """On tmpfs, as ours: cluster_bytes of 0 are ROOT's own."""
+    return lambda programs: programs.root(
+        "root_parallel_write",
+        programs.memory_target,
+        programs.total_bytes,
+        ROOTS_CODECS[codec],
+        threads,
+        cluster_bytes,
+        0,
+    )
+
+
+def root_on_disk(direct: int) -> Variant:
+    return lambda programs: programs.root(
+        "root_parallel_write", programs.target, programs.total_bytes, 0, WORKERS, 0, direct
+    )
+
+
+def root_read(level: int, how: str, threads: int = WORKERS) -> Variant:
+    return lambda programs: programs.root("root_read", programs.recorded(level), PASSES, threads, how)
+
+
+def beside_root(codec: str) -> dict[str, Variant]:
+    variants: dict[str, Variant] = {}
+    for threads in (1, 2, 4):
+        name = f"{codec}, {threads} thread{'s' * (threads > 1)}"
+        variants[f"beside ROOT: thalweg, {name}"] = thalweg(codec=codec, producers=threads)
+        variants[f"beside ROOT: {name}, its clusters"] = root_write(codec, threads)
+        variants[f"beside ROOT: {name}, our clusters"] = root_write(codec, threads, OUR_CLUSTER_BYTES)
+    return variants
+
+
 def memory(**options: object) -> Variant:
     return lambda programs: programs.study("memory", path=programs.target, **options)
 
@@ -81,6 +120,10 @@ VARIANTS: dict[str, Variant] = {
     "memory: zstd-1, one producer": thalweg(codec="zstd-1", path="memory", producers=1),
     "thalweg: zstd-1, one process": thalweg(codec="zstd-1", producers=1, **{"as": "processes"}),
     **of_level(5),
+    **{name: variant for codec in ROOTS_CODECS for name, variant in beside_root(codec).items()},
+    "ROOT on disk: none, buffered": root_on_disk(direct=0),
+    "ROOT on disk: none, direct": root_on_disk(direct=1),
+    **{f"ROOT reads: zstd-{level}, {how}": root_read(level, how) for level in LEVELS for how in ROOTS_READERS},
     "one column of 50": lambda programs: programs.study("projection", path=programs.wide, columns="value7"),
     "producer: events": memory(data="events"),
     "producer: 1000 columns": memory(columns=1000),
