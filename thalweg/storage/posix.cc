@@ -100,7 +100,7 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     // disk to everybody else.
     auto const end = offset + size_bytes;
     auto const space = space_of(path_);
-    auto const more_bytes = end - std::clamp(size(), offset, end);  // What lies before the offset may be a hole.
+    auto const more_bytes = end - std::clamp(size(), offset, end); // What lies before the offset may be a hole.
     if (space.total_bytes > 0 && more_bytes > space.free_bytes) fail_at("reserve", path_, offset, size_bytes, ENOSPC);
     auto const allocate = [&] {
         return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));

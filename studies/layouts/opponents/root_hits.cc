@@ -42,7 +42,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 // Drawn once, and written round and round by all threads: more of a column than any page has, so that repetition is
 // nothing that compression could find.
 struct Hits {
-    std::vector<Column> members = std::vector<Column>(kMembers, Column(kEvents * kHitsPerEvent));
+    std::vector<Column> members = std::vector<Column>(kMembers, Column(kEvents* kHitsPerEvent));
     std::vector<std::vector<float>> lists; // of each event, one for each member
 
     Hits() {

@@ -46,8 +46,8 @@ struct RunReport {
     std::uint64_t units = 0;                  // work units that count
     std::uint64_t units_lost = 0;             // committed, and not whole
     bool rows_may_be_missing = false; // beyond those that are counted: memory, or a part of the journal, is gone
-    std::uint64_t dropped_bytes = 0;          // stored in the file for rows of units that were dropped
-    std::vector<std::string> notes;           // plain sentences: what was damaged or left out, and where
+    std::uint64_t dropped_bytes = 0;  // stored in the file for rows of units that were dropped
+    std::vector<std::string> notes;   // plain sentences: what was damaged or left out, and where
 };
 
 // Bytes of the file whose Adler-32 their producer told.

@@ -22,7 +22,7 @@ struct SnapshotResult {
     storage::CopyWay copied = storage::CopyWay::through;
     // Committed, and not yet whole in the journal. In a run that is ordered by key: groups of units.
     std::uint64_t units_left_out = 0;
-    bool is_written = true;           // false: the process that wrote the run is gone, or it is a copy
+    bool is_written = true; // false: the process that wrote the run is gone, or it is a copy
 };
 
 // Writes to `out` all rows that the journal of the run at `path` knows: those that `recover` would keep if everything

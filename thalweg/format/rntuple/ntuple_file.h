@@ -21,7 +21,7 @@ struct StoredNTuple {
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
     std::vector<std::string> trees; // the paths of its TTrees, which are not read here
-    std::optional<RunText> text; // of a file that Thalweg wrote
+    std::optional<RunText> text;    // of a file that Thalweg wrote
 };
 
 // Throws base::DataError that names the part of the file and the reason.
