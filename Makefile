@@ -11,7 +11,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test test-root demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test: test-packages .venv/test build/jsroot/installed ## Build and run all tests
 
 test-root: test-packages .venv/test build/root/installed ## Let ROOT read what we write, and write what we read
 	@$(venv)/python -m pytest tests/root
+
+test-hdf5-2: test-packages build/hdf5/installed ## Run the C++ tests of HDF5 files with HDF5 2.x in the place of the system's
+	@cmake --workflow --preset hdf5-2
 
 demo: build ## Record ten seconds from six emulated digitizers, verify, and draw the first pulses
 	@tools/demo $(venv)/thalweg $(DATA)
@@ -99,6 +102,11 @@ build/root/installed: tests/root/requirements.txt | build-packages
 	@echo "Installing ROOT (some minutes, 700 MB)"
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/pip install -q -r $<
+	@touch $@
+
+# HDF5 2.x comes from the sources that a crate carries, since Debian has 1.10.
+build/hdf5/installed: tools/build_hdf5 tests/hdf5-2/Cargo.toml | build-packages
+	@$< tests/hdf5-2/Cargo.toml $(@D)
 	@touch $@
 
 # The studies build what they measure themselves, without the package.

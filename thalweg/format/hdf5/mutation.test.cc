@@ -224,6 +224,7 @@ class Programs : public ::testing::Test {
 TEST_F(Programs, ACrashIsAnErrorThatSaysSo) {
     EXPECT_EQ(load_with("kill -SEGV $$").find("foreign.h5 cannot be read (libhdf5 crashed on it: Segmentation fault"),
               0u);
+    EXPECT_EQ(load_with("kill -PROF $$").find("foreign.h5 cannot be read (libhdf5 came to no end with it"), 0u);
     EXPECT_EQ(load_with("exit 7").find("foreign.h5 cannot be read (the program that reads it ended with exit code 7"),
               0u);
     EXPECT_EQ(load_with("echo nonsense >&0; exec sleep 0").find("foreign.h5 cannot be read ("), 0u);

@@ -84,7 +84,11 @@ class ReaderProcess {
             if (errno != EINTR) break; // somebody else waits for all children
         }
         pid_ = 0;
-        if (WIFSIGNALED(status)) return fmt::format("libhdf5 crashed on it: {}", ::strsignal(WTERMSIG(status)));
+        bool const signaled = WIFSIGNALED(status);
+        if (signaled && (WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGXCPU)) {
+            return "libhdf5 came to no end with it";
+        }
+        if (signaled) return fmt::format("libhdf5 crashed on it: {}", ::strsignal(WTERMSIG(status)));
         return fmt::format("the program that reads it ended with exit code {}", WEXITSTATUS(status));
     }
 

@@ -21,6 +21,16 @@ constexpr std::uint64_t kLeastBytesOfPage = 8;
 constexpr std::uint64_t kFewPages = 1 << 16;
 constexpr std::size_t kMostCodecs = 255; // that a page can name
 
+// The address space is told where the chunk lies; from 2.0 on libhdf5 asks how much room there is.
+herr_t locate_chunk(DatasetHandle const& dataset, hsize_t const* corner, std::uint32_t& mask) {
+#if H5_VERSION_GE(2, 0, 0)
+    std::size_t room_bytes = SIZE_MAX;
+    return H5Dread_chunk2(dataset.get(), H5P_DEFAULT, corner, &mask, ReadingFile::token(), &room_bytes);
+#else
+    return H5Dread_chunk(dataset.get(), H5P_DEFAULT, corner, &mask, ReadingFile::token());
+#endif
+}
+
 } // namespace
 
 StoredDataset::StoredDataset(ReadingFile& file, FileHandle const& handle, std::string const& path) : file_(file) {
@@ -168,10 +178,10 @@ bool StoredDataset::is_partial(Extents const& corner) const {
     return false;
 }
 
-// Tells a chunk that was never written, where H5Dread_chunk has just failed, from one that cannot be found.
+// Tells a chunk that was never written, where it has just not been located, from one that cannot be found.
 bool StoredDataset::was_never_written(Extents const& corner) const {
-    // So says libhdf5 1.10 when the index has been searched in order. Other versions are asked again, in another way,
-    // which takes as long as there are chunks.
+    // So say libhdf5 1.10 and 2.2 when the index has been searched in order. Other versions are asked again, in another
+    // way, which takes as long as there are chunks.
     auto const failure = innermost_failure();
     bool const no_address = failure.message == "chunk address isn't defined";
     if (failure.function == "H5D__chunk_direct_read" && (no_address || failure.message == "storage is not initialized"))
@@ -189,7 +199,7 @@ GridPage StoredDataset::page(std::uint64_t page) {
     if (layout_ == H5D_CONTIGUOUS) return contiguous_page(page);
     auto const corner = this->corner(page);
     std::uint32_t mask = 0;
-    auto const result = H5Dread_chunk(dataset_.get(), H5P_DEFAULT, corner.data(), &mask, ReadingFile::token());
+    auto const result = locate_chunk(dataset_, corner.data(), mask);
     auto const location = file_.take_location();
     if (result < 0 || !location) {
         if (!was_never_written(corner)) fail_hdf5(facts_.path + ": the index of its chunks cannot be read");

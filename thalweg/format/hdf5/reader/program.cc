@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -20,6 +21,9 @@ namespace {
 
 // Damaged metadata may ask for anything: loops without an end, all the memory there is.
 constexpr rlim_t kMostCpuSeconds = 300;
+// Between two reads of the file: 2.2 goes round for ever in a global heap of zeros. Sound metadata take milliseconds,
+// and the answer a second for every 10^7 pages.
+constexpr time_t kMostSilentCpuSeconds = 5;
 constexpr rlim_t kMostMemoryBytes = 16 * base::kGiB;
 
 std::span<std::byte const> bytes_of(std::string const& text) { return std::as_bytes(std::span(text)); }
@@ -29,6 +33,12 @@ void limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
     if (::getrlimit(resource, &now) != 0) return;
     now.rlim_cur = std::min(now.rlim_cur, most);
     ::setrlimit(resource, &now);
+}
+
+// The program ends when it has computed for so long without having been here again.
+void expect_progress() {
+    itimerval const timer{{}, {kMostSilentCpuSeconds, 0}};
+    ::setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
 // The file of the process that asks.
@@ -44,6 +54,7 @@ class AskedFor final : public storage::Storage {
             base::fail_data({fmt::format("{} bytes at offset {} are wanted", bytes.size(), offset),
                              fmt::format("the file ends at {}", size_bytes_)});
         }
+        expect_progress();
         if (!send_message(socket_, {MessageKind::read, offset, bytes.size()}, {}) || !receive_all(socket_, bytes)) {
             base::fail_system({path_ + " cannot be read", "the process that asked is gone"});
         }
@@ -69,6 +80,7 @@ int run_reader_program(int socket) {
     limit(RLIMIT_CPU, kMostCpuSeconds);
     limit(RLIMIT_AS, kMostMemoryBytes);
     limit(RLIMIT_CORE, 0);
+    expect_progress();
     MessageHead head;
     if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
     std::string path(head.size_bytes, '\0');
