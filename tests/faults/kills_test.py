@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from kills import judge
+from kills import judge, rows
 from kills.plan import Life, Plan, Strike, Worker, make_plan
 from kills.round import Round
 from kills.values import Column
@@ -94,6 +95,22 @@ def test_the_judge_finds_units_that_are_missing_or_should_not_be_there(played: R
     attempt.state = "dropped" if attempt.state == "committed" else "committed"
     with pytest.raises(judge.WrongError, match="unit"):
         judged_again(played)
+
+
+def test_the_judge_finds_an_order_that_is_wrong() -> None:
+    plan = dataclasses.replace(plan_of(".root"), keys_per_group=3)
+
+    def check(listed: list[int], *keys: list[int]) -> None:
+        writers = [np.array([rows.unit_writer(key, 7) for key in each], np.uint64) for each in keys]
+        judge.check_order(plan, listed, writers, Path("run.root"))
+
+    check([0, 1, 2, 6, 7, 8], [0, 0, 2, 7], [])
+    with pytest.raises(judge.WrongError, match="not listed in the order"):
+        check([0, 2, 1], [], [])
+    with pytest.raises(judge.WrongError, match=r"parts of groups are there: \[7\] are not"):
+        check([0, 1, 2, 6, 8], [], [])
+    with pytest.raises(judge.WrongError, match=r"table t1: rows behind \[1\] are not in the order"):
+        check([0, 1, 2], [0, 1, 2], [0, 2, 1])
 
 
 def test_the_judge_finds_values_that_are_wrong(played: Round) -> None:

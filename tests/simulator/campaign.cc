@@ -90,6 +90,7 @@ void Totals::add(Totals const& other) {
     faults += other.faults;
     closed += other.closed;
     resumed += other.resumed;
+    ordered += other.ordered;
     rows += other.rows;
     promised_rows += other.promised_rows;
 }
@@ -105,6 +106,7 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
     faults = history.faults;
     totals.closed = history.snapshots.back().promises.closed ? 1 : 0;
     totals.resumed = history.resumed;
+    totals.ordered = history.ordered ? 1 : 0;
     std::string const path = std::string(kDirectory) + (container == Container::hdf5 ? "/run.h5" : "/run.root");
     for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i) {
         auto const verdict = judge(workshop, path, history.snapshots[i], mix(seed) + i * 1000, states);

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "tests/simulator/worker.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/append/work_unit.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::simulator {
 namespace {
@@ -23,6 +22,9 @@ class History {
         : workshop_(workshop), random_(seed), fate_(mix(seed ^ kFate)), scenario_(draw_scenario(container, random_)),
           most_snapshots_(most_snapshots) {
         draw_lives(scenario_, fate_);
+        Random order(mix(seed ^ kOrder));
+        draw_order(scenario_, container, order);
+        result_.ordered = scenario_.options.keys_per_group > 0;
         scenario_.weather.lying_file = lying_file;
         world_.emplace(workshop, random_.word(), scenario_.weather, DiskState{}, MemoryState{}, kBeginNs,
                        fmt::format("boot-{}", seed));
@@ -39,6 +41,7 @@ class History {
 
   private:
     static constexpr std::uint64_t kFate = 0x6c69766573;
+    static constexpr std::uint64_t kOrder = 0x6f72646572;
 
     // From its beginning to its end, or to where everything stops.
     void live(std::function<void()> const& begin) {
@@ -162,11 +165,11 @@ class History {
 
     // What it tells of keys, so that nobody does their work once more.
     void check_keys(dataset::Writer const& writer, Found const& found, Blame const& blame) const {
-        for (std::uint64_t key = 0; key < scenario_.keys; ++key) {
-            auto const number = static_cast<std::int64_t>(key);
+        for (std::uint64_t i = 0; i < scenario_.keys; ++i) {
+            auto const number = scenario_.first_key() + static_cast<std::int64_t>(i);
             bool const is_there = std::binary_search(found.units.begin(), found.units.end(), number);
             if (writer.is_committed(number) != is_there)
-                blame(fmt::format("unit {} is {}, and it says the contrary", key, is_there ? "there" : "not there"));
+                blame(fmt::format("unit {} is {}, and it says the contrary", number, is_there ? "there" : "not there"));
         }
     }
 
@@ -208,73 +211,7 @@ class History {
             if (is_over_ || !world_->is_running(pids_[0])) return;
             base::sleep_ns(200'000);
         }
-        try {
-            auto const run = dataset::attach(handle_, scenario_.options.write.seal_threads);
-            if (random_.chance(scenario_.share_of_units)) return work_in_units(run);
-            auto const producers = random_.between(1, 3);
-            for (std::uint64_t i = 0; i < producers; ++i) produce(run);
-        } catch (base::Error const& error) {
-            world_->note(3);
-        }
-    }
-
-    void work_in_units(std::shared_ptr<dataset::OpenRun> const& run) {
-        dataset::WorkUnits units(run);
-        for (std::uint64_t i = 0; i < scenario_.appends; ++i) {
-            auto const key = static_cast<std::int64_t>(random_.below(scenario_.keys));
-            auto const who = next_who_++;
-            promises_.units[who].key = key;
-            auto unit = units.begin(key, std::string(random_.below(100), 's'));
-            for (auto pieces = random_.between(1, 3); pieces > 0; --pieces) append_to(unit, who);
-            if (random_.chance(0.3)) base::sleep_ns(random_.any_size(10'000'000));
-            end(unit, who);
-        }
-        units.finish();
-    }
-
-    void append_to(dataset::WorkUnit& unit, std::uint64_t who) {
-        auto const table = random_.below(scenario_.schema.tables.size());
-        auto& rows = promises_.units[who].rows[table];
-        auto const count = random_.between(1, scenario_.rows);
-        auto& producer = unit[scenario_.schema.tables[table].name];
-        Rows const data(producer.columns(), table, who, rows, count);
-        rows += count;
-        producer.append(count, data.spans());
-    }
-
-    void end(dataset::WorkUnit& unit, std::uint64_t who) {
-        using State = UnitPromise::State;
-        auto& promise = promises_.units[who];
-        if (random_.chance(0.2)) {
-            unit.drop();
-            promise.state = State::dropped;
-            return;
-        }
-        promise.state = State::committing;
-        promise.state = unit.commit() ? State::committed : State::dropped;
-        promise.committed_ns = base::monotonic_ns();
-    }
-
-    void produce(std::shared_ptr<dataset::OpenRun> const& run) {
-        auto const table = random_.below(scenario_.schema.tables.size());
-        dataset::Producer producer(run, table);
-        auto const who = next_who_++;
-        promises_.producers[who].table = table;
-        auto const appends = random_.below(scenario_.appends + 1);
-        for (std::uint64_t i = 0; i < appends; ++i) {
-            auto const rows = random_.between(1, scenario_.rows);
-            append(producer, table, who, rows);
-            if (random_.chance(0.5)) base::sleep_ns(random_.any_size(10'000'000));
-        }
-        if (random_.chance(0.8)) producer.finish();
-    }
-
-    void append(dataset::Producer& producer, std::uint64_t table, std::uint64_t who, std::uint64_t rows) {
-        auto const first = promises_.producers[who].begun;
-        Rows const data(producer.columns(), table, who, first, rows);
-        promises_.append_begins(who, rows);
-        producer.append(rows, data.spans());
-        promises_.append_returned(who, rows, base::monotonic_ns());
+        Worker(*world_, scenario_, random_, promises_).work(handle_);
     }
 
     void read() {
@@ -318,7 +255,6 @@ class History {
     std::vector<std::int32_t> pids_; // the creator is the first
     Promises promises_;
     std::string handle_;
-    std::uint64_t next_who_ = 0;
     std::uint64_t kills_ = 0, next_kill_ = 0, next_snapshot_ = 0;
     bool is_over_ = false, close_seen_ = false;
     HistoryResult result_;

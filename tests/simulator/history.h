@@ -31,11 +31,17 @@ struct Scenario {
     enum class End : std::uint8_t { close, abandon, forget } end = End::close;
     std::uint64_t lives = 1;         // after each but the last all stops, and somebody resumes the run
     std::uint64_t turns_of_life = 1; // about, at most
+    // Where the run is ordered by key: it has but groups of units.
+    std::int64_t first_group = 0;
+    std::uint64_t groups() const { return keys / options.keys_per_group; }
+    std::int64_t first_key() const { return first_group * static_cast<std::int64_t>(options.keys_per_group); }
 };
 
 Scenario draw_scenario(Container container, Random& random);
 // Of how many lives: from a seed of its own, so that a history with one life is the same whatever is drawn here.
 void draw_lives(Scenario& scenario, Random& random);
+// Whether the run is in the order of its keys, from a seed of its own, too. Only an RNTuple can be.
+void draw_order(Scenario& scenario, Container container, Random& random);
 
 // All that is left when everything stops at an instant, and what had been promised by then.
 struct Snapshot {
@@ -55,6 +61,7 @@ struct HistoryResult {
     std::uint64_t trace = 0;
     std::uint64_t turns = 0;
     std::uint64_t resumed = 0; // how often
+    bool ordered = false;      // by key
 };
 
 // `lying_file`: what a disk does that breaks its word (Weather).

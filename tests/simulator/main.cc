@@ -23,12 +23,13 @@ void tell(char const* name, Totals const& totals) {
     auto const per_second = [](std::uint64_t count, std::uint64_t cpu_ns) {
         return cpu_ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(cpu_ns);
     };
-    fmt::print(stderr,
-               "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
-               "fault; {} were closed, runs were resumed {} times, {} of {} rows were promised\n",
-               name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
-               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.resumed,
-               totals.promised_rows, totals.rows);
+    fmt::print(
+        stderr,
+        "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
+        "fault; {} were closed, {} in the order of keys, runs were resumed {} times, {} of {} rows were promised\n",
+        name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
+        per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.ordered, totals.resumed,
+        totals.promised_rows, totals.rows);
 }
 
 // The sums of all campaigns so far.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
+#include <set>
 
 namespace thalweg::simulator {
 namespace {
@@ -55,6 +57,33 @@ bool check_unit(std::uint64_t who, UnitPromise const& unit, Found const& found, 
     return any;
 }
 
+// Of a run that is ordered by key: groups as a whole, one behind the other.
+void check_order(Promises const& promises, Found const& found, std::set<std::uint64_t> const& counted,
+                 Blame const& blame) {
+    for (auto const& [who, unit] : promises.units) {
+        if (unit.group != kNever && counted.contains(who) != counted.contains(unit.group))
+            blame(fmt::format("unit {} (try {}): a part of its group is there", unit.key, who));
+    }
+    for (std::size_t table = 0; table < found.order.size(); ++table) {
+        std::int64_t last = std::numeric_limits<std::int64_t>::min();
+        for (auto const who : found.order[table]) {
+            auto const unit = promises.units.find(who);
+            if (unit == promises.units.end()) continue; // that is blamed for itself
+            auto const key = unit->second.key;
+            if (key <= last) blame(fmt::format("table {}: rows of unit {} come behind those of {}", table, key, last));
+            last = key;
+        }
+    }
+    for (std::size_t table = 0; table < std::min(promises.cuts.size(), found.cuts.size()); ++table) {
+        for (auto const& [who, cuts] : promises.cuts[table]) {
+            auto const now = found.cuts[table].find(who);
+            if (now != found.cuts[table].end() && now->second != cuts)
+                blame(
+                    fmt::format("table {}: the pages of try {} are others than when the run was resumed", table, who));
+        }
+    }
+}
+
 } // namespace
 
 void Promises::append_begins(std::uint64_t who, std::uint64_t rows) { producers.at(who).begun += rows; }
@@ -92,6 +121,7 @@ void Promises::power_was_cut() {
 }
 
 void Promises::was_resumed(Found const& found, std::uint64_t now_ns) {
+    cuts = found.cuts;
     for (auto& [who, promise] : producers) {
         promise.kept = rows_of(found, promise.table, who);
         promise.taken = promise.kept->size();
@@ -114,9 +144,13 @@ void check_promises(Promises const& promises, Found const& found, Crash crash, B
         check_producer(who, promise, rows, least, !everything || promise.has_gaps, blame);
     }
     std::vector<std::int64_t> keys;
+    std::set<std::uint64_t> counted;
     for (auto const& [who, unit] : promises.units) {
-        if (check_unit(who, unit, found, everything || unit.durable, blame)) keys.push_back(unit.key);
+        if (!check_unit(who, unit, found, everything || unit.durable, blame)) continue;
+        keys.push_back(unit.key);
+        counted.insert(who);
     }
+    check_order(promises, found, counted, blame);
     std::sort(keys.begin(), keys.end());
     if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) blame("two tries at one unit count");
     if (keys != found.units) blame("the table of units is not of the units whose rows are there");

@@ -35,11 +35,14 @@ struct UnitPromise {
     std::map<std::uint64_t, std::uint64_t> rows; // by table
     std::uint64_t committed_ns = kNever;         // when `commit` had returned
     bool durable = false;
+    std::uint64_t group = kNever; // of the tries that are committed together: the first one
 };
 
 struct Promises {
     std::map<std::uint64_t, Promise> producers; // by who
     std::map<std::uint64_t, UnitPromise> units; // by who
+    std::uint64_t next_who = 0;
+    std::vector<Cuts> cuts; // of an ordered run that was resumed, as they were then: by table
     bool creation_begun = false;
     bool created = false; // create() has returned
     bool close_begun = false;

@@ -92,7 +92,7 @@ Rows::Rows(std::vector<model::Column> const& columns, std::uint64_t table, std::
 
 std::vector<std::span<std::byte const>> Rows::spans() const { return {bytes_.begin(), bytes_.end()}; }
 
-FoundRows read_rows(dataset::Reader const& reader, std::size_t table,
+FoundRows read_rows(dataset::Reader const& reader, std::size_t table, Order& order,
                     std::function<void(std::string const&)> const& blame) {
     auto const& columns = reader.head().columns[table];
     auto const rows = reader.rows(table);
@@ -111,6 +111,11 @@ FoundRows read_rows(dataset::Reader const& reader, std::size_t table,
         std::uint64_t word = 0;
         std::memcpy(&word, found[0].data() + row * sizeof word, sizeof word);
         auto const name = RowName::from(word);
+        if (order.empty() || order.back().first != name.who) {
+            order.emplace_back(name.who, std::vector<std::uint64_t>{});
+            for (std::size_t i = 0; i < columns.size(); ++i)
+                order.back().second.push_back(at[i] / size_bytes(columns[i].scalar));
+        }
         for (auto& bytes : expected) bytes.clear();
         put_row(columns, table, name, expected);
         for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -131,11 +136,39 @@ FoundRows read_rows(dataset::Reader const& reader, std::size_t table,
     return names;
 }
 
+namespace {
+
+Cuts cuts_of(Order const& order, std::vector<std::vector<model::Page>> const& columns) {
+    Cuts cuts;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        std::size_t mine = 0;
+        for (auto const& [who, begins] : order) cuts[who].resize(columns.size());
+        for (auto const& page : columns[i]) {
+            while (mine + 1 < order.size() && order[mine + 1].second[i] <= page.first) ++mine;
+            if (!order.empty()) cuts[order[mine].first][i].push_back(page.first - order[mine].second[i]);
+        }
+    }
+    return cuts;
+}
+
+} // namespace
+
 Found read_all(dataset::Reader const& reader, std::function<void(std::string const&)> const& blame) {
     Found found;
-    for (std::size_t table = 0; table < reader.tables().size(); ++table)
-        found.tables.push_back(read_rows(reader, table, blame));
+    bool const is_ordered = reader.head().keys_per_group > 0;
+    for (std::size_t table = 0; table < reader.tables().size(); ++table) {
+        Order order;
+        found.tables.push_back(read_rows(reader, table, order, blame));
+        if (!is_ordered) continue;
+        std::vector<std::vector<model::Page>> pages;
+        for (auto const& column : reader.tables()[table].columns) pages.push_back(column.pages);
+        found.cuts.push_back(cuts_of(order, pages));
+        auto& names = found.order.emplace_back();
+        for (auto const& [who, begins] : order) names.push_back(who);
+    }
     for (auto const& unit : reader.units()) found.units.push_back(unit.key.integer);
+    if (is_ordered && !std::is_sorted(found.units.begin(), found.units.end()))
+        blame("the table of units is not in the order of their keys");
     std::sort(found.units.begin(), found.units.end());
     return found;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/simulator/random.h"
@@ -39,12 +40,19 @@ class Rows {
 
 // Which rows of each producer are there, in their order, once every value was compared. What is wrong is `blamed`.
 using FoundRows = std::map<std::uint64_t, std::vector<std::uint64_t>>; // by who
-FoundRows read_rows(dataset::Reader const& reader, std::size_t table,
+// Where the rows of each producer are cut into pages, in every column: values behind his first one. By who.
+using Cuts = std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>>;
+// The producers as their rows follow each other, and the value of each column with which each begins.
+using Order = std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>>;
+FoundRows read_rows(dataset::Reader const& reader, std::size_t table, Order& order,
                     std::function<void(std::string const&)> const& blame);
 
 struct Found {
     std::vector<FoundRows> tables;
     std::vector<std::int64_t> units; // keys of those that count
+    // Of a run that is ordered by key, by table: whose rows come one behind the other, and how they are cut.
+    std::vector<std::vector<std::uint64_t>> order = {};
+    std::vector<Cuts> cuts = {};
 
     bool operator==(Found const&) const = default;
 };

@@ -74,4 +74,12 @@ void draw_lives(Scenario& scenario, Random& random) {
     scenario.turns_of_life = random.any_size(800) + 1;
 }
 
+void draw_order(Scenario& scenario, Container container, Random& random) {
+    if (container != Container::rntuple || !random.chance(0.3)) return;
+    scenario.options.keys_per_group = random.between(1, 4);
+    auto const groups = random.between(1, 8);
+    scenario.keys = groups * scenario.options.keys_per_group;
+    scenario.first_group = -static_cast<std::int64_t>(random.below(groups + 1));
+}
+
 } // namespace thalweg::simulator

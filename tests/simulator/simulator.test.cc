@@ -1,6 +1,7 @@
 // The simulator itself: it repeats what it did, and finds what is broken on purpose.
 #include <gtest/gtest.h>
 #include <set>
+#include <tuple>
 
 #include "tests/simulator/campaign.h"
 #include "thalweg/base/clock.h"
@@ -115,12 +116,39 @@ TEST(Promises, WhatWasThereWhenARunWasResumedStays) {
     EXPECT_FALSE(blamed(promises, {0, 1}, Crash::power).empty());
 }
 
+// Producers 5 and 6 are the units 8 and 9, a group that was committed; 7 is unit 2.
+TEST(Promises, GroupsCountAsAWholeAndInTheirOrder) {
+    Promises promises;
+    for (auto const& [who, key, group] : {std::tuple{5u, 8, 5u}, {6u, 9, 5u}, {7u, 2, 7u}}) {
+        promises.units[who] = {key, UnitPromise::State::committing, {{0, 1}}, 100, false, group};
+    }
+    auto const faults = [&](std::vector<std::uint64_t> const& order) {
+        Found found{{{}}, {}, {order}, {{{5, {{0, 10}}}}}};
+        for (auto const who : order) {
+            found.tables[0][who] = {0};
+            found.units.push_back(promises.units[who].key);
+        }
+        std::sort(found.units.begin(), found.units.end());
+        std::vector<std::string> texts;
+        check_promises(promises, found, Crash::power, [&](std::string const& text) { texts.push_back(text); });
+        return texts;
+    };
+    EXPECT_EQ(faults({7, 5, 6}), std::vector<std::string>{});
+    EXPECT_EQ(faults({5, 6}), std::vector<std::string>{});
+    EXPECT_EQ(faults({7, 5}), std::vector<std::string>{"unit 9 (try 6): a part of its group is there"});
+    EXPECT_EQ(faults({5, 6, 7}), std::vector<std::string>{"table 0: rows of unit 2 come behind those of 9"});
+    promises.cuts = {{{5, {{0, 10}}}}};
+    EXPECT_EQ(faults({5, 6}), std::vector<std::string>{});
+    promises.cuts[0][5][0][1] = 20;
+    EXPECT_EQ(faults({5, 6}).size(), 1u);
+}
+
 class EveryContainer : public ::testing::TestWithParam<Container> {};
 
 TEST_P(EveryContainer, ASeedIsAWholeHistory) {
     Workshop workshop;
     std::set<std::uint64_t> traces;
-    std::uint64_t resumed = 0;
+    std::uint64_t resumed = 0, ordered = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         auto const once = run_history(workshop, GetParam(), seed, 3);
         auto const twice = run_history(workshop, GetParam(), seed, 3);
@@ -128,9 +156,11 @@ TEST_P(EveryContainer, ASeedIsAWholeHistory) {
         ASSERT_EQ(once.snapshots.size(), twice.snapshots.size()) << seed;
         traces.insert(once.trace);
         resumed += once.resumed;
+        ordered += once.ordered;
     }
     EXPECT_EQ(traces.size(), 20u);
     EXPECT_GT(resumed, 3u);
+    EXPECT_EQ(ordered > 2, GetParam() == Container::rntuple);
 }
 
 // Each sync may take as long as the disk likes. No flush comes between.

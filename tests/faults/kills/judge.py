@@ -74,6 +74,8 @@ def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tu
             listed = [check_listed(plan, unit, writers, path) for unit in read_units(path)]
             require(len(listed) == len(set(listed)), f"{path.name}: units are listed twice")
             units += len(listed)
+            if plan.keys_per_group:
+                check_order(plan, listed, writers, path)
     check_streams(reports, found, demand)
     if demand.whole_units:
         there = check_units(plan, reports, found, demand)
@@ -111,6 +113,20 @@ def check_listed(plan: Plan, unit: Unit, writers: list[Array], path: Path) -> in
     right = sum(rows.unit_rows(plan, key, attempt).values())
     require(listed == right, f"{where}: {listed} rows are listed of {right}")
     return key
+
+
+def check_order(plan: Plan, listed: list[int], writers: list[Array], path: Path) -> None:
+    """Of a run in the order of keys: groups are whole, and everything stands in that order."""
+    require(listed == sorted(listed), f"{path.name}: its units are not listed in the order of their keys: {listed}")
+    size = plan.keys_per_group
+    whole = [
+        key for group in sorted({key // size for key in listed}) for key in range(group * size, (group + 1) * size)
+    ]
+    require(listed == whole, f"{path.name}: parts of groups are there: {sorted(set(whole) - set(listed))} are not")
+    for table, who in zip(plan.tables, writers, strict=True):
+        keys = (who - np.uint64(rows.UNITS)) // np.uint64(rows.TRIES)
+        wrong = np.flatnonzero(keys[1:] < keys[:-1])
+        require(not len(wrong), f"{path.name}, table {table}: rows behind {wrong[:1]} are not in the order of keys")
 
 
 def number_of(plan: Plan, stored: int | bytes) -> int:

@@ -1,7 +1,7 @@
 """What happens in a round, all of it from a seed."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kills.knobs import random_tuning
 from kills.values import Column, random_column
@@ -52,6 +52,7 @@ class Plan:
     max_bytes: int  # 0: no rotation
     keys: int
     has_text_keys: bool
+    keys_per_group: int  # 0: the run is in no order
     creations_s: tuple[float, ...]  # how long each creation lasts before it is killed
     lives: tuple[Life, ...]
 
@@ -75,7 +76,7 @@ def make_plan(seed: int, most_columns: int = 1000) -> Plan:
     lives: list[Life] = []
     while not lives or lives[-1].goes_on:
         lives.append(_random_life(chance, is_rotating, may_go_on=len(lives) < 4))
-    return Plan(
+    plan = Plan(
         seed=seed,
         extension=extension,
         place=place,
@@ -85,9 +86,24 @@ def make_plan(seed: int, most_columns: int = 1000) -> Plan:
         max_bytes=int(2 ** chance.uniform(14, 21)) if is_rotating else 0,
         keys=int(2 ** chance.uniform(3, 9)),
         has_text_keys=chance.random() < 0.3,
+        keys_per_group=0,
         creations_s=tuple(delay(chance, 1e-4, 0.05) for _ in range(chance.choice([0, 0, 0, 1, 2]))),
         lives=tuple(lives),
     )
+    order = random.Random(f"{seed}/order")  # the others stay as they were
+    return _ordered(plan, order.choice([1, 3, 10])) if extension == ".root" and order.random() < 0.3 else plan
+
+
+def _ordered(plan: Plan, keys_per_group: int) -> Plan:
+    """In the order of keys, to which rows outside of units have no place."""
+
+    def with_units_alone(life: Life) -> Life:
+        workers = (replace(worker, has_plain_rows=False, has_units=True) for worker in life.workers)
+        return replace(life, workers=tuple(workers))
+
+    lives = tuple(with_units_alone(life) for life in plan.lives)
+    keys = -(-plan.keys // keys_per_group) * keys_per_group  # whole groups
+    return replace(plan, keys=keys, has_text_keys=False, keys_per_group=keys_per_group, lives=lives)
 
 
 def _random_tables(chance: random.Random, most_columns: int) -> dict[str, tuple[Column, ...]]:

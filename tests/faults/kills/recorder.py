@@ -68,8 +68,11 @@ class ManyFiles(Files):
 
 def create(say: Say, plan: Plan, path: Path) -> OneFile | ManyFiles:
     if not plan.max_bytes:
-        return OneFile(say, tw.create(path, schema_of(plan), tuning=tw.Tuning(plan.tuning)))
+        order, size = ("key", plan.keys_per_group) if plan.keys_per_group else (None, None)
+        tuning = tw.Tuning(plan.tuning)
+        return OneFile(say, tw.create(path, schema_of(plan), tuning=tuning, order=order, keys_per_group=size))
     options = _core.CreateOptions()
+    options.keys_per_group = plan.keys_per_group
     tw.Tuning(plan.tuning).apply(options)
     schema = schema_of(plan).to_json()
     return ManyFiles(say, FilePlan(path, schema, list(plan.tables), options, {}, max_bytes=plan.max_bytes))

@@ -22,7 +22,14 @@ def unit_rows(plan: Plan, key: int, attempt: int) -> dict[str, int]:
     return sizes if any(sizes.values()) else dict.fromkeys(sizes, 2)
 
 
+def first_key(plan: Plan) -> int:
+    """Of a run in the order of keys, which are numbers one behind the other."""
+    return -(plan.keys // plan.keys_per_group // 2) * plan.keys_per_group
+
+
 def stored_key(plan: Plan, key: int) -> int | bytes:
+    if plan.keys_per_group:
+        return first_key(plan) + key
     if not plan.has_text_keys:
         return -977 * key if key % 2 else 977 * key
     return f"key-{key}-".encode() + b"x" * (key * 7 % 50)

@@ -10,6 +10,7 @@ from kills import rows
 from kills.plan import Plan, Worker
 from kills.stage import Say
 from kills.values import Array, Column, values
+from thalweg._work_unit import UnitOfGroup
 
 MOST_BYTES = 4 << 20  # of one worker: after these it only waits
 BATCH_BYTES = 256 << 10
@@ -79,12 +80,7 @@ class Work:
             return
         self.say("unit", key, attempt, "begun", time.monotonic_ns())
         unit = self.run.work_unit(stored, summary=rows.summary(key, attempt))
-        for table, count in rows.unit_rows(self.plan, key, attempt).items():
-            first = 0
-            while first < count:
-                part = min(self.batch(table), count - first)
-                self._append(unit[table].append_columns, table, rows.unit_writer(key, attempt), first, part)
-                first += part
+        self._fill(unit, key, attempt)
         if self.chance.random() < 0.1:
             unit.drop()
             state = "dropped"
@@ -92,13 +88,46 @@ class Work:
             state = "committed" if unit.commit() else "taken"
         self.say("unit", key, attempt, state, time.monotonic_ns())
 
+    def _fill(self, unit: tw.WorkUnit | UnitOfGroup, key: int, attempt: int) -> None:
+        for table, count in rows.unit_rows(self.plan, key, attempt).items():
+            first = 0
+            while first < count:
+                part = min(self.batch(table), count - first)
+                self._append(unit[table].append_columns, table, rows.unit_writer(key, attempt), first, part)
+                first += part
+
+    def group(self) -> None:
+        """The next group of keys that nobody has taken."""
+        size = self.plan.keys_per_group
+        first = self.next_key // size * size
+        self.next_key = (first + size) % self.plan.keys
+        self.keys_left -= size
+        keys = range(first, first + size)
+        attempt, self.attempts = self.number * 256 + self.attempts % 256, self.attempts + 1
+
+        def say(state: str) -> None:
+            for key in keys:
+                self.say("unit", key, attempt, state, time.monotonic_ns())
+
+        if self.chance.random() < 0.7 and self.run.is_committed(rows.stored_key(self.plan, first)):
+            return say("taken")
+        say("begun")
+        group = self.run.work_group((rows.first_key(self.plan) + first) // size)
+        for key in keys:
+            with group.work_unit(rows.first_key(self.plan) + key, summary=rows.summary(key, attempt)) as unit:
+                self._fill(unit, key, attempt)
+        if self.chance.random() < 0.1:
+            group.drop()
+            return say("dropped")
+        return say("committed" if group.commit() else "taken")
+
     def step(self) -> None:
         if self.bytes > MOST_BYTES:
             return
         if self.producers and (not self.worker.has_units or not self.keys_left or self.chance.random() < 0.7):
             self.plain()
-        elif self.worker.has_units and self.keys_left:
-            self.unit()
+        elif self.worker.has_units and self.keys_left > 0:
+            (self.group if self.plan.keys_per_group else self.unit)()
 
 
 def work(say: Say, plan: Plan, worker: Worker, number: int, handle: str, stop: int) -> None:

@@ -1,0 +1,36 @@
+// What a process does that appends: plain rows, work units, or groups of these. It notes what it was promised.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/simulator/history.h"
+#include "thalweg/dataset/append/work_unit.h"
+
+namespace thalweg::simulator {
+
+class Worker {
+  public:
+    Worker(World& world, Scenario const& scenario, Random& random, Promises& promises)
+        : world_(world), scenario_(scenario), random_(random), promises_(promises) {}
+
+    void work(std::string const& handle);
+
+  private:
+    void produce(std::shared_ptr<dataset::OpenRun> const& run);
+    void append(dataset::Producer& producer, std::uint64_t table, std::uint64_t who, std::uint64_t rows);
+    void work_in_units(std::shared_ptr<dataset::OpenRun> const& run);
+    void work_in_groups(std::shared_ptr<dataset::OpenRun> const& run);
+    std::vector<std::uint64_t> fill_group(dataset::WorkUnit& group, std::int64_t number);
+    void append_to(dataset::WorkUnit& unit, std::uint64_t who);
+    void end(dataset::WorkUnit& unit, std::vector<std::uint64_t> const& tries);
+
+    World& world_;
+    Scenario const& scenario_;
+    Random& random_;
+    Promises& promises_;
+};
+
+} // namespace thalweg::simulator
