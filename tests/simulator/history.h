@@ -40,7 +40,8 @@ struct Scenario {
 Scenario draw_scenario(Container container, Random& random);
 // Of how many lives: from a seed of its own, so that a history with one life is the same whatever is drawn here.
 void draw_lives(Scenario& scenario, Random& random);
-// Whether the run is in the order of its keys, from a seed of its own, too. Only an RNTuple can be.
+// Whether rows of units are journaled, and whether the run is in the order of its keys, which only an RNTuple can be:
+// from a seed of its own, too.
 void draw_order(Scenario& scenario, Container container, Random& random);
 
 // All that is left when everything stops at an instant, and what had been promised by then.

@@ -75,6 +75,7 @@ void draw_lives(Scenario& scenario, Random& random) {
 }
 
 void draw_order(Scenario& scenario, Container container, Random& random) {
+    scenario.options.commit.journal_units = random.chance(0.5);
     if (container != Container::rntuple || !random.chance(0.3)) return;
     scenario.options.keys_per_group = random.between(1, 4);
     auto const groups = random.between(1, 8);

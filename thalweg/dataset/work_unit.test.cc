@@ -1,6 +1,7 @@
 #include "thalweg/dataset/append/work_unit.h"
 
 #include <csignal>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -164,6 +165,41 @@ TEST_P(WorkUnits_, WhatIsNotDurableYetIsReported) {
     auto const status = slow->status();
     EXPECT_EQ(status.units_not_durable, 3u);
     EXPECT_GE(status.units_oldest_age_ns, 5'000'000u);
+}
+
+// Of units, some rows are in pages when the power goes, some in the journal, and some in neither.
+TEST_P(WorkUnits_, RowsOfUnitsAreJournaledOnRequestAlone) {
+    for (bool const journal_units : {false, true}) {
+        auto const path = directory.file((journal_units ? "asked" : "not-asked") + std::string(GetParam()));
+        auto options = small_options();
+        options.commit.flush_interval_ns = 10'000'000;
+        options.commit.journal_units = journal_units;
+        auto const writer = Writer::create(path, unit_schema(), options);
+        for (std::uint64_t key = 0; key < 20; ++key) {
+            auto unit = writer->work_unit(static_cast<std::int64_t>(key));
+            fill(unit, key);
+            EXPECT_TRUE(unit.commit());
+        }
+        auto open = writer->work_unit(std::int64_t{99});
+        fill(open, 99);
+        auto const begin_ns = base::monotonic_ns();
+        auto const seconds = journal_units ? 60 : 1;
+        while (writer->status().units_not_durable > 0 && base::monotonic_ns() < begin_ns + seconds * 1'000'000'000ull)
+            base::sleep_ns(1'000'000);
+        EXPECT_EQ(writer->status().units_not_durable == 0, journal_units);
+        if (!journal_units) continue;
+        EXPECT_LT(writer->status().durable_lag_ns, 60'000'000'000u);
+        // What a power cut leaves: file and journal, and no memory.
+        auto const copy = directory.file("copy" + std::string(GetParam()));
+        for (auto const& each : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path())) {
+            auto const from = each.path().string();
+            if (from.starts_with(path)) std::filesystem::copy_file(from, copy + from.substr(path.size()));
+        }
+        auto const report = recover(copy).report;
+        EXPECT_EQ(report.units, 20u);
+        EXPECT_EQ(report.units_lost, 0u);
+        EXPECT_EQ(whole_units(copy), up_to(20));
+    }
 }
 
 TEST_P(WorkUnits_, AKeyIsTakenOnce) {

@@ -65,6 +65,9 @@ constexpr std::array kKnobs{
          "The file is allocated this far ahead of what producers have claimed."},
     Knob{"rows_budget_bytes", Kind::size, Reach::committer, &at<&Tuning::commit, &CommitOptions::rows_budget_bytes>, 0,
          64 * kGiB, "At most this much of rows that are in no page yet goes to the journal in each flush interval."},
+    Knob{"journal_units", Kind::flag, Reach::committer, &at<&Tuning::commit, &CommitOptions::journal_units>, 0, 0,
+         "Whether these are also rows of committed work units, which then are durable like all others: without it once "
+         "they are in pages."},
     Knob{"whole_file_checksum", Kind::flag, Reach::committer, &at<&Tuning::whole_file_checksum>, 0, 0,
          "Whether close computes the Adler-32 checksum of the whole file."},
     Knob{

@@ -22,8 +22,8 @@ TEST(Knobs, TheTableHasEveryMemberOfTheOptionsOnce) {
     note(engine, extent, depth, threads);
     auto& [page_ring, buffers, ring_size, memory] = staging;
     note(page_ring, buffers, ring_size, memory);
-    auto& [interval, share, ahead, rows] = commit;
-    note(interval, share, ahead, rows);
+    auto& [interval, share, ahead, rows, units] = commit;
+    note(interval, share, ahead, rows, units);
 
     std::multiset<void const*> places;
     for (auto const& each : knobs()) {

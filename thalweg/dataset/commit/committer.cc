@@ -233,13 +233,15 @@ void Committer::advance_flush(std::uint64_t now) {
 void Committer::note_published(std::uint64_t now) {
     flush_begin_ns_ = now;
     look_for_file();
-    durability_.note_published(now, producers_.published());
+    durability_.note_published(now, producers_.published(options_.journal_units));
 }
 
 bool Committer::note_covered() { return durability_.note_covered(producers_.covered()); }
 
-// Of what was noted: a producer where the budget ends comes first in the next flush.
+// Of what was noted: a producer where the budget ends comes first in the next flush. Of work units, where they are
+// asked for, all that is committed by now: a unit is known to be complete when all is covered that was when it was met.
 void Committer::journal_rows() {
+    if (options_.journal_units) drain(); // meets all units that were committed when the flush began
     auto const& all = producers_.all();
     auto budget_bytes = options_.rows_budget_bytes;
     auto const first = all.empty() ? 0 : next_journaled_ % all.size();
@@ -249,7 +251,9 @@ void Committer::journal_rows() {
         if (found == durability_.wanted().end()) continue;
         next_journaled_ = (first + i) % all.size();
         if (budget_bytes == 0) break;
-        budget_bytes -= std::min(budget_bytes, producer.take_rows(journal_, found->second, budget_bytes));
+        auto const taken = producer.is_of_units() ? producer.take_rows(journal_, budget_bytes)
+                                                  : producer.take_rows(journal_, found->second, budget_bytes);
+        budget_bytes -= std::min(budget_bytes, taken);
     }
 }
 

@@ -95,11 +95,11 @@ void ProducerList::drop_settled() {
     });
 }
 
-Durability::Items ProducerList::published() const {
+Durability::Items ProducerList::published(bool with_units) const {
     Durability::Items items;
     base::Lock const lock(mutex_);
     for (auto const& producer : producers_) {
-        if (producer->is_of_units()) continue;
+        if (producer->is_of_units() && !with_units) continue;
         auto& columns = items[producer->number()];
         for (std::size_t i = 0; i < producer->staging().columns(); ++i)
             columns.push_back(producer->staging().items_counted(i));

@@ -29,8 +29,8 @@ class ProducerList {
     // Their slots are free again.
     void drop_settled();
 
-    // Of every producer that is not of work units, what it has published.
-    Durability::Items published() const;
+    // Of every producer what it has published, or, of work units, where these are asked for, committed.
+    Durability::Items published(bool with_units) const;
     // What is journaled of every producer, also of those that have settled since the last flush.
     Durability::Items covered() const;
     // A flush has made that durable: settled producers that it names are forgotten.
