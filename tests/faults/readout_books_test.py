@@ -26,6 +26,7 @@ MENUS = (
 # On a machine that has ten times as much to do as it can, a program takes half a minute to start, and three of them may
 # have to, one after the other, before events come again.
 PATIENCE_S = 600
+MOST_LOST_WITH_A_CARD = 2
 COUNTS = ("absent", "cleared", "evicted", "lost", "gaps")
 
 
@@ -126,12 +127,15 @@ class Round:
         names = "+".join(self.menu)
         if "handler" not in names:  # the books of the whole run are those of these handlers
             np.testing.assert_array_equal(in_files, cleared)
-            assert lost == 0
-        elif "collector" not in names:  # so are the collector's
+            # Of an event whose first packets are missing, which is one of the faults, a card that dies may not have
+            # sent the others: nobody built it. More than that are not lost with a card.
+            assert lost <= MOST_LOST_WITH_A_CARD * names.count("card"), counters
+        else:
+            assert (in_files >= cleared).all()
+        if "collector" not in names:  # so are the collector's
             assert lost == counted, counters
         else:  # with a collector its counts died: what the next one counted is true, but not all
-            assert lost >= counted - counters["cleared"] - counters["absent"]
-            assert (in_files >= cleared).all()
+            assert lost >= counted - counters["cleared"] - counters["absent"], counters
         return {"events": len(np.unique(events.event)), "lost": lost, "counted": counted}
 
 

@@ -147,6 +147,59 @@ TEST(Journal, ARecordThatIsBeingWrittenIsNotDamage) {
     }
 }
 
+// What a read of a growing file may give: the end of what was written meanwhile, and not its beginning.
+class ReadWhileWritten final : public Storage {
+  public:
+    ReadWhileWritten(std::vector<std::byte> before, std::vector<std::byte> bytes, bool gets_whole)
+        : before_(std::move(before)), bytes_(std::move(bytes)), gets_whole_(gets_whole) {}
+    std::string const& path() const override { return path_; }
+    std::string engine() const override { return "memory"; }
+    void read(std::uint64_t offset, std::span<std::byte> bytes) const override {
+        auto const& now = gets_whole_ && reads_++ > 0 ? bytes_ : before_;
+        std::memcpy(bytes.data(), now.data() + offset, bytes.size());
+    }
+    std::uint64_t size() const override { return bytes_.size(); }
+    void write(std::uint64_t, std::span<std::byte const>) override { ADD_FAILURE(); }
+    void resize(std::uint64_t) override { ADD_FAILURE(); }
+    void reserve(std::uint64_t, std::uint64_t) override { ADD_FAILURE(); }
+    void sync() override { ADD_FAILURE(); }
+    std::unique_ptr<storage::WriteQueue> write_queue(std::size_t) override { return nullptr; }
+
+  private:
+    std::string path_ = "run.h5.journal";
+    std::vector<std::byte> before_, bytes_;
+    bool gets_whole_;
+    mutable int reads_ = 0;
+};
+
+TEST(Journal, OneReadOfAGrowingFileIsNotOfOneMoment) {
+    auto const bytes = small_journal();
+    std::vector<WalkedRecord> records;
+    auto const take = [&](WalkedRecord const& record) {
+        records.push_back(record);
+        return true;
+    };
+    walk_records(*storage_of(bytes), records_begin(bytes), take);
+    auto const all = std::exchange(records, {});
+    for (std::size_t i = 1; i + 1 < all.size(); ++i) {
+        for (bool const without_head : {true, false}) {
+            auto before = bytes;
+            auto const payload = all[i].payload_offset;
+            auto const begin = without_head ? payload - sizeof(RecordHead) : payload;
+            std::fill(before.begin() + static_cast<long>(begin), before.begin() + static_cast<long>(all[i].end_offset),
+                      std::byte{0});
+            auto const walked = [&](bool gets_whole) {
+                records.clear();
+                return walk_records(ReadWhileWritten(before, bytes, gets_whole), records_begin(bytes), take);
+            };
+            EXPECT_NE(walked(false).reason, "") << i << " is damaged for good";
+            EXPECT_EQ(records.size(), all.size() - 1);
+            EXPECT_EQ(walked(true).reason, "") << i;
+            EXPECT_EQ(records.size(), all.size()) << "each once";
+        }
+    }
+}
+
 TEST(Journal, AFlippedByteCostsOneRecord) {
     auto const bytes = small_journal();
     auto const whole = read_all(*storage_of(bytes)).records;

@@ -15,7 +15,7 @@ template <typename Value>
 Attribute numbers(std::string name, Scalar scalar, std::vector<std::uint64_t> shape, std::vector<Value> const& values) {
     Attribute attribute{std::move(name), scalar, std::move(shape), {}, {}};
     attribute.values.resize(values.size() * sizeof(Value));
-    std::memcpy(attribute.values.data(), values.data(), attribute.values.size());
+    if (!values.empty()) std::memcpy(attribute.values.data(), values.data(), attribute.values.size());
     return attribute;
 }
 

@@ -18,7 +18,7 @@ template <typename Value> std::vector<std::byte> bytes_of(std::vector<Value> con
 
 template <typename Value> std::vector<Value> values_of(std::span<std::byte const> bytes) {
     std::vector<Value> values(bytes.size() / sizeof(Value));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
 }
 

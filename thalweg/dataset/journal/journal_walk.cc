@@ -25,6 +25,9 @@ class BlockReader {
   public:
     explicit BlockReader(storage::Storage const& file) : file_(file), size_(file.size()) {}
 
+    // What another process has written meanwhile is read anew.
+    void forget() { block_.clear(); }
+
     // Nothing where the file ends before.
     std::optional<std::span<std::byte const>> at(std::uint64_t offset, std::uint64_t size_bytes) {
         if (offset > size_ || size_bytes > size_ - offset) return std::nullopt;
@@ -79,6 +82,12 @@ std::optional<std::uint64_t> find_head(BlockReader& reader, std::uint64_t offset
     return std::nullopt;
 }
 
+// Of a record that may have been just being written when it was read.
+struct Doubt {
+    std::uint64_t offset;
+    JournalDamage before;
+};
+
 } // namespace
 
 RecordHead make_record_head(RecordType type, std::span<std::byte const> payload) {
@@ -91,16 +100,30 @@ JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
                            std::function<bool(WalkedRecord const&)> const& visit) {
     BlockReader reader(segment);
     JournalDamage damage{0, begin, ""};
-    auto const note = [&](std::uint64_t offset, char const* reason) {
-        damage.offsets.push_back(offset);
+    // One read of the file is not of one moment: where a run goes on, it may have the end of what was written between,
+    // and not its beginning. So damage in front of a good record is believed when a second read has it, too.
+    std::optional<Doubt> doubt;
+    std::optional<std::uint64_t> read_twice;
+    auto offset = begin, record_offset = begin;
+    auto const note = [&](std::uint64_t damaged_offset, char const* reason) {
+        if (!doubt && read_twice != record_offset) doubt = {record_offset, damage};
+        damage.offsets.push_back(damaged_offset);
         if (!damage.reason.empty()) return;
-        damage.reason = fmt::format("{} at offset {} of {}", reason, offset, segment.path());
+        damage.reason = fmt::format("{} at offset {} of {}", reason, damaged_offset, segment.path());
         damage.is_at_end = true;
     };
-    auto offset = begin;
     while (auto const head_bytes = reader.at(offset, sizeof(RecordHead))) {
+        record_offset = offset;
         auto const head = head_in(*head_bytes);
-        if (head.head_check != head_check(head) || head.type == 0) {
+        bool const has_good_head = head.head_check == head_check(head) && head.type != 0;
+        if (has_good_head && doubt) { // its writer had written all in front of it before
+            reader.forget();
+            read_twice = offset = doubt->offset;
+            damage = std::move(doubt->before);
+            doubt.reset();
+            continue;
+        }
+        if (!has_good_head) {
             bool const zero = is_zero(head);
             auto const next = find_head(reader, offset + 8,
                                         zero ? offset + kLookPastZeros : std::numeric_limits<std::uint64_t>::max());

@@ -60,7 +60,7 @@ class JournalWriter::State {
         if (type == RecordType::barrier) free_segments();
         if (type == RecordType::pages) {
             std::vector<PageRecord> pages(payload.size() / sizeof(PageRecord));
-            std::memcpy(pages.data(), payload.data(), pages.size() * sizeof(PageRecord));
+            if (!pages.empty()) std::memcpy(pages.data(), payload.data(), pages.size() * sizeof(PageRecord));
             write(main_, type, pack_pages(pages), {});
             if (has_segments()) in_use_.add_pages(pages, main_.end);
             return;

@@ -19,7 +19,7 @@ class Walk {
         if (!entered_.insert(id).second) return;
         Children children;
         try {
-            children = children_of(file_, path);
+            children = children_of(file_, path, known_);
         } catch (base::DataError const& error) {
             return left_out.push_back({path, why_of(error.what(), path)});
         }
@@ -30,7 +30,7 @@ class Walk {
             if (child_path == kOurs) continue;
             if (child.is_group) {
                 enter(child_path, child.id);
-            } else if (!known_.contains(child_path)) {
+            } else {
                 left_out.push_back({child_path, "another program has added it to the run"});
             }
         }
@@ -49,7 +49,7 @@ class Walk {
 std::vector<model::LeftOut> added_objects(FileHandle const& file, std::set<std::string> const& known) {
     Walk walk(file, known);
     try {
-        walk.enter("", id_of(file, "/"));
+        walk.enter("", facts_of(file, "/").id);
     } catch (base::DataError const& error) { // the rows are still whole: they were found without the groups
         walk.left_out.push_back({"/", why_of(error.what(), "/")});
     }

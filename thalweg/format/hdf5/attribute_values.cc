@@ -7,6 +7,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
+#include "thalweg/format/hdf5/foreign_links.h"
 #include "thalweg/format/hdf5/types.h"
 
 namespace thalweg::format::hdf5 {
@@ -139,8 +140,9 @@ std::vector<std::string> read_texts(hid_t attribute, hid_t type, std::uint64_t c
     return values;
 }
 
-Attribute read_one(hid_t object, std::string const& name) {
-    AttributeHandle const attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "it cannot be opened");
+Attribute read_one(FileHandle const& file, std::string const& path, std::string const& name) {
+    AttributeHandle const attribute(H5Aopen_by_name(file.get(), path.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT),
+                                    "it cannot be opened");
     TypeHandle const type(H5Aget_type(attribute.get()), "its type is unreadable");
     Attribute found{name, {}, shape_of(attribute.get(), type.get()), {}, {}};
     auto const count = count_of(found.shape);
@@ -160,6 +162,32 @@ herr_t take_name(hid_t, char const* name, H5A_info_t const*, void* names) {
     return 0;
 }
 
+// Few are asked for one by one, which opens no object. That takes the square of their number, and many are too rare to
+// be those of a virtual dataset of ours.
+constexpr std::uint64_t kFew = 64;
+
+std::vector<std::string> names_of(FileHandle const& file, std::string const& path) {
+    std::vector<std::string> names;
+    auto const count = facts_of(file, path).attributes;
+    if (count > kFew) {
+        check(H5Aiterate_by_name(file.get(), path.c_str(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_name, &names,
+                                 H5P_DEFAULT),
+              "the attributes are unreadable");
+    }
+    for (auto i = names.size(); i < count; ++i) {
+        AttributeHandle const attribute(
+            H5Aopen_by_idx(file.get(), path.c_str(), H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT),
+            "the attributes are unreadable");
+        auto const size = H5Aget_name(attribute.get(), 0, nullptr);
+        if (size < 0) base::fail_data({"the name of an attribute is unreadable"});
+        std::string name(static_cast<std::size_t>(size), '\0');
+        H5Aget_name(attribute.get(), name.size() + 1, name.data());
+        names.push_back(std::move(name));
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
 } // namespace
 
 void write_attribute(hid_t object, Attribute const& attribute) {
@@ -177,14 +205,11 @@ void write_attribute(hid_t object, Attribute const& attribute) {
     check(H5Awrite(made.get(), type.get(), texts.data()), what);
 }
 
-model::Attributes read_attributes(hid_t object, NotKept const& not_kept) {
-    std::vector<std::string> names;
-    check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, take_name, &names), "the attributes are unreadable");
-    std::ranges::sort(names);
+model::Attributes read_attributes(FileHandle const& file, std::string const& path, NotKept const& not_kept) {
     model::Attributes attributes;
-    for (auto const& name : names) {
+    for (auto const& name : names_of(file, path)) {
         try {
-            auto found = read_one(object, name);
+            auto found = read_one(file, path, name);
             auto const why = model::why_it_cannot_be_kept(found);
             if (!why.empty()) refuse(why);
             attributes.push_back(std::move(found));

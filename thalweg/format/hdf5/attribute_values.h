@@ -14,7 +14,8 @@ void write_attribute(hid_t object, model::Attribute const& attribute);
 // Is told the name of an attribute that the model has no place for, and why.
 using NotKept = std::function<void(std::string const& name, std::string const& why)>;
 
-// All attributes of an object, ascending by name. Big-endian numbers, and floats of two bytes, come as what holds them.
-model::Attributes read_attributes(hid_t object, NotKept const& not_kept);
+// All attributes of the object at a path, ascending by name. Big-endian numbers, and floats of two bytes, come as what
+// holds them.
+model::Attributes read_attributes(FileHandle const& file, std::string const& path, NotKept const& not_kept);
 
 } // namespace thalweg::format::hdf5

@@ -26,7 +26,7 @@ ObjectId id_of(hid_t object, std::string const& path) {
 
 class Follower {
   public:
-    explicit Follower(std::string const& path) : path_(path) {
+    Follower(std::string const& path, std::set<std::string> const& known) : path_(path), known_(known) {
         access_ = {H5Pcreate(H5P_LINK_ACCESS), "no property list can be made"};
         check(H5Pset_elink_cb(access_.get(), refuse_other_file, nullptr), "no property list can be made");
     }
@@ -51,6 +51,7 @@ class Follower {
   private:
     void take(hid_t group, std::string const& name, H5L_info_t const& link) {
         auto const path = path_ + "/" + name;
+        if (known_.contains(path)) return;
         if (link.type == H5L_TYPE_HARD || link.type == H5L_TYPE_SOFT) {
             try {
                 return follow(group, name, path, link.type == H5L_TYPE_SOFT);
@@ -89,6 +90,7 @@ class Follower {
     }
 
     std::string const& path_;
+    std::set<std::string> const& known_;
     PropertyHandle access_;
     Children children_;
     std::exception_ptr failure_;
@@ -96,17 +98,19 @@ class Follower {
 
 } // namespace
 
-Children children_of(FileHandle const& file, std::string const& path) {
+Children children_of(FileHandle const& file, std::string const& path, std::set<std::string> const& known) {
     auto const what = (path.empty() ? "/" : path) + " cannot be read";
     GroupHandle const group(H5Gopen2(file.get(), path.empty() ? "/" : path.c_str(), H5P_DEFAULT), what);
-    Follower follower(path);
+    Follower follower(path, known);
     return follower.result(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, Follower::take, &follower),
                            what);
 }
 
-ObjectId id_of(FileHandle const& file, std::string const& path) {
-    ObjectHandle const object(H5Oopen(file.get(), path.c_str(), H5P_DEFAULT), path + " cannot be read");
-    return id_of(object.get(), path);
+ObjectFacts facts_of(FileHandle const& file, std::string const& path) {
+    ObjectInfo info;
+    check(H5Oget_info_by_name2(file.get(), path.c_str(), &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT),
+          path + " cannot be read");
+    return {{info.fileno, info.addr}, info.type == H5O_TYPE_GROUP, info.num_attrs};
 }
 
 std::string why_of(std::string message, std::string const& path) {

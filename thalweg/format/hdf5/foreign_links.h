@@ -2,6 +2,8 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,10 +32,18 @@ struct Children {
     std::vector<model::LeftOut> left_out;
 };
 
-// Follows hard and soft links, but never into another file. `path` is "" for the root.
-Children children_of(FileHandle const& file, std::string const& path);
+// Follows hard and soft links, but never into another file. `path` is "" for the root. What is `known`, by its whole
+// path, is neither opened nor told.
+Children children_of(FileHandle const& file, std::string const& path, std::set<std::string> const& known = {});
 
-ObjectId id_of(FileHandle const& file, std::string const& path);
+struct ObjectFacts {
+    ObjectId id;
+    bool is_group = false;
+    std::uint64_t attributes = 0;
+};
+
+// Without opening the object: damaged metadata of a virtual dataset, once opened, can keep libhdf5 busy without an end.
+ObjectFacts facts_of(FileHandle const& file, std::string const& path);
 
 // What went wrong with an object, without saying again which one it is.
 std::string why_of(std::string message, std::string const& path);

@@ -35,7 +35,7 @@ void make_names_unique(std::vector<FoundTable>& tables) {
 } // namespace
 
 std::vector<FoundTable> TableFinder::find() {
-    explore("", {"", true, false, id_of(handle_, "/")}, 0);
+    explore("", {"", true, false, facts_of(handle_, "/").id}, 0);
     for (std::size_t i = 0; i < linked_.size(); ++i) {
         auto const [path, group] = linked_[i];
         explore(path, group, static_cast<std::size_t>(std::ranges::count(path, '/')));

@@ -115,13 +115,14 @@ std::vector<Page> pages_of_parts(Mappings const& mappings, Datasets const& datas
     return pages;
 }
 
-model::RunMap load_record(RunRecord record, bool is_sealed, ReadingFile& file, FileHandle const& handle) {
+model::RunMap load_record(RunRecord record, bool is_sealed, Contents wanted, ReadingFile& file,
+                          FileHandle const& handle) {
     auto datasets = datasets_of(record, read_page_table(file, handle));
     // Another program may have moved any page, and left the old one where it was.
     if (!is_sealed && !agree(datasets, file, handle)) datasets = read_datasets(record, file, handle);
     model::RunMap map{std::move(record.head), {}, std::move(record.metadata)};
     fill_tables(map, datasets, record.mappings);
-    if (!is_sealed) {
+    if (!is_sealed && wanted == Contents::everything) {
         std::set<std::string> known;
         for (auto const& [path, each] : datasets) known.insert(path);
         for (auto const& [path, each] : record.mappings) known.insert(path);
@@ -221,12 +222,12 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
     }
 }
 
-model::RunMap load_here(storage::Storage const& file, bool is_sealed) {
+model::RunMap load_here(storage::Storage const& file, bool is_sealed, Contents wanted) {
     LibraryLock const lock;
     ReadingFile space(file);
     auto const handle = open_file(space, file.path());
     if (auto record = read_run_record(space, handle)) {
-        return load_record(std::move(*record), is_sealed, space, handle);
+        return load_record(std::move(*record), is_sealed, wanted, space, handle);
     }
     if (hdf5::run_id_of(file)) {
         base::fail_data({file.path() + " cannot be read",

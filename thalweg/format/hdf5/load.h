@@ -19,8 +19,12 @@ std::vector<model::Page> pages_of(Dataset const& dataset);
 void fill_tables(model::RunMap& map, Datasets const& datasets,
                  std::map<std::string, std::vector<Mapping>> const& mappings);
 
+// Of a file that Thalweg wrote and whose seal is broken: with or without what only libhdf5 can tell of it, which are
+// attributes and what other programs added. Rows can be found without.
+enum class Contents : std::uint64_t { everything, rows };
+
 // By libhdf5 in this process. What `is_sealed` is as Thalweg wrote it; what is not may make libhdf5 crash.
-model::RunMap load_here(storage::Storage const& file, bool is_sealed);
+model::RunMap load_here(storage::Storage const& file, bool is_sealed, Contents wanted = Contents::everything);
 
 // Schema and datasets of a file that Thalweg did not write.
 Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& handle);

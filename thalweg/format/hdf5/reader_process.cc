@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/header.h"
 #include "thalweg/format/hdf5/reader_socket.h"
 #include "thalweg/format/hdf5/run_map_bytes.h"
 
@@ -112,12 +114,11 @@ bool serve_read(int socket, storage::Storage const& file, MessageHead const& hea
     return send_all(socket, bytes);
 }
 
-} // namespace
-
-model::RunMap load_by_program(storage::Storage const& file) {
+// Nothing where the program ended without an answer; `why` says how then.
+std::optional<model::RunMap> ask(storage::Storage const& file, MessageKind question, std::string& why) {
     ReaderProcess process;
     auto const& path = file.path();
-    send_message(process.socket(), {MessageKind::file, file.size(), path.size()}, std::as_bytes(std::span(path)));
+    send_message(process.socket(), {question, file.size(), path.size()}, std::as_bytes(std::span(path)));
     MessageHead head;
     while (receive_all(process.socket(), std::as_writable_bytes(std::span(&head, 1)))) {
         if (head.kind == MessageKind::read) {
@@ -128,11 +129,26 @@ model::RunMap load_by_program(storage::Storage const& file) {
         auto const answer = receive(process.socket(), head.size_bytes, kMostAnswerBytes, good);
         if (!good) break;
         if (head.kind == MessageKind::map) return run_map_from_bytes(answer);
-        std::string const why(reinterpret_cast<char const*>(answer.data()), answer.size());
-        if (head.kind == MessageKind::usage_error) throw base::UsageError(why);
-        throw base::DataError(why);
+        std::string const said(reinterpret_cast<char const*>(answer.data()), answer.size());
+        if (head.kind == MessageKind::usage_error) throw base::UsageError(said);
+        throw base::DataError(said);
     }
-    base::fail_data({path + " cannot be read", process.wait() + "; its metadata is damaged",
+    why = process.wait();
+    return std::nullopt;
+}
+
+} // namespace
+
+model::RunMap load_by_program(storage::Storage const& file) {
+    std::string why;
+    if (auto map = ask(file, MessageKind::file, why)) return std::move(*map);
+    // Damage where attributes or groups are must not cost the rows of a run, which can be found without them.
+    std::string ignored;
+    if (auto map = run_id_of(file) ? ask(file, MessageKind::file_rows, ignored) : std::nullopt) {
+        map->left_out.push_back({"/", "attributes, and what other programs may have added, are unreadable: " + why});
+        return std::move(*map);
+    }
+    base::fail_data({file.path() + " cannot be read", why + "; its metadata is damaged",
                      "ask h5dump or h5debug what can still be read of it"});
 }
 

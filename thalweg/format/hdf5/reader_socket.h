@@ -9,6 +9,7 @@ namespace thalweg::format::hdf5 {
 
 enum class MessageKind : std::uint64_t {
     file,       // to the program: its size is `offset`; the path follows
+    file_rows,  // the same, where Contents::rows are enough
     read,       // from it: `size_bytes` bytes at `offset` are wanted; they follow as they are
     map,        // the answer, and the last that is said: to_bytes(RunMap)
     data_error, // or why there is none

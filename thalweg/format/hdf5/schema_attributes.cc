@@ -48,12 +48,9 @@ bool exists(FileHandle const& handle, std::string const& path) {
            H5Oexists_by_name(handle.get(), path.c_str(), H5P_DEFAULT) > 0;
 }
 
-herr_t take_group(hid_t group, char const* name, H5L_info_t const* link, void* names) {
-    if (link->type != H5L_TYPE_HARD) return 0;
-    auto const object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0) return 0; // it is named where its contents are looked for
-    if (H5Iget_type(object) == H5I_GROUP) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-    return H5Oclose(object);
+herr_t take_name(hid_t, char const* name, H5L_info_t const* link, void* names) {
+    if (link->type == H5L_TYPE_HARD) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
 }
 
 // The objects that the attributes of a schema are read from.
@@ -72,8 +69,7 @@ class AttributeReader {
         if (path != "/" && !exists(handle_, path)) return {};
         Attributes attributes;
         try {
-            auto const object = open_object(handle_, path);
-            attributes = read_attributes(object.get(), [&](auto const& name, auto const& why) {
+            attributes = read_attributes(handle_, path, [&](auto const& name, auto const& why) {
                 auto const* member = member_of(name, members); // which shows what can be shown of it
                 if (member == nullptr || member->empty()) leave_out(name, path, why);
             });
@@ -101,10 +97,12 @@ class AttributeReader {
     // Groups that are no tables and in none.
     void groups(model::Schema& schema, std::string const& path, std::size_t depth) {
         if (depth > kMaxDepth) return;
-        for (auto const& name : groups_in(path)) {
+        for (auto const& name : names_in(path)) {
             auto const own = path + "/" + name;
+            if (own == "/thalweg" || fields_.contains(own)) continue;
             // Hard links may show one group in very many places: the first one counts.
-            if (own == "/thalweg" || fields_.contains(own) || !seen_.insert(id_of(handle_, own)).second) continue;
+            auto const facts = facts_if_readable(own);
+            if (!facts.is_group || !seen_.insert(facts.id).second) continue;
             // Tables may be called otherwise than their groups.
             auto const is_taken = [&](auto const& table) { return (own + "/").starts_with("/" + table.name + "/"); };
             auto attributes = read(own, {});
@@ -124,15 +122,24 @@ class AttributeReader {
     bool claim(std::string const& path) { return fields_.insert(path).second; }
 
   private:
-    std::vector<std::string> groups_in(std::string const& path) {
+    std::vector<std::string> names_in(std::string const& path) {
         std::vector<std::string> names;
         try {
             auto const group = open_object(handle_, path.empty() ? "/" : path);
-            check(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_group, &names), "it is unreadable");
+            check(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, take_name, &names), "it is unreadable");
         } catch (base::DataError const& error) {
             left_out_.push_back({"what is in " + base::readable(path) + "/", error.what()});
         }
         return names;
+    }
+
+    // What is not readable is named where its contents are looked for.
+    ObjectFacts facts_if_readable(std::string const& path) {
+        try {
+            return facts_of(handle_, path);
+        } catch (base::DataError const&) {
+            return {};
+        }
     }
 
     void leave_out(std::string const& name, std::string const& path, std::string const& why) {
