@@ -380,17 +380,6 @@ TEST_P(WorkUnits_, GoOnInARunThatIsResumed) {
     EXPECT_EQ(whole_units(path, 1000), up_to(kKeys));
 }
 
-TEST_P(WorkUnits_, OnlyAnUnfinishedRunIsResumed) {
-    EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }), "") << "it is being written";
-    writer->close(kTimeoutNs);
-    EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }).find("nothing to resume"), std::string::npos);
-    CreateOptions options;
-    options.force = true;
-    Writer::create(path, unit_schema(), options)->abandon();
-    EXPECT_NE(message_of([&] { Writer::resume(path, pulses(3), {}); }).find("another schema"), std::string::npos);
-    Writer::resume(path, {}, {})->close(kTimeoutNs);
-}
-
 TEST_P(WorkUnits_, AreSeenInARunThatIsOpenOnceTheyAreInPages) {
     for (std::uint64_t key = 0; key < 200; ++key) {
         auto unit = writer->work_unit(static_cast<std::int64_t>(key));
