@@ -15,7 +15,7 @@ class Resume : public ::testing::TestWithParam<char const*> {};
 TEST_P(Resume, IsOfUnfinishedRunsAlone) {
     Directory const directory;
     auto const path = directory.file(std::string("run") + GetParam());
-    auto const writer = Writer::create(path, pulses(4), small_options());
+    auto const writer = Writer::create(path, pulses(4), {});
     EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }), "") << "it is being written";
     writer->close(kTimeoutNs);
     EXPECT_NE(message_of([&] { Writer::resume(path, {}, {}); }).find("nothing to resume"), std::string::npos);
