@@ -303,6 +303,7 @@ void bind_reading(nb::module_& module) {
         .def_static("open", &Reader::open, nb::arg("path"), WithoutGil())
         .def_prop_ro("path", &Reader::path)
         .def_prop_ro("is_open_run", &Reader::is_open_run)
+        .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
         .def_prop_ro("metadata", &Reader::metadata)
         .def_prop_ro("keys_per_group", [](Reader const& reader) { return reader.head().keys_per_group; })

@@ -98,7 +98,8 @@ def storage_of(reader: _core.Reader, table: int) -> dict[str, Storage]:
 
 def show(file: str, reader: _core.Reader, schema: Schema) -> None:
     rows = [reader.rows(index) for index in range(len(schema))]
-    state = "a run that is still open" if reader.is_open_run else "complete"
+    is_open = "a run that is still open" if reader.id else "still being written"  # files of other programs have none
+    state = is_open if reader.is_open_run else "complete"
     tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
     say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
     say(*run_sentences(reader))
@@ -119,7 +120,7 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
         if key not in _NOT_LISTED:
             yield f"  {key}: {_in_a_line(value)}"
     yield from knob_sentences(reader)
-    if reader.is_open_run:
+    if reader.is_open_run and reader.id:
         producers = _core.live_producers(reader)
         alive = [producer for producer in producers if producer.alive]
         if alive:

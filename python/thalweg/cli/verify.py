@@ -55,7 +55,7 @@ def sentences(found: Verification) -> list[str]:
             f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known."
         )
     if found.is_open:
-        lines.append("The run is still open: what is not yet in its journal was not looked at.")
+        lines.append("It is still being written: what is not yet in the file, or in its journal, was not looked at.")
     else:
         lines.append(f"adler32 of the file: {found.adler32:08x}")
     return lines

@@ -9,6 +9,7 @@
 #include "thalweg/codec/hdf5_pipeline.h"
 #include "thalweg/format/hdf5/added_objects.h"
 #include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/in_use.h"
 #include "thalweg/format/hdf5/names.h"
 #include "thalweg/format/hdf5/page_table.h"
 #include "thalweg/format/hdf5/reader_process.h"
@@ -21,6 +22,8 @@ namespace {
 using model::Column;
 using model::Page;
 using Mappings = std::vector<Mapping>;
+
+constexpr int kAttempts = 10;
 
 // Calls `use` with every dataset that holds items of a column, be it the column's own or those of its parts.
 template <typename Use> void for_each_dataset(RunRecord& record, Use const& use) {
@@ -139,6 +142,22 @@ model::RunMap load_record(RunRecord record, bool is_sealed, Contents wanted, Rea
     return map;
 }
 
+// Its writer keeps what lies in the file readable; but two reads of it may be of different moments, and then a checksum
+// does not fit.
+model::RunMap load_while_written(storage::Storage const& file) {
+    for (int attempt = 1;; ++attempt) {
+        try {
+            auto map = load_by_program(file);
+            map.closed = false;
+            map.notes.insert(map.notes.begin(), note_of(InUse::swmr));
+            return map;
+        } catch (base::DataError const& error) {
+            if (attempt < kAttempts) continue;
+            base::fail_data({error.what(), note_of(InUse::swmr)});
+        }
+    }
+}
+
 } // namespace
 
 Datasets datasets_of(RunRecord& record, std::vector<GridPage> const& pages) {
@@ -224,7 +243,7 @@ void fill_tables(model::RunMap& map, Datasets const& datasets, std::map<std::str
 
 model::RunMap load_here(storage::Storage const& file, bool is_sealed, Contents wanted) {
     LibraryLock const lock;
-    ReadingFile space(file);
+    ReadingFile space(file, is_sealed || in_use(file) == InUse::no);
     auto const handle = open_file(space, file.path());
     if (auto record = read_run_record(space, handle)) {
         return load_record(std::move(*record), is_sealed, wanted, space, handle);
@@ -246,6 +265,9 @@ model::RunMap Hdf5Format::load(storage::Storage const& file) const {
         base::fail_data(
             {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
     }
+    auto const use = in_use(file);
+    check_not_written(file, use);
+    if (use == InUse::swmr) return load_while_written(file);
     return is_sealed(file) ? load_here(file, true) : load_by_program(file);
 }
 

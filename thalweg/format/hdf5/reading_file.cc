@@ -33,7 +33,12 @@ void ReadingFile::read(haddr_t offset, std::span<std::byte> bytes) {
         location_ = {offset, bytes.size()};
         return;
     }
-    while (!bytes.empty() && offset < file_end_) {
+    if (!keeps_blocks_ && offset < file_end_) {
+        auto const count = std::min(bytes.size(), file_end_ - offset);
+        file_.read(offset, bytes.first(count));
+        bytes = bytes.subspan(count);
+    }
+    while (keeps_blocks_ && !bytes.empty() && offset < file_end_) {
         auto const from = block(offset / kBlockBytes).subspan(offset % kBlockBytes);
         auto const count = std::min(from.size(), bytes.size());
         std::copy_n(from.begin(), count, bytes.begin());

@@ -11,11 +11,13 @@
 
 namespace thalweg::format::hdf5 {
 
-// Metadata is read in large blocks, which stay. To learn where a chunk lies, H5Dread_chunk with `token()` for its
-// buffer, then `take_location`: what would have been read is noted, and not read.
+// Metadata is read in large blocks, which stay where `keeps_blocks` (not of a file that is being written: what is read
+// later must not be older). To learn where a chunk lies, H5Dread_chunk with `token()` for its buffer, then
+// `take_location`: what would have been read is noted, and not read.
 class ReadingFile final : public AddressSpace {
   public:
-    explicit ReadingFile(storage::Storage const& file) : file_(file), file_end_(file.size()) {}
+    explicit ReadingFile(storage::Storage const& file, bool keeps_blocks = true)
+        : file_(file), file_end_(file.size()), keeps_blocks_(keeps_blocks) {}
 
     static void* token();
     // What the last read into the token would have read; none where there was no such read.
@@ -35,6 +37,7 @@ class ReadingFile final : public AddressSpace {
 
     storage::Storage const& file_;
     std::uint64_t file_end_;
+    bool keeps_blocks_;
     std::uint64_t allocated_end_ = 0;
     std::optional<StoredRange> location_;
     std::unordered_map<std::uint64_t, std::vector<std::byte>> blocks_;
