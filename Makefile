@@ -101,7 +101,7 @@ build/jsroot/installed: tests/jsroot/package.json | test-packages
 build/root/installed: tests/root/requirements.txt | build-packages
 	@echo "Installing ROOT (some minutes, 700 MB)"
 	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/pip install -q -r $<
+	@$(@D)/bin/pip install -q --no-cache-dir -r $<
 	@touch $@
 
 # HDF5 2.x comes from the sources that a crate carries, since Debian has 1.10.
