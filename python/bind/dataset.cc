@@ -93,6 +93,7 @@ void bind_options(nb::module_& module) {
             "set",
             [](CreateOptions& options, std::string const& knob, std::string const& text) {
                 tuning::set(options, knob, text);
+                options.given.insert(knob);
             },
             nb::arg("knob"), nb::arg("text"));
 }

@@ -174,8 +174,8 @@ def create(
     schema: of `tw.schema`, or the dictionary that it takes.
     force: replace a file, or an unfinished run, that is there already.
     resume: go on with an unfinished run, in the same file, after everybody who wrote it has died: its rows stay, and
-        `committed_keys` of the result tells which work units need not be done again. No schema is needed; codec, sizes
-        of pages and metadata are those of the run.
+        `committed_keys` of the result tells which work units need not be done again. No schema is needed; metadata and
+        knobs are those of the run, but for knobs that are given, of which codecs and sizes of pages cannot change.
     codec: in HDF5 "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
         bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported. In RNTuple
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of

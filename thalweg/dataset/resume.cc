@@ -1,12 +1,45 @@
 #include "thalweg/dataset/resume.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/run/unit_group.h"
+#include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
+
+tuning::Tuning tuning_of_resumed(std::string const& path, model::RunHead const& head, format::Format const& format,
+                                 tuning::Tuning const& asked, std::set<std::string> const& given) {
+    tuning::Tuning was;
+    for (auto const& knob : tuning::knobs()) {
+        if (auto const known = head.knobs.find(std::string(knob.name)); known != head.knobs.end())
+            tuning::set(was, knob.name, known->second);
+    }
+    auto own = asked;
+    fit_to_disk(was.layout.table_page_bytes * kDiskOfPages, own.layout); // as it was lowered then, if it was
+    own.layout = format.with_own_values(own.layout);
+    auto tuning = was;
+    for (auto const& knob : tuning::knobs()) {
+        auto const value = tuning::get(asked, knob);
+        bool const is_given = given.contains(std::string(knob.name)) || value != tuning::get({}, knob);
+        bool const is_known = head.knobs.contains(std::string(knob.name)); // else it came after the run was created
+        if (!is_given || std::holds_alternative<std::monostate>(value)) continue;
+        if (tuning::may_change_between(knob)) {
+            tuning::set(tuning, knob.name, tuning::text(knob, value));
+        } else if (is_known && tuning::get(own, knob) != tuning::get(was, knob)) {
+            base::fail_usage({"cannot resume the run at " + path,
+                              fmt::format("its knob '{}' is {} and cannot change, and {} was asked for", knob.name,
+                                          tuning::text(knob, tuning::get(was, knob)), tuning::text(knob, value)),
+                              "leave it out"});
+        }
+    }
+    return tuning;
+}
 
 void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
     for (auto const offset : gathered.bad_pages) journal.append(RecordType::voided_page, VoidedPageRecord{offset});
@@ -21,7 +54,8 @@ void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
         journal.append(RecordType::kept, kept, std::as_bytes(std::span(ranges)));
     }
     for (auto const& finish : gathered.unfinished) journal.append(RecordType::finish, finish);
-    journal.append(RecordType::resumed, {});
+    nlohmann::json const knobs{{"knobs", gathered.head.knobs}, {"engine", gathered.head.engine}};
+    journal.append_json(RecordType::resumed, knobs.dump());
     journal.sync();
 }
 

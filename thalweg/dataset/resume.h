@@ -2,16 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/format/format.h"
+#include "thalweg/tuning/options.h"
 
 namespace thalweg::dataset {
 
+// Knobs that are `given`, or differ from their defaults, are those of `asked`; all others are what the run had. Throws
+// base::UsageError where one is given otherwise that cannot change in a run.
+tuning::Tuning tuning_of_resumed(std::string const& path, model::RunHead const& head, format::Format const& format,
+                                 tuning::Tuning const& asked, std::set<std::string> const& given);
+
 // Puts into the journal what a later close, which checks no page any more, has to know: pages that are damaged, units
-// that do not count, and an end for every producer whose memory is gone.
+// that do not count, an end for every producer whose memory is gone, and the knobs that count from now on.
 void journal_what_is_left(Gathered const& gathered, JournalWriter& journal);
 
 // From here on extents may be claimed: behind everything that the journal, or an anchor, refers to.

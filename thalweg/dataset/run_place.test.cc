@@ -268,7 +268,7 @@ TEST_P(BeginningOfARun, IsAllThatIsLeftOfItAndItIsResumed) {
     auto const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
     auto const first = format_for(path).begin(*storage::make_memory_storage(path), read_head(*journal));
     overwrite(path, first, std::vector<std::byte>(bytes_of(path).size() - first));
-    auto const writer = Writer::resume(path, {}, shared_options());
+    auto const writer = Writer::resume(path, {}, {});
     auto producer = writer->producer("events");
     append_events(producer, 1, 0, kRows);
     producer.finish();

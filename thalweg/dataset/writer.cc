@@ -37,9 +37,8 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
 }
 
 // What the run is written with, which is not always what was asked for.
-tuning::Tuning in_effect(CreateOptions const& options, format::Format const& format, std::string const& path) {
-    tuning::Tuning tuning = options;
-    tuning.layout = format.with_own_values(options.layout);
+tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path) {
+    tuning.layout = format.with_own_values(tuning.layout);
     if (path.empty()) return tuning;
     fit_to_disk_of(path, tuning.commit, tuning.write.staging);
     fit_to_shared_memory(storage::space_of("/dev/shm").free_bytes, tuning.write.staging);
@@ -172,6 +171,11 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     }
     check_not_continued(path, gathered.facts.metadata);
     auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
+    auto const tuning = in_effect(tuning_of_resumed(path, gathered.head, *unfinished.format, options, options.given),
+                                  *unfinished.format, path);
+    auto file = storage::open_file_storage(path, storage::OpenMode::read_write, tuning.write.engine);
+    gathered.head.knobs = tuning::texts(tuning);
+    gathered.head.engine = file->engine();
     begin_again(*unfinished.file, *unfinished.format, gathered);
     unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
     auto journal = JournalWriter::resume(unfinished.journal, options.journal);
@@ -179,14 +183,13 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     remove_memory_of(unfinished.head.id, path);
     run_ = std::make_shared<OpenRun>();
     run_->format = unfinished.format;
-    run_->head = unfinished.head;
-    auto const tuning = in_effect(options, *run_->format, path);
+    run_->head = gathered.head;
     run_->options = tuning.write;
-    run_->file = storage::open_file_storage(path, storage::OpenMode::read_write, options.write.engine);
+    run_->file = std::move(file);
     run_->journal_lock = std::move(unfinished.lock);
     static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
     journal_ = unfinished.journal;
-    whole_file_checksum_ = options.whole_file_checksum;
+    whole_file_checksum_ = tuning.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     on_files_ = true;
     auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));

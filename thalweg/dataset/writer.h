@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "thalweg/base/thread.h"
@@ -23,6 +24,9 @@ struct CreateOptions : tuning::Tuning {
     // consecutive ones: the file is the same for any number of workers. RNTuple alone. 0: in no order.
     std::uint64_t keys_per_group = 0;
     JournalLimits journal;
+    // Names of knobs that are given although they may have their default: `resume` takes these, and those that differ
+    // from their defaults, from here, and all others from the run.
+    std::set<std::string> given = {};
 };
 
 class Writer {
@@ -33,8 +37,9 @@ class Writer {
                                           std::map<std::string, std::string> metadata = {});
 
     // Goes on with the unfinished run at `path`, in the same file, after everybody who wrote it has died: rows that are
-    // recovered stay, keys of units that count are taken, and producers get new numbers. Throws base::UsageError where
-    // there is no unfinished run, where it is a copy or somebody still writes it, or where `schema` is another one.
+    // recovered stay, keys of units that count are taken, and producers get new numbers. Knobs that are not given keep
+    // the values that they had. Throws base::UsageError where there is no unfinished run, where it is a copy or
+    // somebody still writes it, or where `schema`, the order or a knob that is of the file is given otherwise.
     static std::unique_ptr<Writer> resume(std::string const& path, std::optional<model::Schema> const& schema,
                                           CreateOptions const& options);
 

@@ -265,4 +265,6 @@ std::string_view who(Knob const& knob) {
 
 bool may_change(Knob const& knob) { return knob.reach == Reach::process; }
 
+bool may_change_between(Knob const& knob) { return knob.reach != Reach::file && knob.kind != Kind::folder; }
+
 } // namespace thalweg::tuning

@@ -66,5 +66,7 @@ std::string_view who(Knob const& knob);
 std::string_view unit(Knob const& knob);
 std::string range(Knob const& knob);
 bool may_change(Knob const& knob);
+// Whether a run that is resumed may have another value than it had: all but what is laid down in its files.
+bool may_change_between(Knob const& knob);
 
 } // namespace thalweg::tuning

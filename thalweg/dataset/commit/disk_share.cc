@@ -28,7 +28,7 @@ void fit_to_disk(std::uint64_t free_bytes, CommitOptions& commit, StagingOptions
 }
 
 void fit_to_disk(std::uint64_t free_bytes, model::LayoutOptions& layout) {
-    lower(layout.table_page_bytes, free_bytes / 64, kLeastPagesBytes);
+    lower(layout.table_page_bytes, free_bytes / kDiskOfPages, kLeastPagesBytes);
 }
 
 void fit_to_shared_memory(std::uint64_t free_bytes, StagingOptions& staging) {

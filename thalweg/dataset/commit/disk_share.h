@@ -15,6 +15,7 @@ namespace thalweg::dataset {
 void fit_to_disk(std::uint64_t free_bytes, CommitOptions& commit, StagingOptions& staging);
 
 // Lowers what the pages of a table take together, of which every producer has several.
+inline constexpr std::uint64_t kDiskOfPages = 64; // free bytes, for each byte of the pages of a table
 void fit_to_disk(std::uint64_t free_bytes, model::LayoutOptions& layout);
 
 // Leaves others half of what is free in /dev/shm, of which producers take their memory first. Where there is so little

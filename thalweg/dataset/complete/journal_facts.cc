@@ -90,6 +90,7 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::resumed:
         resumed_at_ = record.end_offset;
         settled = false;
+        read_resumed(record);
         break;
     case RecordType::settled:
         settled = true;
@@ -294,6 +295,20 @@ void JournalFacts::find_durable_items() {
 
 void JournalFacts::forget_durable_items() {
     for (auto& [number, producer] : producers) std::ranges::fill(producer.durable_items, 0);
+}
+
+// In journals of older versions it is empty: the knobs are those of the head.
+void JournalFacts::read_resumed(RecordView const& record) {
+    auto const* text = reinterpret_cast<char const*>(record.payload.data());
+    auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
+    if (!json.is_object()) return;
+    auto const knobs = json.find("knobs"), engine = json.find("engine");
+    if (engine != json.end() && engine->is_string()) head->engine = engine->get<std::string>();
+    if (knobs == json.end() || !knobs->is_object()) return;
+    head->knobs.clear();
+    for (auto const& [name, value] : knobs->items()) {
+        if (value.is_string()) head->knobs[name] = value.get<std::string>();
+    }
 }
 
 void JournalFacts::read_metadata(RecordView const& record) {

@@ -82,6 +82,7 @@ class JournalFacts {
     [[noreturn]] void fail(RecordView const& record, std::string const& why) const;
     template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const;
     void read_head(RecordView const& record);
+    void read_resumed(RecordView const& record);
     void read_producer(RecordView const& record);
     ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record);
     // Sizes that fit together, so that nobody behind us has to ask again.
