@@ -301,7 +301,7 @@ void bind_writing(nb::module_& module) {
 
 void bind_reading(nb::module_& module) {
     nb::class_<Reader>(module, "Reader")
-        .def_static("open", &Reader::open, nb::arg("path"), WithoutGil())
+        .def_static("open", &Reader::open, nb::arg("path"), nb::arg("even_without_tables") = false, WithoutGil())
         .def_prop_ro("path", &Reader::path)
         .def_prop_ro("is_open_run", &Reader::is_open_run)
         .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })

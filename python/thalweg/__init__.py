@@ -5,8 +5,9 @@ from thalweg._attach import Attached, Producer, attach
 from thalweg._attributes import Attributes
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
+from thalweg._open import open  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Column, Run, Table, Unit, UnitRows, open, verify  # noqa: A004
+from thalweg._read import Column, Run, Table, Unit, UnitRows, verify
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,

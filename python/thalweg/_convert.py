@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 
 from thalweg._errors import Error, UsageError
-from thalweg._read import Run, open  # noqa: A004
+from thalweg._open import open  # noqa: A004
+from thalweg._read import Run
 from thalweg._reports import RunReport
 from thalweg._tuning import Value, with_codec
 from thalweg._write import Path, Writer, create, recover

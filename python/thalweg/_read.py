@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path as FilePath
 from typing import Any, Self
 
 import numpy as np
 
 from thalweg import _core
 from thalweg._attributes import Attributes
-from thalweg._errors import DataError, UnknownNameError, UsageError
+from thalweg._errors import UnknownNameError, UsageError
 from thalweg._ragged import Ragged, Text
 from thalweg._reports import LeftOut, Verification, problems_of, verification_of
 from thalweg._rows import Rows
@@ -24,7 +23,6 @@ from thalweg._types import Type, uint8
 from thalweg._write import Path
 
 _BATCH_BYTES = 64 << 20  # of `batches`
-_IS_TREE = "it is a TTree"  # so begins what the core says of them
 
 
 class Column:
@@ -69,6 +67,11 @@ class Table:
     def attrs(self) -> Attributes:
         """Its attributes, as h5py gives them: numbers, strings, and arrays of these."""
         return self.schema.attrs.with_texts(description=self.schema.description)
+
+    @property
+    def by_h5py(self) -> Mapping[str, Any]:
+        """Columns that h5py reads, by path; by "" a compound whose members they are."""
+        return {}
 
     def __len__(self) -> int:
         return self._core.rows(self._index)
@@ -233,6 +236,11 @@ class Run(Mapping[str, Table]):
         return problems_of(self._core.left_out)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is shown otherwise than it is stored, in files of other programs."""
+        return tuple(self._core.notes)
+
+    @property
     def attrs(self) -> Attributes:
         """Attributes of the run; of an HDF5 file those of its root. What is noted while a run is recorded is
         `metadata`."""
@@ -298,42 +306,6 @@ class Run(Mapping[str, Table]):
         tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
         missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
         return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
-
-
-def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
-    """Opens a closed file, or a run that is still being written, which it does not disturb.
-
-    What cannot be read of a file of another program is left out, and listed in `problems` of the run. TTrees, the older
-    tables of ROOT, are read where uproot is installed.
-
-    Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
-    without its journal.
-    """
-    name = os.fspath(path)
-    try:
-        core = _core.Reader.open(name)
-    except DataError:
-        if trees := _with_trees(name, None):
-            return trees
-        raise
-    has_trees = any(each.why.startswith(_IS_TREE) for each in core.left_out)
-    return (_with_trees(name, core) if has_trees else None) or Run(core)
-
-
-def _with_trees(path: str, core: _core.Reader | None) -> Run | None:
-    """None where it is no file of ROOT with TTrees, or uproot is not there."""
-    if not FilePath(path).is_file():
-        return None
-    with FilePath(path).open("rb") as file:
-        if file.read(4) != b"root":
-            return None
-    try:
-        import uproot
-    except ImportError:
-        return None
-    from thalweg._trees import open_trees
-
-    return open_trees(uproot, path, core)
 
 
 def verify(path: Path, *, threads: int = 0) -> Verification:

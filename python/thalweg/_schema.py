@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._attributes import Attributes
-from thalweg._errors import UnknownNameError
+from thalweg._errors import UnknownNameError, UsageError
 from thalweg._types import Type, TypeLike, as_type
 
 
@@ -113,6 +113,8 @@ def schema(
 
     Raises UsageError naming the table and field that cannot be stored.
     """
+    if not tables:
+        raise UsageError("the schema is empty: give it at least one table")
     made = Schema(
         tuple(
             TableSchema(name, tuple((each, as_type(like)) for each, like in fields.items()))

@@ -120,6 +120,10 @@ class TreeRun(Run):
         return (*(each for each in others if each.path not in trees), *self._left_out)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        return self._others.notes if self._others else ()
+
+    @property
     def keys_per_group(self) -> int:
         return 0
 

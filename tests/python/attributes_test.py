@@ -259,9 +259,9 @@ def test_what_cannot_be_carried_is_left_out_aloud(tmp_path: Path) -> None:
         attrs["opaque"] = np.void(b"abc")
         file.attrs["datatype"] = 7
     run = tw.open(path)
-    assert_same(run["g"]["x"].attrs, {"kept": 1})
+    assert_same(run["g"]["x"].attrs, {"kept": 1, "nothing": np.zeros(0, np.float32)})  # which h5py reads
     said = {each.path: each.why for each in run.problems}
-    names = ["to another", "nothing", "compound", "wide", "enum", "no text", "opaque"]
+    names = ["to another", "compound", "wide", "enum", "no text", "opaque"]
     assert set(said) == {f"the attribute '{name}' of /g/x" for name in names} | {"the attribute 'datatype' of /"}
     assert "reference" in said["the attribute 'to another' of /g/x"]
     assert "128 bits" in said["the attribute 'wide' of /g/x"]

@@ -51,6 +51,7 @@ void check_layout(TableLayout const& layout, std::vector<Column> const& columns)
 } // namespace
 
 RunHead make_run_head(Schema schema, LayoutOptions const& options, std::map<std::string, std::string> metadata) {
+    if (schema.tables.empty()) base::fail_usage({"the schema is empty", "", "give it at least one table"});
     validate(schema);
     RunHead head;
     head.id = random_id();

@@ -164,7 +164,6 @@ std::size_t Schema::table_index(std::string_view name) const {
 }
 
 void validate(Schema const& schema) {
-    if (schema.tables.empty()) base::fail_usage({"the schema is empty", "", "give it at least one table"});
     std::set<std::string> names;
     for (auto const& table : schema.tables) {
         auto const where = fmt::format("table '{}'", table.name);

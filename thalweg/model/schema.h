@@ -64,6 +64,7 @@ Schema without_attributes(Schema schema);
 
 // Throws base::UsageError naming the table and field: empty or repeated names, names that no container can hold,
 // records and lists without the right members, zero or overflowing shapes, attributes that cannot be kept.
+// No table at all is no fault: of a file of another program it may be that none can be shown.
 void validate(Schema const& schema);
 
 std::string to_json(Schema const& schema);

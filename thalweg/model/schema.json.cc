@@ -71,7 +71,7 @@ Field field_from_json(ordered_json const& json, bool with_name) {
 } // namespace
 
 ordered_json schema_to_json(Schema const& schema) {
-    ordered_json json;
+    ordered_json json{{"tables", ordered_json::array()}};
     for (auto const& table : schema.tables) {
         ordered_json entry{{"name", table.name}};
         for (auto const& field : table.fields) entry["fields"].push_back(field_to_json(field, true));

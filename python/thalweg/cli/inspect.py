@@ -3,7 +3,7 @@
 import json as json_module
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -12,8 +12,9 @@ from rich.table import Table
 
 from thalweg import _core
 from thalweg._attributes import Attributes
+from thalweg._open import run_of
+from thalweg._read import Run
 from thalweg._recording.units import as_bytes
-from thalweg._reports import problems_of
 from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import in_effect, in_order
 from thalweg._types import Type
@@ -52,23 +53,22 @@ def inspect(file: FileArgument, allow_missing: AllowMissingOption = False, json:
 
     Exit code 1 where something in a file of another program cannot be read; it is named.
     """
-    reader = _core.Reader.open(file)
-    schema = Schema.from_json(reader.schema)
+    reader = _core.Reader.open(file, even_without_tables=True)
+    run = run_of(reader)
     if json:
-        print_json(facts(file, reader))
+        print_json(facts(file, reader, run))
     else:
-        show(file, reader, schema)
-    problems = problems_of(reader.left_out)
-    say_problems(file, problems)
-    return exit_code(problems, allow_missing)
+        show(file, reader, run)
+    say_problems(file, run.problems)
+    return exit_code(run.problems, allow_missing)
 
 
-def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
+def facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
     tables = []
-    schema = json_module.loads(reader.schema)
-    for index, table in enumerate(schema["tables"]):
-        columns = {path: asdict(storage) for path, storage in storage_of(reader, index).items()}
-        tables.append({**table, "rows": reader.rows(index), "columns": columns})
+    schema = json_module.loads(run.schema.to_json())
+    for table in schema["tables"]:
+        columns = {path: asdict(storage) for path, storage in storage_of(reader, run, table["name"]).items()}
+        tables.append({**table, "rows": len(run[table["name"]]), "columns": columns})
     return {
         "path": file,
         "is_open": reader.is_open_run,
@@ -83,34 +83,43 @@ def facts(file: str, reader: _core.Reader) -> dict[str, Any]:
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
         ],
         "memory": _core.memory_place(reader) if reader.is_open_run else "",
-        "notes": [*reader.notes, *reader.report.notes],
-        "problems": as_json(problems_of(reader.left_out)),
+        "notes": [*run.notes, *reader.report.notes],
+        "problems": as_json(run.problems),
     }
 
 
-def storage_of(reader: _core.Reader, table: int) -> dict[str, Storage]:
-    """By column path; of lists, what is inside them."""
-    return {
+def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
+    """By column path; of lists, what is inside them. What h5py reads has no pages."""
+    table = run[name]
+    shown: dict[str, Storage] = {}
+    for path, column in table.by_h5py.items():
+        whole = Storage("h5py", column.chunk_rows, 0, column.raw_bytes, column.stored_bytes)
+        shown |= {path: whole} if path else {name: replace(whole, raw_bytes=0, stored_bytes=0) for name in table}
+        shown |= {} if path else {next(iter(table)): whole}  # of a compound, all that its members take together
+    if shown.keys() >= set(table):
+        return shown
+    return shown | {
         column.path: Storage(column.codec, column.page_items, column.pages, column.raw_bytes, column.stored_bytes)
-        for column in _core.storage_of(reader, table)
+        for column in _core.storage_of(reader, list(run).index(name))
     }
 
 
-def show(file: str, reader: _core.Reader, schema: Schema) -> None:
-    rows = [reader.rows(index) for index in range(len(schema))]
+def show(file: str, reader: _core.Reader, run: Run) -> None:
+    schema = run.schema
+    rows = [len(table) for table in run.values()]
     is_open = "a run that is still open" if reader.id else "still being written"  # files of other programs have none
     state = is_open if reader.is_open_run else "complete"
     tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
     say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
-    say(*run_sentences(reader))
+    say(*run_sentences(reader, run))
     say(*attribute_lines([("", schema.attrs), *schema.groups]))
     for alike in groups(schema):
-        say("", heading(schema, alike, rows), field_table(reader, schema.tables[alike[0]], alike))
+        say("", heading(schema, alike, rows), field_table(reader, run, alike))
         tables_of_kind = [schema.tables[index] for index in alike]
         say(*attribute_lines([(table.name if len(alike) > 1 else "", table.attrs) for table in tables_of_kind]))
 
 
-def run_sentences(reader: _core.Reader) -> Iterator[str]:
+def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
     known = reader.metadata
     if "start_utc" in known:
         yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}"
@@ -130,9 +139,9 @@ def run_sentences(reader: _core.Reader) -> Iterator[str]:
         if memory := _core.memory_place(reader):
             yield f"What is published and not yet written lies in {memory}."
         yield from reader.report.notes
-    yield from reader.notes[:_MOST_NOTES]
-    if len(reader.notes) > _MOST_NOTES:
-        yield f"... and {len(reader.notes) - _MOST_NOTES:,} more notes (--json has them)"
+    yield from run.notes[:_MOST_NOTES]
+    if len(run.notes) > _MOST_NOTES:
+        yield f"... and {len(run.notes) - _MOST_NOTES:,} more notes (--json has them)"
 
 
 def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:
@@ -188,22 +197,24 @@ def heading(schema: Schema, alike: list[int], rows: list[int]) -> str:
     return f"{listed}: {each} rows{' each' if len(names) > 1 else ''}{f' ({about})' if about else ''}"
 
 
-def field_table(reader: _core.Reader, table: TableSchema, alike: list[int]) -> Table:
+def field_table(reader: _core.Reader, run: Run, alike: list[int]) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name, justify in zip_longest(
         ("  field", "type", "unit", "codec", "pages", "raw", "stored", "", "description"), "llllrrrr", fillvalue="l"
     ):
         shown.add_column(name, justify="right" if justify == "r" else "left", no_wrap=name != "description")
-    stored = together([storage_of(reader, index) for index in alike])
-    for depth, name, path, type_ in outline(table):
+    tables = [run.schema.tables[index] for index in alike]
+    stored = together([storage_of(reader, run, table.name) for table in tables])
+    for depth, name, path, type_ in outline(tables[0]):
         shown.add_row("  " * (depth + 1) + name, short(type_), type_.unit, *cells(stored.get(path)), type_.description)
     return shown
 
 
 def together(tables: list[dict[str, Storage]]) -> dict[str, Storage]:
-    total = {path: Storage(column.codec, column.page_items, 0, 0, 0) for path, column in tables[0].items()}
+    total: dict[str, Storage] = {}
     for table in tables:
         for path, column in table.items():
+            total.setdefault(path, Storage(column.codec, column.page_items, 0, 0, 0))
             total[path].pages += column.pages
             total[path].raw_bytes += column.raw_bytes
             total[path].stored_bytes += column.stored_bytes

@@ -18,6 +18,19 @@
 namespace thalweg::dataset {
 namespace {
 
+constexpr std::size_t kMostReasons = 8; // of a file without tables
+
+void check_has_tables(std::string const& path, model::RunMap const& map) {
+    if (!map.head.schema.tables.empty() || map.left_out.empty()) return;
+    std::vector<std::string> reasons;
+    for (auto const& each : map.left_out) reasons.push_back(each.str());
+    if (reasons.size() > kMostReasons) {
+        reasons[kMostReasons] = fmt::format("and {} more", reasons.size() - kMostReasons);
+        reasons.resize(kMostReasons + 1);
+    }
+    base::fail_data({path + " holds no table", fmt::format("{}", fmt::join(reasons, "; "))});
+}
+
 // Nothing where there is none.
 JournalFiles open_journal(std::string const& path) {
     if (!exists(journal_path(path))) return {};
@@ -39,7 +52,7 @@ struct Reader::Task {
     format::Piece piece;
 };
 
-std::unique_ptr<Reader> Reader::open(std::string const& path) {
+std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_tables) {
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
@@ -59,6 +72,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path) {
     }
     reader->map_ = format_for(path).load(*reader->file_);
     model::make_names_readable(reader->map_);
+    if (!even_without_tables) check_has_tables(path, reader->map_);
     reader->open_run_ = !reader->map_.closed;
     return reader;
 }

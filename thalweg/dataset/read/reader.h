@@ -31,8 +31,9 @@ struct ItemRange {
 class Reader {
   public:
     // Throws base::UsageError where there is nothing at `path`, base::DataError where the file is damaged, foreign, or
-    // an unfinished run without its journal (with the advice to recover).
-    static std::unique_ptr<Reader> open(std::string const& path);
+    // an unfinished run without its journal (with the advice to recover). A file in which everything is left out is an
+    // error, too, but for those that can read more of it.
+    static std::unique_ptr<Reader> open(std::string const& path, bool even_without_tables = false);
 
     std::string const& path() const { return path_; }
     // The run is not closed: still being written, or waiting for `recover`.

@@ -1,6 +1,4 @@
 // Files that Thalweg did not write: what was found in them as the tables of a run.
-#include <fmt/format.h>
-
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/foreign_tables.h"
 #include "thalweg/format/hdf5/load.h"
@@ -9,18 +7,6 @@
 
 namespace thalweg::format::hdf5 {
 namespace {
-
-constexpr std::size_t kMostReasons = 8; // of a file without tables
-
-std::string reasons(std::vector<model::LeftOut> const& left_out) {
-    std::vector<std::string> lines;
-    for (auto const& each : left_out) lines.push_back(each.str());
-    if (lines.size() > kMostReasons) {
-        lines[kMostReasons] = fmt::format("and {} more", lines.size() - kMostReasons);
-        lines.resize(kMostReasons + 1);
-    }
-    return fmt::format("{}", fmt::join(lines, "; "));
-}
 
 // Empty where the model takes it.
 std::string fault_of(model::Table const& table) {
@@ -72,8 +58,8 @@ Datasets read_foreign(model::RunMap& map, ReadingFile& file, FileHandle const& h
             groups.push_back(where.substr(0, where.rfind('/')));
         }
     }
-    if (map.head.schema.tables.empty()) {
-        base::fail_data({std::string(path.data()) + " holds no table", reasons(finder.left_out())});
+    if (map.head.schema.tables.empty() && finder.left_out().empty()) {
+        base::fail_data({std::string(path.data()) + " holds no table"});
     }
     map.left_out = std::move(finder.left_out());
     map.notes = std::move(finder.notes());

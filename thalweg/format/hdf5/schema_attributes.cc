@@ -1,6 +1,7 @@
 #include "thalweg/format/hdf5/schema_attributes.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <set>
 
@@ -18,6 +19,9 @@ using model::Attributes, model::Field, model::Kind;
 constexpr std::size_t kMaxDepth = 32;
 constexpr std::string_view kElements = "/flattened_data";
 constexpr std::string_view kLengths = "/cumulative_length";
+// Which datasets are the axes of which others, by references: HDF5's own bookkeeping of dimension scales. Who is whose
+// axis, names and values say; a file of NetCDF-4 without them misses nothing that a table could hold.
+constexpr std::array<std::string_view, 2> kScaleReferences{"DIMENSION_LIST", "REFERENCE_LIST"};
 
 // Calls `use` with the path of every field that has an object of its own, and the field.
 template <typename Fields, typename Use> void for_each_field(std::string const& path, Fields& fields, Use const& use) {
@@ -70,6 +74,7 @@ class AttributeReader {
         Attributes attributes;
         try {
             attributes = read_attributes(handle_, path, [&](auto const& name, auto const& why) {
+                if (std::ranges::find(kScaleReferences, name) != kScaleReferences.end()) return;
                 auto const* member = member_of(name, members); // which shows what can be shown of it
                 if (member == nullptr || member->empty()) leave_out(name, path, why);
             });

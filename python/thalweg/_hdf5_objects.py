@@ -1,0 +1,155 @@
+"""Objects of HDF5 files of other programs, as h5py shows them: found by path, and never in another place than allowed.
+
+A file names other files in links, external storage and virtual datasets, and h5py opens whatever is named. A file of
+somebody else must not choose what is read: links into other files are not followed, and values lie beside the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import h5py
+
+from thalweg._tree_types import NoTypeError
+
+_MOST_SOFT_LINKS = 64
+_MOST_SOURCES = 8  # virtual datasets that show each other
+_IN_USE = 1  # the file consistency flags of a superblock, from version 3 on
+_IN_USE_BY_SWMR = 4
+
+
+class NotFoundError(Exception):
+    """There is no such object, or the way to it leads out of the file."""
+
+
+def open_file(path: str) -> h5py.File:
+    """While a program writes it in the mode of a single writer and many readers, as one of these."""
+    with open(path, "rb") as file:
+        head = file.read(12)
+    is_swmr = head[:4] == b"\x89HDF" and head[8] >= 3 and head[11] & _IN_USE and head[11] & _IN_USE_BY_SWMR
+    try:
+        return h5py.File(path, "r", locking=False, swmr=bool(is_swmr))
+    except OSError:  # libhdf5 wants all who open a file in one process to agree on locks
+        return h5py.File(path, "r", swmr=bool(is_swmr))
+
+
+class Source:
+    """A file that is open while somebody reads it, and no longer: a user of h5py in this process may want it, too."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._file: h5py.File = None
+        self._users = 0
+
+    @contextmanager
+    def opened(self) -> Iterator[h5py.File]:
+        with self._lock:
+            if not self._users:
+                self._file = open_file(self.path)
+            self._users += 1
+        try:
+            yield self._file
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users:
+                    self._file.close()
+
+
+def find(file: h5py.File, path: str) -> Any:
+    """A group or dataset, by hard and soft links alone. Raises NotFoundError."""
+    group, name = find_link(file, path)
+    return group[name] if name else group
+
+
+def find_link(file: h5py.File, path: str) -> tuple[h5py.Group, str]:
+    """The group with the hard link that leads to an object, and the name of that link; of the root no name."""
+    at: Any = file["/"]
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    last: tuple[h5py.Group, str] = at, ""
+    hops = 0
+    while names:
+        name = names.pop(0)
+        link = at.get(name, getlink=True) if isinstance(at, h5py.Group) else None
+        if isinstance(link, h5py.SoftLink):
+            hops += 1
+            names[:0] = [part for part in link.path.split("/") if part not in ("", ".")]
+            at = file["/"] if link.path.startswith("/") else at
+        elif isinstance(link, h5py.HardLink):
+            last = at, name
+            at = at[name]
+        if hops > _MOST_SOFT_LINKS or not isinstance(link, h5py.SoftLink | h5py.HardLink):
+            raise NotFoundError(path)
+    return last
+
+
+def class_of(file: h5py.File, path: str) -> type:
+    """h5py.Group, Dataset or Datatype. Raises NotFoundError."""
+    group, name = find_link(file, path)
+    found: type = group.get(name, getclass=True) if name else h5py.Group
+    return found
+
+
+def open_dataset(file: h5py.File, path: str, cache_bytes: int = 0, *, is_external: bool = False) -> h5py.Dataset:
+    """`cache_bytes`: of chunks. `is_external`: its files are beside the file, wherever this process was started.
+
+    A dataset that is open already keeps the cache, and refuses the other place, with which it was opened: so nobody
+    keeps one.
+    """
+    group, name = find_link(file, path)
+    access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+    if is_external:
+        access.set_efile_prefix(b"${ORIGIN}")
+    if cache_bytes:
+        access.set_chunk_cache(12_421, cache_bytes, 1.0)
+    return h5py.Dataset(h5py.h5d.open(group.id, name.encode("utf-8", "surrogateescape"), access))
+
+
+def check_places(file: h5py.File, dataset: h5py.Dataset, depth: int = 0) -> None:
+    """Raises NoTypeError where the values lie outside the file's folder, or are not there."""
+    folder = os.path.dirname(os.path.abspath(file.filename))
+    for name, _, _ in dataset.external or ():
+        _check_beside(name, folder)
+    if not dataset.is_virtual:
+        return
+    if depth > _MOST_SOURCES:
+        raise NoTypeError("the virtual datasets that it shows are nested too deeply")
+    for _, file_name, path, _ in dataset.virtual_sources():
+        if "%" in file_name or "%" in path:
+            raise NoTypeError(f"it shows as many datasets as there are, by the pattern {file_name} {path}")
+        if file_name == ".":
+            _check_source(file, path, depth)
+        else:
+            with open_file(_check_beside(file_name, folder)) as other:
+                _check_source(other, path, depth)
+
+
+def _check_source(file: h5py.File, path: str, depth: int) -> None:
+    try:
+        source = find(file, path)
+    except NotFoundError:
+        raise NoTypeError(f"it shows {path} of {os.path.basename(file.filename)}, which is not there") from None
+    check_places(file, source, depth + 1)
+
+
+def _check_beside(name: str, folder: str) -> str:
+    place = os.path.realpath(os.path.join(folder, name))
+    if os.path.commonpath([place, os.path.realpath(folder)]) != os.path.realpath(folder):
+        raise NoTypeError(f"its values lie in {name}, outside of the folder of the file: move that file into it")
+    if not os.path.isfile(place):
+        raise NoTypeError(f"its values lie in the file {name}, which is not there")
+    return place
+
+
+def attribute_in(text: str) -> tuple[str | None, str] | None:
+    """Name and owner, where an object that is left out is an attribute; no name where it is all that an object has."""
+    if found := re.fullmatch(r"the attribute '(.*)' of (/.*)", text, re.DOTALL):
+        return found[1], found[2]
+    found = re.fullmatch(r"the attributes of (/.*)", text, re.DOTALL)
+    return (None, found[1]) if found else None

@@ -1,0 +1,81 @@
+"""Opening: what the core reads, and beside it what other libraries can."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path as FilePath
+
+from thalweg import _core
+from thalweg._errors import DataError
+from thalweg._read import Run
+from thalweg._write import Path
+
+_MOST_REASONS = 8  # of a file without tables
+_IS_TREE = "it is a TTree"  # so begins what the core says of them
+
+
+def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
+    """Opens a closed file, or a run that is still being written, which it does not disturb.
+
+    What cannot be read of a file of another program is left out, and listed in `problems` of the run. What only h5py
+    can read of an HDF5 file, and TTrees, the older tables of ROOT, are read where h5py and uproot are installed.
+
+    Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
+    without its journal.
+    """
+    name = os.fspath(path)
+    try:
+        core = _core.Reader.open(name, even_without_tables=True)
+    except DataError:
+        if trees := _with_trees(name, None):
+            return trees
+        raise
+    if any(each.why.startswith(_IS_TREE) for each in core.left_out):
+        return _with_trees(name, core) or Run(core)
+    return run_of(core)
+
+
+def run_of(core: _core.Reader) -> Run:
+    """With what h5py can read beside it. Raises DataError where there is no table."""
+    run = (_with_h5py(core) if core.left_out else None) or Run(core)
+    if not run and run.problems:
+        reasons = "; ".join(map(str, run.problems[:_MOST_REASONS]))
+        hidden = len(run.problems) - _MOST_REASONS
+        raise DataError(f"{core.path} holds no table ({reasons}{f'; and {hidden} more' if hidden > 0 else ''})")
+    return run
+
+
+def _with_h5py(core: _core.Reader) -> Run | None:
+    """None where it is no HDF5 file of others, or h5py is not there."""
+    if _begins_with(core.path, b"root"):
+        return None
+    try:
+        import h5py  # noqa: F401
+    except ImportError:
+        return None
+    with suppress(ImportError):
+        import hdf5plugin  # noqa: F401 (which gives h5py its filters)
+    from thalweg._hdf5_run import with_h5py
+
+    return with_h5py(core)
+
+
+def _begins_with(path: str, signature: bytes) -> bool:
+    if not FilePath(path).is_file():
+        return False
+    with FilePath(path).open("rb") as file:
+        return file.read(len(signature)) == signature
+
+
+def _with_trees(path: str, core: _core.Reader | None) -> Run | None:
+    """None where it is no file of ROOT with TTrees, or uproot is not there."""
+    if not _begins_with(path, b"root"):
+        return None
+    try:
+        import uproot
+    except ImportError:
+        return None
+    from thalweg._trees import open_trees
+
+    return open_trees(uproot, path, core)
