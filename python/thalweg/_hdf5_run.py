@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import PurePath
 from typing import Any
@@ -76,9 +77,17 @@ class H5Run(Run):
         """The name of the table of what lies in no group, as the page map has it, or would have it."""
         stem = PurePath(self.path).name.partition(".")[0]
         for name in self._stored:
-            if name.rstrip("_") in (stem, "root") and name not in self._file:
+            if name.rstrip("_") in (stem, "root") and not self._is_group(name, self._stored[name]):
                 return name
-        return stem if stem and stem not in self._file else "root"
+        return stem if stem and self._file["/"].get(stem, getlink=True) is None else "root"
+
+    def _is_group(self, path: str, fields: Iterable[str]) -> bool:
+        """There is a group of that path, and it has all these."""
+        try:
+            group = find(self._file, path)
+        except NotFoundError:
+            return False
+        return isinstance(group, h5py.Group) and all(group.get(name, getlink=True) is not None for name in fields)
 
     def _found(self, problem: LeftOut) -> H5Column | object | None:
         """What h5py finds there. Unless that is a column, or has no rows, or is an attribute, it stays left out."""
