@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -152,7 +153,24 @@ def _is_text(array: Array) -> bool:
 def _strings(array: Array, make: type[Ragged]) -> Ragged:
     texts = [_bytes(each) for each in array.reshape(-1).tolist()]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts)).reshape(array.shape)
-    return make.from_lengths(lengths, np.frombuffer(b"".join(texts), np.uint8))
+    strings = make.from_lengths(lengths, np.frombuffer(b"".join(texts), np.uint8))
+    if make is Text:
+        _check_utf8(strings, texts)
+    return strings
+
+
+def _check_utf8(strings: Ragged, texts: list[bytes]) -> None:
+    """Raises NoTypeError. Those behind the ones that were tried when the file was opened may be none."""
+    first_bytes = strings.content[strings.offsets[:-1][np.diff(strings.offsets) > 0]]
+    if not np.any((first_bytes & 0xC0) == 0x80):  # else two may be UTF-8 together, and each alone not
+        with suppress(UnicodeDecodeError):
+            strings.content.tobytes().decode()
+            return
+    for index, text in enumerate(texts):
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            raise NoTypeError(f"string {index} of these is no UTF-8, {text[:40]!r}, unlike the first ones") from None
 
 
 def _bytes(value: Any) -> bytes:

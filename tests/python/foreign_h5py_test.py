@@ -293,3 +293,20 @@ def test_the_table_of_the_root_is_no_group_of_its_name(tmp_path: Path) -> None:
     run = tw.open(path)
     assert {name: list(table) for name, table in run.items()} == {"run": ["top"], "run_x": ["x"]}
     assert run.problems == ()
+
+
+@pytest.mark.parametrize("bad", [(b"\xff", b"fine"), (b"\xc3", b"\xa9")])
+def test_what_is_no_text_behind_the_strings_that_were_tried_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: tuple[bytes, bytes]
+) -> None:
+    monkeypatch.setattr("thalweg._hdf5_column._TRIED_STRINGS", 20)
+    path = tmp_path / "late.h5"
+    with h5py.File(path, "w") as file:
+        file["t/x"] = np.arange(100)
+        file["t/text"] = np.array([b"good"] * 50 + list(bad) + [b"good"] * 48)
+    table = tw.open(path)["t"]
+    assert table.read("text", rows=(0, 50))["text"][49] == "good"
+    with pytest.raises(tw.DataError, match=r"rows 40 to 60 of /t/text cannot be read by h5py.*string 10 of these"):
+        table.read("text", rows=(40, 60))
+    with pytest.raises(tw.DataError, match="/t/text"):
+        tw.convert(path, tmp_path / "own.h5")
