@@ -141,8 +141,7 @@ def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thal
     )
     assert done.returncode == 1
     assert "thalweg: " in done.stderr
-    assert "takes no more rows" in done.stderr
-    assert "was abandoned behind" in done.stderr
+    assert "takes no more rows" in done.stderr  # by the recorder, or by a channel that it has not stopped before
     assert "Traceback" not in done.stderr
     assert sum(len(table["timestamp"]) for table in columns(tmp_path / "run.h5").values()) > 1000
     assert thalweg_command("verify", tmp_path / "run.h5").returncode == 0
