@@ -170,30 +170,30 @@ TEST_P(WorkUnits_, WhatIsNotDurableYetIsReported) {
 // Of units, some rows are in pages when the power goes, some in the journal, and some in neither.
 TEST_P(WorkUnits_, RowsOfUnitsAreJournaledOnRequestAlone) {
     for (bool const journal_units : {false, true}) {
-        auto const path = directory.file((journal_units ? "asked" : "not-asked") + std::string(GetParam()));
+        auto const mine = directory.file((journal_units ? "asked" : "not-asked") + std::string(GetParam()));
         auto options = small_options();
         options.commit.flush_interval_ns = 10'000'000;
         options.commit.journal_units = journal_units;
-        auto const writer = Writer::create(path, unit_schema(), options);
+        auto const out = Writer::create(mine, unit_schema(), options);
         for (std::uint64_t key = 0; key < 20; ++key) {
-            auto unit = writer->work_unit(static_cast<std::int64_t>(key));
+            auto unit = out->work_unit(static_cast<std::int64_t>(key));
             fill(unit, key);
             EXPECT_TRUE(unit.commit());
         }
-        auto open = writer->work_unit(std::int64_t{99});
+        auto open = out->work_unit(std::int64_t{99});
         fill(open, 99);
         auto const begin_ns = base::monotonic_ns();
         auto const seconds = journal_units ? 60 : 1;
-        while (writer->status().units_not_durable > 0 && base::monotonic_ns() < begin_ns + seconds * 1'000'000'000ull)
+        while (out->status().units_not_durable > 0 && base::monotonic_ns() < begin_ns + seconds * 1'000'000'000ull)
             base::sleep_ns(1'000'000);
-        EXPECT_EQ(writer->status().units_not_durable == 0, journal_units);
+        EXPECT_EQ(out->status().units_not_durable == 0, journal_units);
         if (!journal_units) continue;
-        EXPECT_LT(writer->status().durable_lag_ns, 60'000'000'000u);
+        EXPECT_LT(out->status().durable_lag_ns, 60'000'000'000u);
         // What a power cut leaves: file and journal, and no memory.
         auto const copy = directory.file("copy" + std::string(GetParam()));
-        for (auto const& each : std::filesystem::directory_iterator(std::filesystem::path(path).parent_path())) {
+        for (auto const& each : std::filesystem::directory_iterator(std::filesystem::path(mine).parent_path())) {
             auto const from = each.path().string();
-            if (from.starts_with(path)) std::filesystem::copy_file(from, copy + from.substr(path.size()));
+            if (from.starts_with(mine)) std::filesystem::copy_file(from, copy + from.substr(mine.size()));
         }
         auto const report = recover(copy).report;
         EXPECT_EQ(report.units, 20u);

@@ -49,7 +49,7 @@ enum class RecordType : std::uint32_t {
     voided_unit = 13, // UnitRecord without parts: what is said of that key in front of it does not count
     abandoned = 14,   // AbandonedRecord, then the text of the reason
     kept = 15,        // KeptRecord, then its ranges
-    resumed = 16,     // JSON, the knobs from here on: what is damaged or missing in front of it was so when the run was resumed
+    resumed = 16,     // JSON, the knobs from here on: what is damaged or missing before was so when the run was resumed
     settled = 17,     // empty: all that was ever published is in the journal, in front of it
 };
 
