@@ -7,6 +7,7 @@
 
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"
 
@@ -93,6 +94,27 @@ TEST(RunPlace, AMovedRunIsRecoveredWholly) {
     std::filesystem::rename(path, moved);
     EXPECT_EQ(recover(moved).report.tables[0].rows, kRows);
     EXPECT_TRUE(base::SharedMemory::list(ledger).empty());
+}
+
+// Whoever attached wrote into a copy, or what somebody had put there, which nobody reads.
+TEST(RunPlace, NobodyAttachesToAnotherFileOfThatName) {
+    Directory const directory;
+    auto const path = directory.file("run.h5"), away = directory.file("away.h5");
+    auto const writer = Writer::create(path, events(), shared_options());
+    std::filesystem::rename(path, away);
+    auto const refusal = [&] { return message_of([&] { attach(writer->handle()); }); };
+    EXPECT_NE(refusal(), "") << "there is none";
+    std::filesystem::copy_file(away, path);
+    EXPECT_EQ(refusal(), "cannot attach to " + path + " (the file there is not the one that is being recorded): put " +
+                             "that one back, under its name");
+    std::filesystem::rename(away, path);
+    std::filesystem::create_hard_link(path, away);
+    auto const run = attach(writer->handle());
+    Producer producer(run, 0);
+    append_events(producer, 0, 0, kRows);
+    producer.finish();
+    writer->close(kTimeoutNs);
+    EXPECT_EQ(rows_in(path)[0], kRows);
 }
 
 TEST(RunPlace, RecoveringACopyOfALiveRunLeavesItAlone) {

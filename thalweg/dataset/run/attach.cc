@@ -8,6 +8,7 @@
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/left_over.h"
 #include "thalweg/dataset/run/lock.h"
+#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 
@@ -35,6 +36,12 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     run->head = read_head(*journal);
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
+    }
+    // Under that name may be another file by now, that is no part of the run: nobody would ever read what is written
+    // there.
+    if (!RunPlace(path).is_original(read_start(*journal).preamble)) {
+        base::fail_usage({"cannot attach to " + path, "the file there is not the one that is being recorded",
+                          "put that one back, under its name"});
     }
     run->format = &format_for(path);
     run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
