@@ -65,11 +65,14 @@ class H5Table(Table):
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         row = selected_row(self.schema, names)
         others = _without(row, self._by_h5py, "")
-        wanted = {path: each for path, each in self._by_h5py.items() if _has(row, path)}
-        if memory_bytes is not None and wanted and others.members:
+        wanted = self._wanted(row)
+        if not wanted:
+            yield from super().batches(names, rows=rows, memory_bytes=memory_bytes, threads=threads)
+            return
+        if memory_bytes is not None and others.members:
             memory_bytes = max(1, memory_bytes // 2)
         source = _H5Scan(self._core, self._index, self._columns, threads, memory_bytes)
-        each_bytes = (_CACHE_BYTES if memory_bytes is None else memory_bytes) // max(1, len(wanted))
+        each_bytes = (_CACHE_BYTES if memory_bytes is None else memory_bytes) // len(wanted)
         with self._h5py.opened() as file:
             source.by_h5py = {path: column.scanned(file, each_bytes) for path, column in wanted.items()}
             start = 0
@@ -86,8 +89,14 @@ class H5Table(Table):
         rows: slice | tuple[int, int] | None = None,
         threads: int = 0,
     ) -> Rows:
+        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        if not self._wanted(selected_row(self.schema, names)):
+            return super().read(names, rows=rows, threads=threads)
         with self._h5py.opened():  # once for all columns
-            return super().read(columns, rows=rows, threads=threads)
+            return super().read(names, rows=rows, threads=threads)
+
+    def _wanted(self, row: Type) -> dict[str, H5Column]:
+        return {path: each for path, each in self._by_h5py.items() if _has(row, path)}
 
     def _struct(
         self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int

@@ -310,3 +310,14 @@ def test_what_is_no_text_behind_the_strings_that_were_tried_is_an_error(
         table.read("text", rows=(40, 60))
     with pytest.raises(tw.DataError, match="/t/text"):
         tw.convert(path, tmp_path / "own.h5")
+
+
+def test_h5py_opens_nothing_where_none_of_its_columns_is_wanted(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damaged metadata can crash it, and the page map needs none of them."""
+    table = tw.open(mixed)["daq"]
+    opened: list[Path] = []
+    monkeypatch.setattr(h5py, "File", lambda path, *_, **__: opened.append(path))
+    np.testing.assert_array_equal(table.read("energy")["energy"], np.arange(ROWS))
+    batches = [rows["energy"] for rows in table.batches(iter(["energy"]), rows=300)]
+    np.testing.assert_array_equal(np.concatenate(batches), np.arange(ROWS))
+    assert opened == []
