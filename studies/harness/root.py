@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.programs import MissingError, call
+from harness.programs import REPOSITORY, MissingError, call
 
 
 def build_with_root(source: Path, program: Path, libraries: Sequence[str] = ()) -> None:
@@ -16,7 +16,7 @@ def build_with_root(source: Path, program: Path, libraries: Sequence[str] = ()) 
         return
     root = Path(found.origin).parent
     library = root / "lib"
-    flags = ["-std=c++20", "-O2", "-pthread", f"-I{root / 'include'}", f"-L{library}"]
+    flags = ["-std=c++20", "-O2", "-pthread", f"-I{root / 'include'}", f"-I{REPOSITORY}", f"-L{library}"]
     links = ["-lCore", "-lROOTNTuple", "-lRIO", *(f"-l{name}" for name in libraries)]
     paths = [f"-Wl,-rpath,{library}", f"-Wl,-rpath-link,{library}", f"-Wl,-rpath-link,{root.parent / 'root.libs'}"]
     call(["g++", *flags, "-o", str(program), str(source), *links, *paths])

@@ -25,15 +25,17 @@
 #include <unistd.h>
 #include <vector>
 
+#include "studies/driver/clocks.h"
+
 namespace {
 
 constexpr std::size_t kMembers = 23, kHitsPerEvent = 100, kEvents = 4096;
 using Clock = std::chrono::steady_clock;
 using Column = std::vector<float>;
 
-double cpu_s(clockid_t which) {
+double thread_cpu_s() {
     timespec time{};
-    ::clock_gettime(which, &time);
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
@@ -91,7 +93,7 @@ void produce(Producer& producer, ROOT::RNTupleFillContext& context, bool of_elem
     ROOT::RNTupleFillStatus status;
     producer.for_each_row(of_elements, *entry, [&] {
         auto const begin = stopwatch ? Clock::now() : Clock::time_point();
-        auto const begin_cpu_s = stopwatch ? cpu_s(CLOCK_THREAD_CPUTIME_ID) : 0;
+        auto const begin_cpu_s = stopwatch ? thread_cpu_s() : 0;
         context.FillNoFlush(*entry, status);
         if (status.ShouldFlushCluster()) {
             context.FlushColumns(); // compresses
@@ -100,7 +102,7 @@ void produce(Producer& producer, ROOT::RNTupleFillContext& context, bool of_elem
         }
         if (!stopwatch) return;
         producer.stopwatch_s += seconds_since(begin);
-        producer.stopwatch_cpu_s += cpu_s(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_s;
+        producer.stopwatch_cpu_s += thread_cpu_s() - begin_cpu_s;
     });
     context.FlushColumns();
     auto const lock = flushing ? std::unique_lock(*flushing) : std::unique_lock<std::mutex>();
@@ -144,7 +146,7 @@ int main(int count, char** words) {
     }
     std::mutex flushing;
     auto const begin = Clock::now();
-    auto const begin_cpu_s = cpu_s(CLOCK_PROCESS_CPUTIME_ID);
+    auto const begin_cpu_s = thalweg::study::process_cpu_s();
     {
         auto const writer = ROOT::RNTupleParallelWriter::Recreate(model_of(of_elements), "hits", path, options);
         std::vector<std::jthread> threads;
@@ -168,6 +170,6 @@ int main(int count, char** words) {
     }
     std::printf("{\"seconds\": %.6f, \"cpu_s\": %.6f, \"stopwatch_s\": %.6f, \"stopwatch_cpu_s\": %.6f, "
                 "\"hits\": %ju, \"file_bytes\": %ju}\n",
-                seconds, cpu_s(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_s, stopwatch_s, stopwatch_cpu_s,
+                seconds, thalweg::study::process_cpu_s() - begin_cpu_s, stopwatch_s, stopwatch_cpu_s,
                 std::uintmax_t{hits}, std::uintmax_t{std::filesystem::file_size(path)});
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +19,8 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
+
+#include "studies/driver/clocks.h"
 
 namespace {
 
@@ -149,12 +150,6 @@ class PeakMemory {
     std::jthread thread_;
 };
 
-double cpu_s() {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 } // namespace
 
 int main(int count, char** words) {
@@ -169,7 +164,7 @@ int main(int count, char** words) {
     options.SetCompression(static_cast<std::uint32_t>(std::atoi(words[3])));
     if (count > 4) options.SetApproxZippedClusterSize(std::strtoull(words[4], nullptr, 10));
     PeakMemory memory;
-    auto const begin_cpu_s = cpu_s();
+    auto const begin_cpu_s = thalweg::study::process_cpu_s();
     {
         auto const writer = ROOT::RNTupleWriter::Recreate(std::move(table.model), "events", words[2], options);
         auto const entry = writer->GetModel().CreateBareEntry();
@@ -179,7 +174,7 @@ int main(int count, char** words) {
             writer->Fill(*entry);
         }
     }
-    auto const used_cpu_s = cpu_s() - begin_cpu_s;
+    auto const used_cpu_s = thalweg::study::process_cpu_s() - begin_cpu_s;
     auto const memory_bytes = memory.above_begin_bytes();
     auto const clusters = ROOT::RNTupleReader::Open("events", words[2])->GetDescriptor().GetNClusters();
     std::printf("{\"file_bytes\": %ju, \"memory_bytes\": %ju, \"cpu_s\": %.3f, \"clusters\": %zu}\n",

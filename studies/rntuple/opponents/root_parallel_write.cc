@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
 #include <random>
@@ -22,6 +21,8 @@
 #include <TROOT.h>
 #include <unistd.h>
 #include <vector>
+
+#include "studies/driver/clocks.h"
 
 namespace {
 
@@ -61,12 +62,6 @@ struct Producer {
     }
 };
 
-double cpu_s() {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 } // namespace
 
 int main(int count, char** words) {
@@ -96,7 +91,7 @@ int main(int count, char** words) {
     model->AddField(std::make_unique<ROOT::RField<std::vector<float>>>("particles"));
 
     auto const begin = std::chrono::steady_clock::now();
-    auto const begin_cpu_s = cpu_s();
+    auto const begin_cpu_s = thalweg::study::process_cpu_s();
     {
         auto const writer = ROOT::RNTupleParallelWriter::Recreate(std::move(model), "events", path, options);
         std::vector<std::jthread> threads;
@@ -115,5 +110,6 @@ int main(int count, char** words) {
     std::printf("{\"seconds\": %.6f, \"raw_bytes\": %ju, \"GB_per_s\": %.6f, \"file_bytes\": %ju, "
                 "\"cpu_s_per_GB\": %.6f}\n",
                 seconds, std::uintmax_t{raw_bytes}, gigabytes / seconds,
-                std::uintmax_t{std::filesystem::file_size(path)}, (cpu_s() - begin_cpu_s) / gigabytes);
+                std::uintmax_t{std::filesystem::file_size(path)},
+                (thalweg::study::process_cpu_s() - begin_cpu_s) / gigabytes);
 }

@@ -2,14 +2,10 @@
 // only warms. HOW: "bulk" reads flat columns cluster by cluster, each thread with a reader of its own; "views" goes
 // event by event and adds up; "dataframe" adds up with RDataFrame.
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <ROOT/RDataFrame.hxx>
@@ -20,6 +16,8 @@
 #include <thread>
 #include <TROOT.h>
 #include <vector>
+
+#include "studies/driver/clocks.h"
 
 namespace {
 
@@ -115,12 +113,6 @@ Sums read_dataframe(std::string const& path) {
     return {*ids, *lengths, *energy};
 }
 
-double cpu_s() {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 } // namespace
 
 int main(int count, char** words) {
@@ -143,13 +135,13 @@ int main(int count, char** words) {
             events = readers.back()->GetDescriptor().GetNEntries();
         }
         auto const begin = std::chrono::steady_clock::now();
-        auto const begin_cpu_s = cpu_s();
+        auto const begin_cpu_s = thalweg::study::process_cpu_s();
         if (how == "bulk") sums = in_threads(readers, read_bulk);
         if (how == "views") sums = in_threads(readers, read_views);
         if (how == "dataframe") sums = read_dataframe(path);
         if (pass == 0) continue;
         seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-        used_cpu_s += cpu_s() - begin_cpu_s;
+        used_cpu_s += thalweg::study::process_cpu_s() - begin_cpu_s;
     }
     std::sort(seconds.begin(), seconds.end());
     auto const median_s = seconds[seconds.size() / 2];
