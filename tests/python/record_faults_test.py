@@ -143,7 +143,9 @@ def test_on_a_full_disk_the_file_is_closed_with_what_it_has(tmp_path: Path, thal
     assert "thalweg: " in done.stderr
     assert "takes no more rows" in done.stderr  # by the recorder, or by a channel that it has not stopped before
     assert "Traceback" not in done.stderr
-    assert sum(len(table["timestamp"]) for table in columns(tmp_path / "run.h5").values()) > 1000
+    rows = sum(len(table["timestamp"]) for table in columns(tmp_path / "run.h5").values())
+    assert rows > 1000
+    assert f"Recorded {rows:,} records" in done.stderr
     assert thalweg_command("verify", tmp_path / "run.h5").returncode == 0
 
 
