@@ -21,8 +21,8 @@ namespace {
 
 // Damaged metadata may ask for anything: loops without an end, all the memory there is.
 constexpr rlim_t kMostCpuSeconds = 300;
-// Between two reads of the file: 2.2 goes round for ever in a global heap of zeros. Sound metadata take milliseconds,
-// and the answer a second for every 10^7 pages.
+// Between two reads of the file: libhdf5 goes round for ever in a global heap of zeros. Sound metadata take
+// milliseconds, and the answer a second for every 10^7 pages.
 constexpr time_t kMostSilentCpuSeconds = 5;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr rlim_t kMostMemoryBytes = RLIM_INFINITY; // sanitizers take terabytes of addresses
