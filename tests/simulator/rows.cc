@@ -138,14 +138,17 @@ FoundRows read_rows(dataset::Reader const& reader, std::size_t table, Order& ord
 
 namespace {
 
-Cuts cuts_of(Order const& order, std::vector<std::vector<model::Page>> const& columns) {
+// Where the pages of each unit begin, counted in values from its first: complete files and open runs count differently.
+Cuts cuts_of(Order const& order, model::TableMap const& table, std::vector<model::Column> const& columns) {
     Cuts cuts;
     for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto const values = table.columns[i].by_value ? 1 : columns[i].values_per_item;
         std::size_t mine = 0;
         for (auto const& [who, begins] : order) cuts[who].resize(columns.size());
-        for (auto const& page : columns[i]) {
-            while (mine + 1 < order.size() && order[mine + 1].second[i] <= page.first) ++mine;
-            if (!order.empty()) cuts[order[mine].first][i].push_back(page.first - order[mine].second[i]);
+        for (auto const& page : table.columns[i].pages) {
+            auto const first = page.first * values;
+            while (mine + 1 < order.size() && order[mine + 1].second[i] <= first) ++mine;
+            if (!order.empty()) cuts[order[mine].first][i].push_back(first - order[mine].second[i]);
         }
     }
     return cuts;
@@ -160,9 +163,7 @@ Found read_all(dataset::Reader const& reader, std::function<void(std::string con
         Order order;
         found.tables.push_back(read_rows(reader, table, order, blame));
         if (!is_ordered) continue;
-        std::vector<std::vector<model::Page>> pages;
-        for (auto const& column : reader.tables()[table].columns) pages.push_back(column.pages);
-        found.cuts.push_back(cuts_of(order, pages));
+        found.cuts.push_back(cuts_of(order, reader.tables()[table], reader.head().columns[table]));
         auto& names = found.order.emplace_back();
         for (auto const& [who, begins] : order) names.push_back(who);
     }
