@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -298,6 +299,20 @@ TEST_F(FileStorage, SpaceBehindAHoleIsReserved) {
     auto const offset = space_of("/dev/shm").total_bytes + base::kGiB;
     file->reserve(offset, 4096);
     EXPECT_EQ(file->size(), offset + 4096);
+}
+
+// Where the space is taken in pieces, no piece is left out: neither at the end, nor where the file had some already.
+TEST_F(FileStorage, OnTmpfsAllOfTheRangeIsReserved) {
+    if (file_system_of("/dev/shm") != "tmpfs") GTEST_SKIP() << "/dev/shm is no tmpfs here";
+    TestDirectory const directory("/dev/shm");
+    auto const path = directory.path("run.h5");
+    auto const file = open_file_storage(path, OpenMode::create_new, Engine::posix);
+    file->reserve(0, 2 * base::kMiB + 4096);
+    file->reserve(base::kMiB + 4096, 3 * base::kMiB);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), 4 * base::kMiB + 4096);
+    EXPECT_GE(static_cast<std::uint64_t>(status.st_blocks) * 512, 4 * base::kMiB + 4096);
 }
 
 TEST_F(FileStorage, SpaceAndFileSystemAreKnownBeforeTheFileExists) {

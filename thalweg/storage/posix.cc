@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/storage/queue.h"
@@ -91,6 +92,20 @@ void PosixStorage::resize(std::uint64_t size_bytes) {
     if (int const error = uninterrupted(truncate); error != 0) fail_whole("resize", path_, error);
 }
 
+// tmpfs allocates page by page under the lock that writes need, too: in pieces it lets them in between. Other file
+// systems note whole ranges at once, and pieces cost them more.
+int PosixStorage::allocate(std::uint64_t offset, std::uint64_t end) const {
+    auto const piece = file_system_of(path_) == "tmpfs" ? base::kMiB : end - offset;
+    for (int error = 0; offset < end; offset += piece) {
+        auto const bytes = std::min(piece, end - offset);
+        auto const call = [&] {
+            return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+        };
+        if (error = uninterrupted(call); error != 0) return error;
+    }
+    return 0;
+}
+
 void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     static auto& timer = trace::timer("storage.reserve");
     trace::Span const span(timer);
@@ -102,10 +117,7 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     auto const space = space_of(path_);
     auto const more_bytes = end - std::clamp(size(), offset, end); // What lies before the offset may be a hole.
     if (space.total_bytes > 0 && more_bytes > space.free_bytes) fail_at("reserve", path_, offset, size_bytes, ENOSPC);
-    auto const allocate = [&] {
-        return ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(size_bytes));
-    };
-    int const error = uninterrupted(allocate);
+    int const error = allocate(offset, end);
     // A file system without fallocate cannot promise space. The file is left as it is, and grows when it is written: to
     // set its size, or to write behind its end, could undo what another process writes there meanwhile.
     if (error == EOPNOTSUPP) return;

@@ -33,6 +33,8 @@ class PosixStorage : public Storage {
     int descriptor() const { return file_.get(); }
 
   private:
+    int allocate(std::uint64_t offset, std::uint64_t end) const; // an errno, or 0
+
     std::string path_;
     OpenMode mode_;
     base::FileDescriptor file_;
