@@ -30,7 +30,7 @@ std::vector<ColumnStorage> storage_of(Reader const& reader, std::size_t table) {
     std::vector<ColumnStorage> columns;
     auto const& layout = reader.head().layouts.at(table);
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        auto const& stored = reader.tables().at(table).columns.at(i);
+        auto const& stored = reader.column(table, i);
         auto const& facts = reader.head().columns[table][i];
         auto const unit_bytes = stored.by_value ? size_bytes(facts.scalar) : facts.item_bytes();
         ColumnStorage column{facts.path, layout.columns[i].codec, layout.columns[i].page_items, stored.pages.size()};

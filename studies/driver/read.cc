@@ -53,7 +53,7 @@ std::uint64_t process_read_bytes() {
 
 std::uint64_t stored_bytes(dataset::Reader const& reader, std::size_t column) {
     std::uint64_t bytes = 0;
-    for (auto const& page : reader.tables()[0].columns[column].pages) bytes += page.stored_bytes;
+    for (auto const& page : reader.column(0, column).pages) bytes += page.stored_bytes;
     return bytes;
 }
 

@@ -93,6 +93,13 @@ class Format {
     // else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
 
+    // The map of a column with the pages that `load` has left for later. Throws base::DataError where they cannot be
+    // read, or are no longer those of the column that `load` has found.
+    virtual model::TableMap::ColumnMap load_pages(storage::Storage const&, model::RunMap const& map, std::size_t table,
+                                                  std::size_t column) const {
+        return map.tables.at(table).columns.at(column);
+    }
+
     // The id of the run that the file belongs to; none for a file that Thalweg did not begin.
     virtual std::optional<std::string> run_id_of(storage::Storage const& file) const = 0;
 

@@ -109,6 +109,9 @@ struct TableMap {
         // What is read where nobody has stored anything: one value, in the order of bytes of those that are stored.
         std::vector<std::byte> fill; // empty: zero
         std::vector<std::byte> held; // values that no page of a file could name, since they lie in its metadata
+        // Not empty: the pages are not known yet, and this is what the container calls the column, see
+        // format::Format::load_pages.
+        std::string later;
     };
     std::uint64_t rows = 0;
     std::vector<ColumnMap> columns;

@@ -73,6 +73,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     reader->map_ = format_for(path).load(*reader->file_);
     model::make_names_readable(reader->map_);
     if (!even_without_tables) check_has_tables(path, reader->map_);
+    reader->note_late_columns();
     reader->open_run_ = !reader->map_.closed;
     return reader;
 }
@@ -84,8 +85,35 @@ std::vector<Unit> Reader::units() const {
     return decode_units(map_.units);
 }
 
+void Reader::note_late_columns() {
+    for (std::size_t table = 0; table < map_.tables.size(); ++table) {
+        for (std::size_t column = 0; column < map_.tables[table].columns.size(); ++column) {
+            auto const& each = map_.tables[table].columns[column];
+            if (!each.later.empty()) late_.emplace(std::pair(table, column), std::make_unique<Late>());
+        }
+    }
+}
+
+model::TableMap::ColumnMap const& Reader::column(std::size_t table, std::size_t column) const {
+    auto const& known = map_.tables.at(table).columns.at(column);
+    if (known.later.empty()) return known;
+    auto& late = *late_.at({table, column});
+    if (auto const* found = late.found.load(std::memory_order_acquire)) return *found;
+    base::Lock const lock(late.mutex);
+    if (auto const* found = late.found.load(std::memory_order_acquire)) return *found;
+    try {
+        late.map = format_for(path_).load_pages(*file_, map_, table, column);
+    } catch (base::DataError const& error) {
+        base::fail_data({fmt::format("{}: table '{}', column '{}' cannot be read", path_,
+                                     map_.head.schema.tables[table].name, map_.head.columns[table][column].path),
+                         error.what()});
+    }
+    late.found.store(&late.map, std::memory_order_release);
+    return late.map;
+}
+
 format::StoredColumn Reader::stored_column(std::size_t table, std::size_t column) const {
-    return {map_.head.columns[table][column], map_.tables[table].columns[column],
+    return {map_.head.columns[table][column], this->column(table, column),
             map_.head.layouts[table].columns[column].codec};
 }
 
@@ -98,22 +126,22 @@ void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::s
 
 // What the pages of a column count.
 std::uint64_t Reader::unit_values(std::size_t table, std::size_t column) const {
-    return map_.tables[table].columns[column].by_value ? 1 : map_.head.columns[table][column].values_per_item;
+    return this->column(table, column).by_value ? 1 : map_.head.columns[table][column].values_per_item;
 }
 
 std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, ItemRange items) const {
     auto const units = map_.head.columns[table][column].values_per_item / unit_values(table, column);
-    return model::slice(map_.tables[table].columns[column].pages, items.first * units, items.count * units);
+    return model::slice(this->column(table, column).pages, items.first * units, items.count * units);
 }
 
 std::uint64_t Reader::page_end(std::size_t table, std::size_t column, std::uint64_t item) const {
     auto const& facts = map_.head.columns.at(table).at(column);
-    auto const& pages = map_.tables[table].columns[column].pages;
+    auto const& pages = this->column(table, column).pages;
     auto const units = facts.values_per_item / unit_values(table, column);
     auto const last = (item + 1) * units - 1;
     auto const page = std::partition_point(pages.begin(), pages.end(),
                                            [&](auto const& each) { return each.first + each.count <= last; });
-    bool const tiled = map_.tables[table].columns[column].tiling.has_value();
+    bool const tiled = this->column(table, column).tiling.has_value();
     if (page == pages.end() || (page->place == model::Page::Place::nowhere && !tiled)) return item + 1;
     return std::max(item + 1, (page->first + page->count) / units);
 }
@@ -181,7 +209,7 @@ std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std
         return first_element(table, column, last.cluster) + stored_lengths(table, column, {item - 1, 1}, {}).back();
     }
     // Lengths, as an open run has them: from the last sums on.
-    auto const& pages = map_.tables.at(table).columns.at(column).pages;
+    auto const& pages = this->column(table, column).pages;
     auto first = std::upper_bound(pages.begin(), pages.end(), last.first,
                                   [](std::uint64_t at, auto const& page) { return at < page.first; });
     while (first != pages.begin() && (!(first - 1)->sums || (first - 1)->sum_before)) --first;
@@ -196,12 +224,12 @@ std::uint64_t Reader::first_element(std::size_t table, std::size_t column, std::
     auto const inside =
         std::find_if(columns.begin(), columns.end(), [&](auto const& each) { return each.parent == column; });
     auto const index = static_cast<std::size_t>(inside - columns.begin());
-    auto const& pages = map_.tables[table].columns[index].pages;
+    auto const& pages = this->column(table, index).pages;
     auto const page =
         std::partition_point(pages.begin(), pages.end(), [&](auto const& each) { return each.cluster < cluster; });
     if (pages.empty()) return 0;
     auto const first = page == pages.end() ? pages.back().first + pages.back().count : page->first;
-    return map_.tables[table].columns[index].by_value ? first / inside->values_per_item : first;
+    return this->column(table, index).by_value ? first / inside->values_per_item : first;
 }
 
 // From running sums to lengths, in place; what a piece begins from is looked up while all still are sums.
@@ -250,7 +278,7 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
                                       range.count, item_bytes)});
     }
     if (range.count == 0) return;
-    auto const& pages = map_.tables[table].columns[column].pages;
+    auto const& pages = this->column(table, column).pages;
     if (std::any_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; })) {
         std::span const lengths(reinterpret_cast<std::uint64_t*>(out.data()), out.size() / sizeof(std::uint64_t));
         read_stored(table, column, range, lengths, options);

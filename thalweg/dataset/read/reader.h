@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "thalweg/base/thread.h"
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/format/stored_column.h"
@@ -40,7 +42,10 @@ class Reader {
     bool is_open_run() const { return open_run_; }
     model::RunHead const& head() const { return map_.head; }
     std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
+    // Without the pages that are found when a column is asked for first: `column` has them.
     std::vector<model::TableMap> const& tables() const { return map_.tables; }
+    // With all its pages. Throws base::DataError naming table and column where they cannot be found.
+    model::TableMap::ColumnMap const& column(std::size_t table, std::size_t column) const;
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
     // What of somebody else's file is not in the tables, and why.
     std::vector<model::LeftOut> const& left_out() const { return map_.left_out; }
@@ -73,6 +78,13 @@ class Reader {
     Reader() = default;
 
     struct Task;
+    // A column whose pages were left for later. The pointer is set once, under the mutex.
+    struct Late {
+        std::atomic<model::TableMap::ColumnMap const*> found = nullptr;
+        base::Mutex mutex;
+        model::TableMap::ColumnMap map;
+    };
+    void note_late_columns();
     format::StoredColumn stored_column(std::size_t table, std::size_t column) const;
     void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               std::vector<Task>& tasks) const;
@@ -92,7 +104,8 @@ class Reader {
     std::string path_;
     bool open_run_ = false;
     model::RunMap map_;
-    std::vector<Unit> open_units_; // of an open run
+    std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<Late>> late_; // by table and column
+    std::vector<Unit> open_units_;                                              // of an open run
     RunReport report_;
     std::unique_ptr<storage::Storage> file_;
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page

@@ -32,7 +32,7 @@ class Verifier {
         result_.left_out = reader_->left_out();
         for (std::size_t table = 0; table < reader_->tables().size(); ++table) {
             for (std::size_t column = 0; column < reader_->tables()[table].columns.size(); ++column) {
-                for (auto const& page : reader_->tables()[table].columns[column].pages) add({table, column, page});
+                add_column(table, column);
             }
         }
     }
@@ -45,6 +45,14 @@ class Verifier {
     }
 
   private:
+    void add_column(std::size_t table, std::size_t column) {
+        try {
+            for (auto const& page : reader_->column(table, column).pages) add({table, column, page});
+        } catch (base::DataError const& error) { // where its pages are cannot be found
+            report(error.what());
+        }
+    }
+
     void add(Item const& item) {
         if (item.page.place != model::Page::Place::file)
             return; // the journal's own checksums were compared by reading it
@@ -85,7 +93,7 @@ class Verifier {
     // What has no checksum of ours may have one within, and most damage cannot be decoded.
     void decode(format::PageDecoder& decoder, Item const& item) const {
         auto const& column = reader_->head().columns[item.table][item.column];
-        format::StoredColumn const stored{column, reader_->tables()[item.table].columns[item.column],
+        format::StoredColumn const stored{column, reader_->column(item.table, item.column),
                                           reader_->head().layouts[item.table].columns[item.column].codec};
         auto page = item.page;
         page.checksum_follows = false;

@@ -98,7 +98,7 @@ FoundField FieldFinder::dataset(std::string const& path) {
     StoredDataset stored(file_, handle_, path);
     auto const& facts = stored.facts();
     FoundField found{{.kind = Kind::scalar, .scalar = facts.scalar, .shape = facts.shape}, path, facts.items, {}, {}};
-    found.columns.push_back(stored.read());
+    found.columns.push_back(stored.read_or_leave());
     return found;
 }
 

@@ -88,14 +88,6 @@ Datasets read_datasets(RunRecord& record, ReadingFile& file, FileHandle const& h
     return datasets;
 }
 
-void copy_layout(Dataset const& dataset, model::TableMap::ColumnMap& column) {
-    column.tiling = dataset.tiling;
-    column.other_codecs = dataset.other_codecs;
-    column.big_endian = dataset.big_endian;
-    column.fill = dataset.fill;
-    if (dataset.held) column.held = *dataset.held;
-}
-
 // The pages of the parts that a virtual dataset shows, renumbered as it shows them.
 std::vector<Page> pages_of_parts(Mappings const& mappings, Datasets const& datasets) {
     std::vector<Page> pages;
@@ -159,6 +151,15 @@ model::RunMap load_while_written(storage::Storage const& file) {
 }
 
 } // namespace
+
+void copy_layout(Dataset const& dataset, model::TableMap::ColumnMap& column) {
+    column.tiling = dataset.tiling;
+    column.other_codecs = dataset.other_codecs;
+    column.big_endian = dataset.big_endian;
+    column.fill = dataset.fill;
+    if (dataset.held) column.held = *dataset.held;
+    if (dataset.later) column.later = dataset.path;
+}
 
 Datasets datasets_of(RunRecord& record, std::vector<GridPage> const& pages) {
     Datasets datasets;

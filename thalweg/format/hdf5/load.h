@@ -15,6 +15,9 @@ bool is_plain(Dataset const& dataset);
 // The pages of a dataset, numbered by item.
 std::vector<model::Page> pages_of(Dataset const& dataset);
 
+// All that a dataset says of a column but its pages.
+void copy_layout(Dataset const& dataset, model::TableMap::ColumnMap& column);
+
 // The pages of all columns of the schema in `map.head`. A column without a dataset is a virtual one with mappings.
 void fill_tables(model::RunMap& map, Datasets const& datasets,
                  std::map<std::string, std::vector<Mapping>> const& mappings);

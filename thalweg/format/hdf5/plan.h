@@ -38,6 +38,7 @@ struct Dataset {
     bool big_endian = false;
     bool has_fill = false; // where there is no page, items are `fill`; otherwise it is a fault to ask for these
     std::vector<std::byte> fill;
+    bool later = false;                         // its pages are not known yet
     std::optional<std::vector<std::byte>> held; // all values, out of the metadata; there are no pages then
 
     std::uint64_t page_bytes() const {

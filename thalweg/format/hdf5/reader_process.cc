@@ -115,10 +115,14 @@ bool serve_read(int socket, storage::Storage const& file, MessageHead const& hea
 }
 
 // Nothing where the program ended without an answer; `why` says how then.
-std::optional<model::RunMap> ask(storage::Storage const& file, MessageKind question, std::string& why) {
+std::optional<std::vector<std::byte>> ask(storage::Storage const& file, MessageKind question, std::string& why,
+                                          std::string const& dataset = {}) {
     ReaderProcess process;
     auto const& path = file.path();
     send_message(process.socket(), {question, file.size(), path.size()}, std::as_bytes(std::span(path)));
+    if (question == MessageKind::file_pages) {
+        send_message(process.socket(), {MessageKind::dataset, 0, dataset.size()}, std::as_bytes(std::span(dataset)));
+    }
     MessageHead head;
     while (receive_all(process.socket(), std::as_writable_bytes(std::span(&head, 1)))) {
         if (head.kind == MessageKind::read) {
@@ -126,9 +130,9 @@ std::optional<model::RunMap> ask(storage::Storage const& file, MessageKind quest
             continue;
         }
         bool good = false;
-        auto const answer = receive(process.socket(), head.size_bytes, kMostAnswerBytes, good);
+        auto answer = receive(process.socket(), head.size_bytes, kMostAnswerBytes, good);
         if (!good) break;
-        if (head.kind == MessageKind::map) return run_map_from_bytes(answer);
+        if (head.kind == MessageKind::map) return answer;
         std::string const said(reinterpret_cast<char const*>(answer.data()), answer.size());
         if (head.kind == MessageKind::usage_error) throw base::UsageError(said);
         throw base::DataError(said);
@@ -137,19 +141,30 @@ std::optional<model::RunMap> ask(storage::Storage const& file, MessageKind quest
     return std::nullopt;
 }
 
+[[noreturn]] void fail_damaged(storage::Storage const& file, std::string const& why) {
+    base::fail_data({file.path() + " cannot be read", why + "; its metadata is damaged",
+                     "ask h5dump or h5debug what can still be read of it"});
+}
+
 } // namespace
 
 model::RunMap load_by_program(storage::Storage const& file) {
     std::string why;
-    if (auto map = ask(file, MessageKind::file, why)) return std::move(*map);
+    if (auto const answer = ask(file, MessageKind::file, why)) return run_map_from_bytes(*answer);
     // Damage where attributes or groups are must not cost the rows of a run, which can be found without them.
     std::string ignored;
-    if (auto map = run_id_of(file) ? ask(file, MessageKind::file_rows, ignored) : std::nullopt) {
-        map->left_out.push_back({"/", "attributes, and what other programs may have added, are unreadable: " + why});
-        return std::move(*map);
+    if (auto const answer = run_id_of(file) ? ask(file, MessageKind::file_rows, ignored) : std::nullopt) {
+        auto map = run_map_from_bytes(*answer);
+        map.left_out.push_back({"/", "attributes, and what other programs may have added, are unreadable: " + why});
+        return map;
     }
-    base::fail_data({file.path() + " cannot be read", why + "; its metadata is damaged",
-                     "ask h5dump or h5debug what can still be read of it"});
+    fail_damaged(file, why);
+}
+
+LateColumn load_dataset_by_program(storage::Storage const& file, std::string const& dataset) {
+    std::string why;
+    if (auto const answer = ask(file, MessageKind::file_pages, why, dataset)) return late_column_from_bytes(*answer);
+    fail_damaged(file, why);
 }
 
 } // namespace thalweg::format::hdf5

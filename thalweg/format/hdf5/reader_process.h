@@ -2,6 +2,7 @@
 // damaged ones, and the process that did it dies later, or worse, does not.
 #pragma once
 
+#include "thalweg/format/hdf5/late_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
@@ -11,5 +12,8 @@ namespace thalweg::format::hdf5 {
 // read here. Throws base::DataError where the metadata cannot be read, and where libhdf5 crashes on it;
 // base::SystemError where the program cannot be started.
 model::RunMap load_by_program(storage::Storage const& file);
+
+// In the same way the pages of one dataset.
+LateColumn load_dataset_by_program(storage::Storage const& file, std::string const& dataset);
 
 } // namespace thalweg::format::hdf5

@@ -24,6 +24,7 @@ class ReadingFile final : public AddressSpace {
     std::optional<StoredRange> take_location();
 
     storage::Storage const& storage() const { return file_; }
+    bool keeps_blocks() const { return keeps_blocks_; }
 
     haddr_t allocate(H5FD_mem_t type, hsize_t size_bytes) override;
     haddr_t allocated_end() const override { return allocated_end_; }

@@ -124,6 +124,24 @@ template <typename Stream, typename PageType> void stream_page(Stream& stream, P
     stream(page.cluster);
 }
 
+template <typename Stream, typename Map> void stream_column(Stream& stream, Map& column) {
+    stream(column.by_value);
+    stream(column.tiling);
+    stream(column.big_endian);
+    stream.list(column.fill, [&](auto& byte) { stream(byte); });
+    stream.list(column.held, [&](auto& byte) { stream(byte); });
+    stream.list(column.other_codecs, [&](auto& codec) { stream(codec); });
+    stream.list(column.pages, [&](auto& page) { stream_page(stream, page); });
+    stream(column.later);
+}
+
+template <typename Stream, typename Late> void stream_late(Stream& stream, Late& late) {
+    stream_column(stream, late.map);
+    stream(late.items);
+    stream(late.page_items);
+    stream(late.codec);
+}
+
 // All but schema and columns, which follow from it except for the types of lengths.
 template <typename Stream, typename Map> void stream_map(Stream& stream, Map& map) {
     stream(map.head.id);
@@ -139,15 +157,7 @@ template <typename Stream, typename Map> void stream_map(Stream& stream, Map& ma
     });
     stream.list(map.tables, [&](auto& table) {
         stream(table.rows);
-        stream.list(table.columns, [&](auto& column) {
-            stream(column.by_value);
-            stream(column.tiling);
-            stream(column.big_endian);
-            stream.list(column.fill, [&](auto& byte) { stream(byte); });
-            stream.list(column.held, [&](auto& byte) { stream(byte); });
-            stream.list(column.other_codecs, [&](auto& codec) { stream(codec); });
-            stream.list(column.pages, [&](auto& page) { stream_page(stream, page); });
-        });
+        stream.list(table.columns, [&](auto& column) { stream_column(stream, column); });
     });
     stream.texts(map.metadata);
     stream(map.closed);
@@ -172,6 +182,22 @@ void check(model::RunMap const& map) {
     }
 }
 
+Bytes with_checksum(Bytes bytes) {
+    auto const checksum = base::xxh3(bytes);
+    auto const* begin = reinterpret_cast<std::byte const*>(&checksum);
+    bytes.insert(bytes.end(), begin, begin + sizeof checksum);
+    return bytes;
+}
+
+std::span<std::byte const> without_checksum(std::span<std::byte const> bytes) {
+    std::uint64_t checksum = 0;
+    if (bytes.size() < sizeof checksum) fail();
+    std::memcpy(&checksum, bytes.last(sizeof checksum).data(), sizeof checksum);
+    bytes = bytes.first(bytes.size() - sizeof checksum);
+    if (base::xxh3(bytes) != checksum) fail();
+    return bytes;
+}
+
 } // namespace
 
 Bytes to_bytes(model::RunMap const& map) {
@@ -181,20 +207,25 @@ Bytes to_bytes(model::RunMap const& map) {
         for (auto const& column : columns) put(column.scalar);
     }
     stream_map(put, map);
-    auto bytes = put.release();
-    auto const checksum = base::xxh3(bytes);
-    auto const* begin = reinterpret_cast<std::byte const*>(&checksum);
-    bytes.insert(bytes.end(), begin, begin + sizeof checksum);
-    return bytes;
+    return with_checksum(put.release());
+}
+
+Bytes to_bytes(LateColumn const& late) {
+    Putter put;
+    stream_late(put, late);
+    return with_checksum(put.release());
+}
+
+LateColumn late_column_from_bytes(std::span<std::byte const> bytes) {
+    Taker take(without_checksum(bytes));
+    LateColumn late;
+    stream_late(take, late);
+    if (!take.is_empty()) fail();
+    return late;
 }
 
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes) {
-    std::uint64_t checksum = 0;
-    if (bytes.size() < sizeof checksum) fail();
-    std::memcpy(&checksum, bytes.last(sizeof checksum).data(), sizeof checksum);
-    bytes = bytes.first(bytes.size() - sizeof checksum);
-    if (base::xxh3(bytes) != checksum) fail();
-    Taker take(bytes);
+    Taker take(without_checksum(bytes));
     model::RunMap map;
     std::string schema;
     take(schema);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "thalweg/format/hdf5/late_column.h"
 #include "thalweg/model/run.h"
 
 namespace thalweg::format::hdf5 {
@@ -12,5 +13,9 @@ namespace thalweg::format::hdf5 {
 std::vector<std::byte> to_bytes(model::RunMap const& map);
 // Throws base::DataError for anything that is not such a map: the other process may have lost its mind.
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes);
+
+// In the same way, a dataset.
+std::vector<std::byte> to_bytes(LateColumn const& late);
+LateColumn late_column_from_bytes(std::span<std::byte const> bytes);
 
 } // namespace thalweg::format::hdf5

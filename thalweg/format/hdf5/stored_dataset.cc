@@ -19,7 +19,8 @@ constexpr std::uint64_t kMostChunkBytes = std::uint64_t{1} << 32; // HDF5's own 
 // A page takes at least an entry in an index, but nothing where it was never written.
 constexpr std::uint64_t kLeastBytesOfPage = 8;
 constexpr std::uint64_t kFewPages = 1 << 16;
-constexpr std::size_t kMostCodecs = 255; // that a page can name
+constexpr std::uint64_t kMostPagesAtOnce = 1000; // whose places are looked up when a file is opened: half a millisecond
+constexpr std::size_t kMostCodecs = 255;         // that a page can name
 
 // The address space is told where the chunk lies; from 2.0 on libhdf5 asks how much room there is.
 herr_t locate_chunk(DatasetHandle const& dataset, hsize_t const* corner, std::uint32_t& mask) {
@@ -238,6 +239,15 @@ void StoredDataset::check_size() const {
     if (fits || (is_empty && facts_.items / facts_.page_items <= kFewPages)) return;
     refuse(fmt::format("it says that it has {} items of {} bytes, and the file has {} bytes in all", facts_.items,
                        facts_.item_bytes, file_bytes));
+}
+
+// What is being written is read at once: later the file would be another one.
+Dataset StoredDataset::read_or_leave() {
+    if (layout_ != H5D_CHUNKED || page_count() <= kMostPagesAtOnce || !file_.keeps_blocks()) return read();
+    check_size();
+    auto dataset = facts_;
+    dataset.later = true;
+    return dataset;
 }
 
 Dataset StoredDataset::read() {

@@ -25,6 +25,8 @@ class StoredDataset {
 
     // With all its pages.
     Dataset read();
+    // With all its pages where they are soon found; else they are left for later.
+    Dataset read_or_leave();
 
   private:
     using Extents = std::vector<hsize_t>;

@@ -93,7 +93,7 @@ class TestRun {
 
     // The items of a column by a page map.
     static Bytes read(model::RunMap const& map, storage::Storage const& file, std::size_t table, std::size_t column) {
-        auto const& stored = map.tables[table].columns[column];
+        auto const stored = hdf5_format().load_pages(file, map, table, column);
         auto const& facts = map.head.columns[table][column];
         auto const items = stored.pages.empty() ? 0 : stored.pages.back().first + stored.pages.back().count;
         Bytes all(items * facts.item_bytes());

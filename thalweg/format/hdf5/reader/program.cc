@@ -10,6 +10,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/late_column.h"
 #include "thalweg/format/hdf5/load.h"
 #include "thalweg/format/hdf5/reader_socket.h"
 #include "thalweg/format/hdf5/run_map_bytes.h"
@@ -78,6 +79,12 @@ class AskedFor final : public storage::Storage {
     std::uint64_t size_bytes_;
 };
 
+std::vector<std::byte> map_of(storage::Storage const& file, MessageKind question) {
+    auto map = load_here(file, false, question == MessageKind::file_rows ? Contents::rows : Contents::everything);
+    model::make_names_readable(map); // the answer has them in JSON, which is UTF-8
+    return to_bytes(map);
+}
+
 } // namespace
 
 int run_reader_program(int socket) {
@@ -90,11 +97,16 @@ int run_reader_program(int socket) {
     std::string path(head.size_bytes, '\0');
     if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
     AskedFor const file(socket, path, head.offset);
+    auto const question = head.kind;
+    std::string dataset;
+    if (question == MessageKind::file_pages) {
+        if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
+        dataset.resize(head.size_bytes);
+        if (!receive_all(socket, std::as_writable_bytes(std::span(dataset)))) return 2;
+    }
     try {
-        auto const wanted = head.kind == MessageKind::file_rows ? Contents::rows : Contents::everything;
-        auto map = load_here(file, false, wanted);
-        model::make_names_readable(map); // the answer has them in JSON, which is UTF-8
-        auto const answer = to_bytes(map);
+        auto const answer =
+            question == MessageKind::file_pages ? to_bytes(load_dataset_here(file, dataset)) : map_of(file, question);
         return send_message(socket, {MessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
     } catch (base::UsageError const& error) {
         std::string const why = error.what();
