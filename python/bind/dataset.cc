@@ -12,6 +12,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/snapshot.h"
+#include "thalweg/dataset/creation.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
@@ -295,6 +296,7 @@ void bind_writing(nb::module_& module) {
                WithoutGil());
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
     module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
+    module.def("remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
     module.def("recover", recover, nb::arg("path"), WithoutGil());
     module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }

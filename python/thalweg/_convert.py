@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path as FilePath
 
+from thalweg import _core
 from thalweg._errors import Error, UsageError
 from thalweg._open import open  # noqa: A004
 from thalweg._read import Run
 from thalweg._reports import RunReport
 from thalweg._tuning import Value, with_codec
-from thalweg._write import Path, Writer, create, recover
+from thalweg._write import Path, Writer, create
 
 _BATCH_BYTES = 16 << 20
 _KEPT_BYTES = 64 << 20
@@ -68,10 +68,8 @@ def convert(
 
 
 def _remove(target: Path) -> None:
-    with suppress(Error):
-        recover(target)  # which gives back the memory of its producers
-    for left in (os.fspath(target), f"{os.fspath(target)}.journal"):
-        FilePath(left).unlink(missing_ok=True)
+    with suppress(Error):  # what went wrong before is what the caller has to hear
+        _core.remove_run(os.path.abspath(target))
 
 
 class _Copy:

@@ -5,7 +5,6 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
-#include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
 
@@ -53,11 +52,12 @@ void clear_place(std::string const& path, bool force) {
 
 void remove_traces(OpenRun const& run, std::string const& path) {
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
-    auto const there = journal_run_id(journal_path(path));
+    RunPlace const place(path);
+    auto const there = place.run_id();
     if (there && *there != run.head.id) return; // of somebody who was faster
     try {
         if (run.file) base::remove_file(path);
-        base::remove_file(journal_path(path));
+        base::remove_file(place.journal());
     } catch (base::SystemError const&) {
         // Why the creation failed is what its caller has to hear.
     }

@@ -4,7 +4,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/earlier_files.h"
-#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/dataset/writer.h"
 
@@ -26,9 +26,7 @@ std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptio
 void Writer::journal_next(Writer const& next) {
     committer()->append_metadata(nlohmann::json(next_file(next.path(), next.run_->head.id)).dump());
     // A descriptor of its own, so that no error is taken from the flush that would hear of it.
-    auto const journal =
-        storage::open_file_storage(journal_path(path()), storage::OpenMode::read_write, storage::Engine::posix);
-    journal->sync();
+    RunPlace(path()).open_journal(storage::OpenMode::read_write).main->sync();
 }
 
 void Writer::continue_in(Writer const& next) {

@@ -86,6 +86,32 @@ TEST(RunPlace, ALedgerOfAnotherVersionIsNotGone) {
     EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
 }
 
+TEST(RunPlace, AJournalSaysWhichNodeOfHowManyWroteIt) {
+    auto const file = std::shared_ptr(storage::make_memory_storage("journal"));
+    auto const head = format::hdf5::hdf5_format().make_head(events(), {}, {});
+    JournalWriter::begin(file, model::to_json(head), {}, {}, {.node = 2, .nodes = 5});
+    EXPECT_EQ(node_of(require_start(*file).preamble), (NodeOfRun{2, 5}));
+    Directory const directory;
+    auto const path = directory.file("run.h5");
+    leave_unfinished(path);
+    auto const journal = RunPlace(path).open_journal(storage::OpenMode::read_only);
+    EXPECT_EQ(node_of(require_start(*journal.main).preamble), (NodeOfRun{0, 1}));
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+}
+
+// What makes sense of memory that is left over: the journal at its place is of its run, or nobody can tell.
+TEST(RunPlace, AJournalOfAnotherRunProvesNothing) {
+    Directory const directory;
+    RunPlace const place(directory.file("run.h5"));
+    EXPECT_FALSE(place.may_be_of("anything"));
+    leave_unfinished(place.data());
+    auto const id = place.run_id().value();
+    EXPECT_TRUE(place.may_be_of(id));
+    EXPECT_FALSE(place.may_be_of("another"));
+    place.open_journal(storage::OpenMode::read_write).main->write(0, std::vector<std::byte>(8192));
+    EXPECT_TRUE(place.may_be_of("another"));
+}
+
 TEST(RunPlace, AMovedRunIsRecoveredWholly) {
     Directory const directory;
     auto const path = directory.file("run.h5"), moved = directory.file("moved.h5");

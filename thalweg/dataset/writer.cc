@@ -18,7 +18,6 @@
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/left_over.h"
-#include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/run/unit_group.h"
@@ -68,17 +67,16 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     auto& run = *writer->run_;
-    writer->journal_ = {std::shared_ptr(storage::open_file_storage(
-                            journal_path(absolute), storage::OpenMode::create_new, storage::Engine::posix)),
-                        segments_beside(journal_path(absolute))};
+    RunPlace const place(absolute);
+    writer->journal_ = place.open_journal(storage::OpenMode::create_new);
     try {
-        run.journal_lock = lock_shared(journal_path(absolute));
+        run.journal_lock = place.lock_shared();
         run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
         run.head = std::move(head);
         writer->on_files_ = true;
-        writer->watch_ = std::make_shared<FileWatch>(absolute, journal_path(absolute));
+        writer->watch_ = std::make_shared<FileWatch>(absolute, place.journal());
         writer->start(options, format, options.shared, before != nullptr ? before->run_->ledger.get() : nullptr);
-        if (journal_run_id(journal_path(absolute)) != run.head.id)
+        if (place.run_id() != run.head.id)
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);

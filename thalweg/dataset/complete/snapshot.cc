@@ -42,7 +42,7 @@ void check_out(std::string const& path, std::string const& out, SnapshotOptions 
     if (!there) return;
     if (there == base::identity_of(path))
         base::fail_usage({"cannot write a snapshot of " + path + " to itself", "", "choose another name"});
-    if (exists(journal_path(out)))
+    if (RunPlace(out).has_journal())
         base::fail_usage({"cannot write to " + out, "a run is there, open or unfinished", "choose another name"});
     if (!options.force)
         base::fail_usage({"cannot create " + out, "it exists already", "choose another name, or say --force"});

@@ -46,7 +46,8 @@ class JournalWriter {
   public:
     // `files`: an empty one; a head is written.
     static JournalWriter begin(JournalFiles files, std::string const& head_json,
-                               base::FileIdentity const& data_file = {}, JournalLimits const& limits = {});
+                               base::FileIdentity const& data_file = {}, JournalLimits const& limits = {},
+                               NodeOfRun const& node = {});
     // Goes on behind the last good record of an existing journal.
     static JournalWriter resume(JournalFiles files, JournalLimits const& limits = {});
 

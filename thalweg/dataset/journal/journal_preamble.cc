@@ -112,11 +112,13 @@ JournalStart require_start(storage::Storage const& file) {
     base::fail_data({file.path() + " is not a journal of Thalweg", "neither of its two beginnings is one"});
 }
 
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file) {
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file,
+                              NodeOfRun const& node) {
     JournalPreamble preamble{};
     std::memcpy(preamble.magic, kJournalMagic, sizeof kJournalMagic);
     preamble.segment = segment;
-    preamble.nodes = 1;
+    preamble.node = node.node;
+    preamble.nodes = node.nodes;
     copy_text(preamble.run_id, run_id);
     copy_text(preamble.boot_id, base::boot_id());
     copy_text(preamble.host, base::host_name());

@@ -34,7 +34,18 @@ JournalStart require_start(storage::Storage const& file);
 // Writes the beginning of a journal, or of a later segment, whole. Returns where the records begin.
 std::uint64_t write_start(storage::Storage& file, JournalPreamble preamble, std::string_view head_json);
 
+// Which node of how many writes a run, from 0.
+struct NodeOfRun {
+    std::uint32_t node = 0;
+    std::uint32_t nodes = 1;
+
+    bool operator==(NodeOfRun const&) const = default;
+};
+
 // `data_file`: what the file is, whatever its name; 0, 0: no file.
-JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file);
+JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file,
+                              NodeOfRun const& node = {});
+
+inline NodeOfRun node_of(JournalPreamble const& preamble) { return {preamble.node, preamble.nodes}; }
 
 } // namespace thalweg::dataset

@@ -355,9 +355,10 @@ JournalWriter& JournalWriter::operator=(JournalWriter&&) noexcept = default;
 JournalWriter::~JournalWriter() = default;
 
 JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_json,
-                                   base::FileIdentity const& data_file, JournalLimits const& limits) {
+                                   base::FileIdentity const& data_file, JournalLimits const& limits,
+                                   NodeOfRun const& node) {
     JournalStart start;
-    start.preamble = make_preamble(model::run_head_from_json(head_json).id, 0, data_file);
+    start.preamble = make_preamble(model::run_head_from_json(head_json).id, 0, data_file, node);
     auto const end = write_start(*files.main, start.preamble, head_json);
     JournalWriter journal(std::make_unique<State>(files, limits, std::move(start), end));
     journal.state_->begin_segments(files.segments);

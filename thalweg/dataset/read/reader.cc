@@ -13,6 +13,7 @@
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/model/readable_names.h"
 
 namespace thalweg::dataset {
@@ -32,12 +33,10 @@ void check_has_tables(std::string const& path, model::RunMap const& map) {
 }
 
 // Nothing where there is none.
-JournalFiles open_journal(std::string const& path) {
-    if (!exists(journal_path(path))) return {};
+JournalFiles open_journal(RunPlace const& place) {
+    if (!place.has_journal()) return {};
     try {
-        return {std::shared_ptr(storage::open_file_storage(journal_path(path), storage::OpenMode::read_only,
-                                                           storage::Engine::posix)),
-                segments_beside(journal_path(path))};
+        return place.open_journal(storage::OpenMode::read_only);
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return {}; // closed just now
         throw;
@@ -56,7 +55,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
-    auto const journal = open_journal(path);
+    auto const journal = open_journal(RunPlace(path));
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     if (journal.main) {
         auto gathered = gather(journal, *reader->file_, RunState::open);

@@ -4,10 +4,8 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
-#include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/left_over.h"
-#include "thalweg/dataset/run/lock.h"
 #include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
@@ -17,6 +15,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     run->ledger = Ledger::attach(handle);
     auto const& head = run->ledger->head();
     std::string const path = head.path;
+    RunPlace const place(path);
     if (head.boot_id != base::boot_id() || head.pid_namespace != base::pid_namespace()) {
         base::fail_usage({"cannot attach to " + path, "its creator is on another machine or in another container",
                           "write from processes that can see each other"});
@@ -24,22 +23,21 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     run->ledger->check_alive();
     run->memory_lock = hold_memory(handle);
     try {
-        run->journal_lock = lock_shared(journal_path(path));
+        run->journal_lock = place.lock_shared();
     } catch (base::SystemError const& error) {
         if (error.code != ENOENT) throw;
         base::fail_usage({"cannot attach to " + path, "it has just been closed, or its journal was taken away"});
     }
     run->options = tuning::unpack(head.knobs).write;
     run->options.seal_threads = seal_threads.value_or(run->options.seal_threads);
-    auto const journal =
-        storage::open_file_storage(journal_path(path), storage::OpenMode::read_only, storage::Engine::posix);
+    auto const journal = place.open_journal(storage::OpenMode::read_only).main;
     run->head = read_head(*journal);
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
     }
     // Under that name may be another file by now, that is no part of the run: nobody would ever read what is written
     // there.
-    if (!RunPlace(path).is_original(read_start(*journal).preamble)) {
+    if (!place.is_original(read_start(*journal).preamble)) {
         base::fail_usage({"cannot attach to " + path, "the file there is not the one that is being recorded",
                           "put that one back, under its name"});
     }

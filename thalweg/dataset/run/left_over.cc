@@ -10,9 +10,9 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -37,14 +37,13 @@ void judge(Ledger const& ledger, bool held, MemoryOfRun& memory) {
     memory.why = why_foreign(head);
     if (!memory.why.empty()) return;
     memory.closed = head.state == LedgerState::closed;
-    auto const journal = journal_path(head.path);
     if (held || base::is_alive(head.committer) || ledger.has_producers()) {
         memory.state = MemoryState::held;
         memory.why = fmt::format("living processes use it (the committer is or was process {})", head.committer.pid);
     } else if (memory.closed) {
         memory.state = MemoryState::left_over;
         memory.why = "the run is closed";
-    } else if (auto const id = journal_run_id(journal); exists(journal) && (!id || *id == head.run_id)) {
+    } else if (RunPlace(head.path).may_be_of(head.run_id)) {
         memory.state = MemoryState::recoverable;
         memory.why = fmt::format("the run is unfinished: `thalweg recover {}` takes what is in it", head.path);
     } else {

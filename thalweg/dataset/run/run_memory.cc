@@ -12,7 +12,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/process.h"
-#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/storage/probe.h"
 
 namespace thalweg::dataset {
@@ -55,10 +55,9 @@ base::MemoryFallback fallback_to(std::string folder, std::string const& path) {
 std::vector<std::string> folders_of(std::string const& data_path) {
     std::vector<std::string> folders{folder_of(data_path)};
     try {
-        auto const journal = journal_path(data_path);
-        if (!exists(journal)) return folders;
-        auto const file = storage::open_file_storage(journal, storage::OpenMode::read_only, storage::Engine::posix);
-        folders.push_back(memory_folder_of(*file));
+        RunPlace const place(data_path);
+        if (!place.has_journal()) return folders;
+        folders.push_back(memory_folder_of(*place.open_journal(storage::OpenMode::read_only).main));
     } catch (base::Error const&) { // it has just been removed, or cannot be read: then the folder of the data remains
     }
     return folders;

@@ -15,6 +15,13 @@ JournalFiles RunPlace::open_journal(storage::OpenMode mode) const {
     return {storage::open_file_storage(journal(), mode, storage::Engine::posix), segments_beside(journal())};
 }
 
+std::optional<std::string> RunPlace::run_id() const { return journal_run_id(journal()); }
+
+bool RunPlace::may_be_of(std::string const& run_id) const {
+    auto const there = this->run_id();
+    return has_journal() && (!there || *there == run_id);
+}
+
 bool RunPlace::is_original(JournalPreamble const& preamble) const {
     return base::identity_of(data_) == base::FileIdentity{preamble.device, preamble.inode, 1};
 }

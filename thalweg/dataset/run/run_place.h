@@ -21,8 +21,12 @@ class RunPlace {
     // Throws base::UsageError where a participant of the run is alive.
     base::FileDescriptor lock_exclusive() const;
 
-    // Throws base::SystemError (ENOENT) where there is none.
+    // Throws base::SystemError: ENOENT where there is none, EEXIST where one is to be made and there is one.
     JournalFiles open_journal(storage::OpenMode mode) const;
+    // The run that it belongs to; nothing where it cannot be read.
+    std::optional<std::string> run_id() const;
+    // There is a journal, and it is of this run or cannot be read: so that of another run proves nothing.
+    bool may_be_of(std::string const& run_id) const;
 
     // The file at `data` is the one that the journal was begun for: not a copy of it. A renamed one is.
     bool is_original(JournalPreamble const& preamble) const;
