@@ -262,14 +262,15 @@ model::RunMap load_here(storage::Storage const& file, bool is_sealed, Contents w
 }
 
 model::RunMap Hdf5Format::load(storage::Storage const& file) const {
-    if (!has_superblock(file) && hdf5::run_id_of(file)) {
+    KeptReads const kept(file);
+    if (!has_superblock(kept) && hdf5::run_id_of(kept)) {
         base::fail_data(
             {file.path() + " does not open as an HDF5 file", "file signature not found: it is not complete"});
     }
-    auto const use = in_use(file);
+    auto const use = in_use(kept);
     check_not_written(file, use);
     if (use == InUse::swmr) return load_while_written(file);
-    return is_sealed(file) ? load_here(file, true) : load_by_program(file);
+    return is_sealed(kept) ? load_here(kept, true) : load_by_program(kept);
 }
 
 } // namespace thalweg::format::hdf5

@@ -4,13 +4,9 @@
 #include <utility>
 
 #include "thalweg/base/error.h"
-#include "thalweg/base/units.h"
 
 namespace thalweg::format::hdf5 {
 namespace {
-
-constexpr std::uint64_t kBlockBytes = 256 * base::kKiB;
-constexpr std::size_t kMaxBlocks = 64;
 
 std::byte location_token{};
 
@@ -33,27 +29,12 @@ void ReadingFile::read(haddr_t offset, std::span<std::byte> bytes) {
         location_ = {offset, bytes.size()};
         return;
     }
-    if (!keeps_blocks_ && offset < file_end_) {
+    if (offset < file_end_) {
         auto const count = std::min(bytes.size(), file_end_ - offset);
-        file_.read(offset, bytes.first(count));
+        (kept_ ? *kept_ : file_).read(offset, bytes.first(count));
         bytes = bytes.subspan(count);
-    }
-    while (keeps_blocks_ && !bytes.empty() && offset < file_end_) {
-        auto const from = block(offset / kBlockBytes).subspan(offset % kBlockBytes);
-        auto const count = std::min(from.size(), bytes.size());
-        std::copy_n(from.begin(), count, bytes.begin());
-        bytes = bytes.subspan(count);
-        offset += count;
     }
     std::fill(bytes.begin(), bytes.end(), std::byte{}); // libhdf5 looks for its signature behind the end, too
-}
-
-std::span<std::byte const> ReadingFile::block(std::uint64_t index) {
-    if (auto const found = blocks_.find(index); found != blocks_.end()) return found->second;
-    if (blocks_.size() >= kMaxBlocks) blocks_.clear();
-    std::vector<std::byte> bytes(std::min(kBlockBytes, file_end_ - index * kBlockBytes));
-    file_.read(index * kBlockBytes, bytes);
-    return blocks_[index] = std::move(bytes);
 }
 
 } // namespace thalweg::format::hdf5

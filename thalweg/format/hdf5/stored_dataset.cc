@@ -243,7 +243,7 @@ void StoredDataset::check_size() const {
 
 // What is being written is read at once: later the file would be another one.
 Dataset StoredDataset::read_or_leave() {
-    if (layout_ != H5D_CHUNKED || page_count() <= kMostPagesAtOnce || !file_.keeps_blocks()) return read();
+    if (layout_ != H5D_CHUNKED || page_count() <= kMostPagesAtOnce || !file_.keeps_reads()) return read();
     check_size();
     auto dataset = facts_;
     dataset.later = true;

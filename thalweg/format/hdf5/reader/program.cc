@@ -12,6 +12,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/late_column.h"
 #include "thalweg/format/hdf5/load.h"
+#include "thalweg/format/hdf5/read_only.h"
 #include "thalweg/format/hdf5/reader_socket.h"
 #include "thalweg/format/hdf5/run_map_bytes.h"
 #include "thalweg/model/readable_names.h"
@@ -47,7 +48,7 @@ void expect_progress() {
 }
 
 // The file of the process that asks.
-class AskedFor final : public storage::Storage {
+class AskedFor final : public ReadOnly {
   public:
     AskedFor(int socket, std::string path, std::uint64_t size_bytes)
         : socket_(socket), path_(std::move(path)), size_bytes_(size_bytes) {}
@@ -65,15 +66,8 @@ class AskedFor final : public storage::Storage {
         }
     }
     std::uint64_t size() const override { return size_bytes_; }
-    void write(std::uint64_t, std::span<std::byte const>) override { refuse(); }
-    void resize(std::uint64_t) override { refuse(); }
-    void reserve(std::uint64_t, std::uint64_t) override { refuse(); }
-    void sync() override { refuse(); }
-    std::unique_ptr<storage::WriteQueue> write_queue(std::size_t) override { refuse(); }
 
   private:
-    [[noreturn]] void refuse() const { base::fail_usage({path_ + " cannot be changed", "it is open for reading"}); }
-
     int socket_;
     std::string path_;
     std::uint64_t size_bytes_;
