@@ -3,11 +3,13 @@
 from thalweg import _core, layouts
 from thalweg._attach import Attached, Producer, attach
 from thalweg._attributes import Attributes
+from thalweg._column import Column
 from thalweg._convert import convert
-from thalweg._errors import DataError, Error, SystemError, UnknownNameError, UsageError  # noqa: A004
+from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
+from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Column, Run, Table, Unit, UnitRows, verify
+from thalweg._read import Run, Unit, UnitRows, verify
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
@@ -22,6 +24,7 @@ from thalweg._reports import (
 )
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
+from thalweg._table import Table
 from thalweg._tuning import Tuning
 from thalweg._types import (
     Type,
@@ -56,6 +59,7 @@ __all__ = [
     "EndedProducers",
     "Error",
     "LeftOut",
+    "OutOfRangeError",
     "Producer",
     "ProducerStatus",
     "Ragged",

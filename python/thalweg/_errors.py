@@ -16,6 +16,10 @@ class UnknownNameError(UsageError, KeyError):
         return str(self.args[0])
 
 
+class OutOfRangeError(UsageError, IndexError):
+    """There is no row of that number."""
+
+
 class SystemError(Error, OSError):  # noqa: A001 (the C++ library has the same name for it)
     """The machine said no: a full disk, a failed write, a dead process. `errno` says which, or is 0."""
 
@@ -27,5 +31,5 @@ class DataError(Error):
     """The bytes are wrong: a damaged, truncated or foreign file."""
 
 
-for _kind in (Error, UsageError, UnknownNameError, SystemError, DataError):
+for _kind in (Error, UsageError, UnknownNameError, OutOfRangeError, SystemError, DataError):
     _kind.__module__ = "thalweg"  # where people find them, and what a traceback says

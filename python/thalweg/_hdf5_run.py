@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self
 
 import h5py
 
@@ -15,8 +15,9 @@ from thalweg._hdf5_column import NOT_SHOWN, H5Column, value_of
 from thalweg._hdf5_objects import NotFoundError, Source, attribute_in, check_places, class_of, find, open_dataset
 from thalweg._hdf5_plan import Plan
 from thalweg._hdf5_table import H5Table
-from thalweg._read import Run, Table
+from thalweg._read import Run
 from thalweg._reports import LeftOut, problems_of
+from thalweg._table import Table
 from thalweg._tree_types import NoTypeError
 
 # What is left out for reasons that are none of the page map.
@@ -64,8 +65,13 @@ class H5Run(Run):
     def notes(self) -> tuple[str, ...]:
         return (*super().notes, *self._h5py_notes)
 
-    def __getitem__(self, name: str) -> Table:
-        table = self._schema[name]  # which raises where there is none
+    def refresh(self) -> Self:
+        if self.is_open:
+            raise UsageError(f"{self.path} is written by another program: open it again for newer rows")
+        return self
+
+    def _table(self, name: str) -> Table:
+        table = self._schema[name]
         planned = self._plan.tables[name]
         if not planned.columns:
             shown = Table(self._core, self._stored, name, self._columns)

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy.typing as npt
+
 from thalweg import _core
 from thalweg._hdf5_column import H5Column
-from thalweg._read import Table, check_batches, selected_row
 from thalweg._rows import Rows
 from thalweg._scan import Items, Scan
 from thalweg._schema import Schema, TableSchema
+from thalweg._table import Table, check_batches, has_path, selected_row
 from thalweg._types import Type
 
 _CACHE_BYTES = 64 << 20  # of chunks, where batches may take any memory
@@ -40,6 +42,10 @@ class H5Table(Table):
         self.schema = schema
         self._by_h5py = dict(columns)
         self._h5py = next(iter(columns.values())).source
+
+    def close(self) -> None:
+        super().close()
+        self._has_core = True  # which then says that it is closed
 
     def __len__(self) -> int:
         return super().__len__() if self._has_core else len(next(iter(self._by_h5py.values())))
@@ -82,21 +88,21 @@ class H5Table(Table):
                 yield Rows(row, self._struct(source, row, "", (), start, count), count)
                 start += count
 
-    def read(
+    def _stretch(
         self,
-        columns: str | Iterable[str] | None = None,
-        *,
-        rows: slice | tuple[int, int] | None = None,
-        threads: int = 0,
+        columns: str | list[str] | None,
+        start: int,
+        stop: int,
+        threads: int,
+        out: Mapping[str, npt.NDArray[Any]],
     ) -> Rows:
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
-        if not self._wanted(selected_row(self.schema, names)):
-            return super().read(names, rows=rows, threads=threads)
+        if not self._wanted(selected_row(self.schema, columns)):
+            return super()._stretch(columns, start, stop, threads, out)
         with self._h5py.opened():  # once for all columns
-            return super().read(names, rows=rows, threads=threads)
+            return super()._stretch(columns, start, stop, threads, out)
 
     def _wanted(self, row: Type) -> dict[str, H5Column]:
-        return {path: each for path, each in self._by_h5py.items() if _has(row, path)}
+        return {path: each for path, each in self._by_h5py.items() if has_path(row, path)}
 
     def _struct(
         self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int
@@ -140,12 +146,3 @@ def _without(type_: Type, paths: Mapping[str, Any], path: str) -> Type:
                 continue
         members.append((name, member))
     return replace(type_, members=tuple(members))
-
-
-def _has(type_: Type, path: str) -> bool:
-    for name in path.split("/") if path else ():
-        inner = dict(type_.members).get(name)
-        if inner is None:
-            return False
-        type_ = inner
-    return True

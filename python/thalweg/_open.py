@@ -7,15 +7,16 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 
 from thalweg import _core
-from thalweg._errors import DataError
+from thalweg._errors import DataError, UsageError
 from thalweg._read import Run
+from thalweg._table import Table
 from thalweg._write import Path
 
 _MOST_REASONS = 8  # of a file without tables
 _IS_TREE = "it is a TTree"  # so begins what the core says of them
 
 
-def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
+def open(path: Path, mode: str = "r") -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     """Opens a closed file, or a run that is still being written, which it does not disturb.
 
     What cannot be read of a file of another program is left out, and listed in `problems` of the run. What only h5py
@@ -25,6 +26,8 @@ def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.ope
     without its journal.
     """
     name = os.fspath(path)
+    if mode not in ("r", "rb"):
+        raise UsageError(f"{name} cannot be opened in mode {mode!r} (files are read only); write with tw.create")
     try:
         core = _core.Reader.open(name, even_without_tables=True)
     except DataError:
@@ -34,6 +37,31 @@ def open(path: Path) -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.ope
     if any(each.why.startswith(_IS_TREE) for each in core.left_out):
         return _with_trees(name, core) or Run(core)
     return run_of(core)
+
+
+def reopened_run(path: str, id_: str, was_open: bool, rows: dict[str, int]) -> Run:
+    """What a pickle of a run is: the file, opened again. Raises DataError where that is another run by now."""
+    run = open(path)
+    for table, count in rows.items():
+        _check_same(run, id_, was_open, table, count)
+    return run
+
+
+def reopened_table(path: str, id_: str, was_open: bool, table: str, rows: int) -> Table:
+    """What a pickle of a table is."""
+    run = open(path)
+    _check_same(run, id_, was_open, table, rows)
+    return run[table]
+
+
+def _check_same(run: Run, id_: str, was_open: bool, table: str, rows: int) -> None:
+    where = f"{run.path} is not what was pickled"
+    if run.id != id_:
+        raise DataError(f"{where} (it was the run {id_}, and is {run.id or 'a file of another program'})")
+    if table not in run.schema:
+        raise DataError(f"{where} (it had a table '{table}')")
+    if len(run[table]) < rows or (len(run[table]) > rows and not was_open):
+        raise DataError(f"{where} (its table '{table}' had {rows} rows, and has {len(run[table])})")
 
 
 def run_of(core: _core.Reader) -> Run:

@@ -105,7 +105,7 @@ class Text(Ragged):
 
 def length_of(content: Any) -> int:
     """The number of items, also of a mapping of arrays."""
-    while isinstance(content, Mapping):
+    while isinstance(content, Mapping) and not hasattr(content, "row_count"):
         content = next(iter(content.values()))
     return len(content)
 

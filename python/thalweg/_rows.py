@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from typing import TYPE_CHECKING, Any, overload
 
-from thalweg._errors import UnknownNameError
-from thalweg._ragged import Text, part_of
+import numpy as np
+
+from thalweg._errors import UnknownNameError, UsageError
+from thalweg._ragged import Ragged, Text, part_of
+from thalweg._select import Indices, chosen_rows, is_row_number, is_stretch, row_number
+from thalweg._take import joined, taken_of
 from thalweg._types import Type
 
 if TYPE_CHECKING:
     import awkward
+    import numpy.typing as npt
+    import pandas
     import pyarrow
 
 
 class Rows(Mapping[str, Any]):
-    """Rows as a mapping from the names of fields to their values.
+    """Rows as a mapping from the names of fields to their values. `len` is the number of rows, as of a DataFrame.
+
+    `rows["x"]` are the values of a field, `rows[3]` is one row as a dict, and `rows[10:20]`, `rows[mask]` and
+    `rows[[3, 1]]` are some of the rows.
 
     Scalars and fixed-size arrays are NumPy arrays of shape (rows, ...), strings NumPy arrays of str, structs are
     `Rows` again, lists `Ragged`. They go without a copy to all that take the Arrow C data interface, such as
@@ -26,24 +35,62 @@ class Rows(Mapping[str, Any]):
         self.type = type_
         """The struct whose members these are: units and descriptions."""
         self.row_count = row_count
-        """The number of rows (`len` is the number of fields)."""
+        """The number of rows, as `len`."""
         self._members = dict(members)
 
-    def __getitem__(self, name: str) -> Any:
-        """The values of a field; "waveform/values" is `["waveform"]["values"]`."""
+    @overload
+    def __getitem__(self, key: str) -> Any: ...
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice | range | list[int] | npt.NDArray[Any]) -> Rows: ...
+    def __getitem__(self, key: Any) -> Any:
+        """The values of a field, "waveform/values" being `["waveform"]["values"]`; or one row, or some of them.
+
+        Raises UnknownNameError or OutOfRangeError where there is no such field or row.
+        """
+        if isinstance(key, str):
+            return self._field(key)
+        if is_row_number(key):
+            return self._row(row_number(key, self.row_count, "what was read"))
+        chosen = chosen_rows(key, self.row_count, "what was read")
+        if is_stretch(chosen):
+            return self.part(chosen.start, chosen.start + len(chosen)) if isinstance(chosen, range) else self
+        return self.taken(np.asarray(chosen, np.int64))
+
+    def _field(self, name: str) -> Any:
         outer, _, inner = name.partition("/")
         if outer not in self._members:
             raise UnknownNameError(f"there is no field '{outer}' among those read: {', '.join(self)}")
         value = self._members[outer]
         if inner:
-            return value[inner]
+            return _inside(value, inner)
         return value.decoded() if isinstance(value, Text) else value
+
+    def _row(self, index: int) -> dict[str, Any]:
+        return {name: member[index] for name, member in self._members.items()}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
     def __len__(self) -> int:
-        return len(self._members)
+        return self.row_count
+
+    def __array__(self, *arguments: Any, **options: Any) -> Any:
+        raise UsageError("rows are no array (each field has a type of its own); take a field, or to_numpy()")
+
+    # Those of Mapping would take `len` for the number of fields.
+    def keys(self) -> KeysView[str]:
+        return self._members.keys()
+
+    def values(self) -> ValuesView[Any]:
+        return {name: self[name] for name in self}.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        return {name: self[name] for name in self}.items()
 
     def __repr__(self) -> str:
         fields = (f"{name}: {type_}" for name, type_ in self.type.members)
@@ -58,6 +105,33 @@ class Rows(Mapping[str, Any]):
         """Rows [start, stop), in the same memory."""
         members = {name: part_of(member, start, stop) for name, member in self._members.items()}
         return Rows(self.type, members, stop - start)
+
+    def taken(self, indices: Indices) -> Rows:
+        """A copy of the rows of these numbers, in their order."""
+        members = {name: taken_of(member, indices) for name, member in self._members.items()}
+        return Rows(self.type, members, len(indices))
+
+    def joined_with(self, others: Sequence[Rows]) -> Rows:
+        """A copy of these rows with others of the same type behind them."""
+        everything = [self, *others]
+        members = {name: joined([each.members[name] for each in everything]) for name in self._members}
+        return Rows(self.type, members, sum(each.row_count for each in everything))
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """One structured array of shape (rows,): structs nested, lists and strings as objects."""
+        from thalweg._frames import structured_of
+
+        return structured_of(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame with a column for each field, those in structs as "waveform/values", in Arrow's dtypes.
+
+        Numbers, lists and fixed-size arrays refer to the same memory; complex values, which Arrow has not, are columns
+        of NumPy's dtype.
+        """
+        from thalweg._frames import frame_of
+
+        return frame_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
         """A pyarrow.Table that refers to the same memory (bool and complex values are copied)."""
@@ -86,3 +160,11 @@ class Rows(Mapping[str, Any]):
         from thalweg._arrow import node_of
 
         return node_of(self).stream()
+
+
+def _inside(value: Any, path: str) -> Any:
+    """What is nested in a struct, also where that stands in lists."""
+    if isinstance(value, Ragged):
+        inner = path.removeprefix("*").removeprefix("/")
+        return type(value)(value.offsets, _inside(value.content, inner), value.shape) if inner else value
+    return value[path]

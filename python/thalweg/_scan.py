@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg import _core
+from thalweg._errors import UsageError
 from thalweg._types import Type, uint8
 
 Array = npt.NDArray[Any]
@@ -23,10 +24,25 @@ class Items:
         self._core = core
         self._table = table
         self._threads = threads
+        self._out: dict[int, Array] = {}  # by column
+
+    def put_into(self, out: Mapping[str, Array], columns: Mapping[tuple[str, bool], int], table: str) -> None:
+        """Items are put into these arrays, which are given by the paths of their columns."""
+        for path, array in out.items():
+            if (path, False) not in columns:
+                raise UsageError(f"`out` has '{path}', which is no column of numbers of table '{table}'")
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                raise UsageError(f"the array for column '{path}' in `out` must be C-contiguous and writeable")
+            self._out[columns[path, False]] = array
 
     def items(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int) -> Array:
         """`shape[0]` items from `first` on."""
-        values = np.empty(shape, dtype)
+        values = self._out.get(column)
+        if values is None:
+            values = np.empty(shape, dtype)
+        elif values.shape != shape or values.dtype != dtype:
+            is_given, is_read = f"{values.dtype} {values.shape}", f"{dtype} {shape}"
+            raise UsageError(f"an array of {is_given} in `out` cannot take what is read, {is_read}")
         self._core.read(self._table, column, first, shape[0], values, self._threads)
         return values
 

@@ -6,15 +6,19 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
+from weakref import WeakSet
+
+import numpy.typing as npt
 
 from thalweg import _core
-from thalweg._errors import DataError
+from thalweg._errors import DataError, UsageError
 from thalweg._foreign import plain
 from thalweg._ragged import Text
-from thalweg._read import Run, Table, Unit, check_batches, selected_row
+from thalweg._read import Run, Unit
 from thalweg._reports import LeftOut
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
+from thalweg._table import Table, check_batches, closed_reader, selected_row
 from thalweg._tree_types import NoTypeError, name_of, strings_in, type_of, values_of
 from thalweg._types import Type
 
@@ -34,18 +38,26 @@ class TreeTable(Table):
     def __len__(self) -> int:
         return int(self._tree.num_entries)
 
+    def close(self) -> None:
+        self._tree = closed_reader(self._path)
+
+    def _file(self) -> tuple[str, str, bool]:
+        return self._path, "", False
+
     def storage(self) -> list[tuple[int, int]]:
         return [(int(branch.uncompressed_bytes), 0) for branch in self._branches.values()]
 
-    def read(
+    def _stretch(
         self,
-        columns: str | Iterable[str] | None = None,
-        *,
-        rows: slice | tuple[int, int] | None = None,
-        threads: int = 0,  # noqa: ARG002
+        columns: str | list[str] | None,
+        start: int,
+        stop: int,
+        threads: int,  # noqa: ARG002
+        out: Mapping[str, npt.NDArray[Any]],
     ) -> Rows:
+        if out:
+            raise UsageError(f"TTree '{self.name}' cannot be read into `out` (uproot makes arrays of its own)")
         row = selected_row(self.schema, columns)
-        start, stop = self._range(rows)
         return Rows(row, {name: self._values(name, type_, start, stop) for name, type_ in row.members}, stop - start)
 
     def batches(
@@ -64,7 +76,7 @@ class TreeTable(Table):
             all_rows = sum(int(self._branches[name].uncompressed_bytes) for name, _ in fields)
             rows = max(1, min(rows, memory_bytes * len(self) // max(1, all_rows)))
         for start in range(0, len(self), rows):
-            yield self.read(names, rows=(start, min(start + rows, len(self))))
+            yield self.read(names, rows=slice(start, start + rows))
 
     def _values(self, name: str, type_: Type, start: int, stop: int) -> Any:
         branch = self._branches[name]
@@ -82,6 +94,7 @@ class TreeRun(Run):
     def __init__(self, path: str, file: Any, core: _core.Reader | None) -> None:
         self._name = path
         self._file = file
+        self._tables = WeakSet()
         self._others = Run(core) if core else None
         self._lock = threading.Lock()  # uproot's files are read by one thread at a time
         self._left_out: list[LeftOut] = []
@@ -124,6 +137,10 @@ class TreeRun(Run):
         return self._others.notes if self._others else ()
 
     @property
+    def id(self) -> str:
+        return ""
+
+    @property
     def keys_per_group(self) -> int:
         return 0
 
@@ -143,8 +160,13 @@ class TreeRun(Run):
     def is_open(self) -> bool:
         return False
 
-    def __getitem__(self, name: str) -> Table:
-        self._schema.index(name)  # which raises where there is none
+    def close(self) -> None:
+        super().close()
+        for tree in self._trees.values():
+            tree.close()
+        self._file.close()
+
+    def _table(self, name: str) -> Table:
         return self._trees[name] if name in self._trees or not self._others else self._others[name]
 
 

@@ -26,9 +26,10 @@ from thalweg._layouts_plan import TablePlan, plan_tables
 from thalweg._layouts_rows import flat_arrays, name_of, rows_of, selected
 from thalweg._layouts_scatter import Array, Batch, scatter
 from thalweg._layouts_toml import load_model
-from thalweg._read import Run, selected_row
+from thalweg._read import Run
 from thalweg._rows import Rows
 from thalweg._schema import Schema
+from thalweg._table import selected_row
 from thalweg._types import Type
 from thalweg._write import Writer
 

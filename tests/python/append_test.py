@@ -252,4 +252,4 @@ def test_more_than_four_gigabytes_in_one_append(tmp_path: Path, long_mode: bool)
         out.producer("t").append(x=block)
     table = tw.open(tmp_path / "run.h5")["t"]
     assert len(table) == rows
-    np.testing.assert_array_equal(table.read(rows=(rows - 3, rows))["x"], block[-3:])
+    np.testing.assert_array_equal(table.read(rows=slice(rows - 3, rows))["x"], block[-3:])

@@ -107,7 +107,7 @@ def test_all_values_are_those_of_h5py(foreign: Path) -> None:
     for name, values in expected.items():
         np.testing.assert_array_equal(rows[name], values)
     for start, stop in [(0, 1), (99, 101), (ROWS - 1, ROWS), (13, 444)]:
-        part = table.read(["waveform/values"], rows=(start, stop))
+        part = table.read(["waveform/values"], rows=slice(start, stop))
         np.testing.assert_array_equal(part["waveform/values"], expected["waveform/values"][start:stop])
 
 

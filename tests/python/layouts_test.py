@@ -13,7 +13,7 @@ from round_trip_test import TYPES, as_read, values_of
 
 import thalweg as tw
 from thalweg._layouts_rows import rows_of, selected
-from thalweg._read import selected_row
+from thalweg._table import selected_row
 from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, plan, read
 
 LAYOUTS = pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.name)

@@ -65,7 +65,7 @@ def test_any_range_of_rows_and_any_column_of_a_real_file(real_file: Path) -> Non
     for table in tw.open(real_file).values():
         whole = table.read().to_awkward()
         for start, stop in [(0, 1), (len(table) // 3, len(table) // 2 + 1), (len(table) - 1, len(table))]:
-            part = table.read(rows=(start, stop)).to_awkward()
+            part = table.read(rows=slice(start, stop)).to_awkward()
             assert ak.array_equal(part, whole[start:stop], equal_nan=True)
         name = list(table.schema)[-1]
         assert ak.array_equal(table.read(name).to_awkward()[name], whole[name], equal_nan=True)

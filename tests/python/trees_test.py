@@ -37,7 +37,7 @@ def tree_file(tmp_path: Path) -> Path:
 
 
 def assert_same(table: tw.Table, first: int = 0, last: int = ROWS) -> None:
-    array = table.read(rows=(first, last)).to_awkward()
+    array = table.read(rows=slice(first, last)).to_awkward()
     for name, values in COLUMNS.items():
         assert ak.array_equal(array[name], ak.Array(values)[first:last], dtype_exact=True), name
 
@@ -136,7 +136,7 @@ def test_a_damaged_basket_is_named(tree_file: Path) -> None:
     content[seek + 100 : seek + 300] = b"\xa5" * 200
     tree_file.write_bytes(content)
     table = tw.open(tree_file)["events"]
-    assert table.read("float64", rows=(0, 100))["float64"].tolist() == COLUMNS["float64"][:100].tolist()
+    assert table.read("float64", rows=slice(0, 100))["float64"].tolist() == COLUMNS["float64"][:100].tolist()
     with pytest.raises(tw.DataError, match="rows 0 to 300 of branch 'float64' of TTree 'events' cannot be read"):
         table.read("float64")
 

@@ -57,7 +57,7 @@ def check(path: Path, keys: set[int]) -> None:
     assert {unit.key for unit in run.units} == keys
     for unit in run.units:
         for part in unit.rows:
-            stored = run[part.table].read("key", rows=(part.first, part.first + part.rows))["key"]
+            stored = run[part.table].read("key", rows=slice(part.first, part.first + part.rows))["key"]
             assert (stored == unit.key).all()
 
 

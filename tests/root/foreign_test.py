@@ -127,5 +127,5 @@ def test_what_grew_has_the_values_that_were_given(tmp_path: Path, in_root: InRoo
     assert array["variant"].to_list() == [None] * 15 + [text(row) if row % 2 else row for row in late]
     assert array["last"].to_list() == [[]] * 35 + [[text(row)] * (row % 3) for row in range(35, ROWS)]
     assert array["flag"].to_list() == [False] * 35 + [row % 3 == 0 for row in range(35, ROWS)]
-    part = run["t"].read(["list", "text"], rows=(12, 40)).to_awkward()
+    part = run["t"].read(["list", "text"], rows=slice(12, 40)).to_awkward()
     assert part.to_list() == array[["list", "text"]][12:40].to_list()

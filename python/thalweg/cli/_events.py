@@ -69,7 +69,7 @@ def _sizes(table: thalweg.Table, rows: int) -> tuple[Numbers, Numbers]:
     sizes: list[Numbers] = [np.empty(0, np.int64)]
     data_bytes = 0
     for first in range(0, min(rows, len(table)), _BATCH_ROWS):
-        stretch = (first, min(first + _BATCH_ROWS, rows, len(table)))
+        stretch = slice(first, min(first + _BATCH_ROWS, rows, len(table)))
         content = table.read(["fragments/source_id", "fragments/data"], rows=stretch)["fragments"].content
         sources.append(content["source_id"])
         sizes.append(content["data"].lengths)

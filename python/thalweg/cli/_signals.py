@@ -43,21 +43,21 @@ class Signals:
         return bool(columns[panel])
 
     def pulses(self, count: int) -> list[Pulse]:
-        rows = self.table.read(self._waveform_columns(), rows=(0, count))
+        rows = self.table.read(self._waveform_columns(), rows=slice(0, count))
         samples = at(rows, self.waveform)
         return [self._pulse(rows, samples, row) for row in range(len(samples))]
 
     def has_time_axis(self) -> bool:
         if not self.period:
             return False
-        periods = at(self.table.read([self.period], rows=(0, 1)), self.period)
+        periods = at(self.table.read([self.period], rows=slice(0, 1)), self.period)
         return bool(np.isfinite(periods).all())
 
     def stored_energies(self, count: int) -> Array:
         """What the digitizer found, or whoever filled the table; none where it is not there, or nothing but zeros."""
         if not self.energy:
             return np.array([])
-        found = np.asarray(self.table.read([self.energy], rows=(0, count))[self.energy], np.float64)
+        found = np.asarray(self.table.read([self.energy], rows=slice(0, count))[self.energy], np.float64)
         found = found[np.isfinite(found)]
         return found if found.any() else np.array([])
 
