@@ -1,10 +1,8 @@
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "studies/driver/clocks.h"
 #include "studies/driver/measurements.h"
+#include "studies/driver/peak_memory.h"
 #include "studies/driver/producers.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -53,38 +51,6 @@ std::unique_ptr<Producers> producers_from(Arguments& arguments, Material const& 
     if (as == "processes") return make_producer_processes(material, write);
     base::fail_usage({"--as " + as + " means nothing", "", "take threads or processes"});
 }
-
-// What this process has of its own and in shared memory: looked at now and then while rows are produced.
-class PeakMemory {
-  public:
-    PeakMemory() : before_(now()), thread_([this](std::stop_token const& stop) { watch(stop); }) {}
-
-    std::uint64_t above_begin_bytes() {
-        thread_.request_stop();
-        thread_.join();
-        return peak_ - std::min(peak_, before_);
-    }
-
-  private:
-    static std::uint64_t now() {
-        std::ifstream status("/proc/self/status");
-        std::uint64_t kib = 0, bytes = 0;
-        for (std::string word; status >> word;) {
-            if ((word == "RssAnon:" || word == "RssShmem:") && status >> kib) bytes += kib * base::kKiB;
-        }
-        return bytes;
-    }
-    void watch(std::stop_token const& stop) {
-        while (!stop.stop_requested()) {
-            peak_ = std::max(peak_, now());
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-    }
-
-    std::uint64_t before_;
-    std::uint64_t peak_ = 0;
-    std::jthread thread_;
-};
 
 } // namespace
 

@@ -1,6 +1,4 @@
 // root_write FOLDER PATH COMPRESSION [CLUSTER_BYTES]: the flat columns of a folder as an RNTuple, by ROOT, row by row.
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +14,11 @@
 #include <ROOT/RNTupleWriter.hxx>
 #include <string>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
 #include "studies/driver/clocks.h"
+#include "studies/driver/peak_memory.h"
 
 namespace {
 
@@ -118,38 +116,6 @@ struct Table {
     }
 };
 
-// As Thalweg's driver measures it.
-class PeakMemory {
-  public:
-    PeakMemory() : before_(now()), thread_([this](std::stop_token const& stop) { watch(stop); }) {}
-
-    std::uint64_t above_begin_bytes() {
-        thread_.request_stop();
-        thread_.join();
-        return peak_ - std::min(peak_, before_);
-    }
-
-  private:
-    static std::uint64_t now() {
-        std::ifstream status("/proc/self/status");
-        std::uint64_t kib = 0, bytes = 0;
-        for (std::string word; status >> word;) {
-            if ((word == "RssAnon:" || word == "RssShmem:") && status >> kib) bytes += kib * 1024;
-        }
-        return bytes;
-    }
-    void watch(std::stop_token const& stop) {
-        while (!stop.stop_requested()) {
-            peak_ = std::max(peak_, now());
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-    }
-
-    std::uint64_t before_;
-    std::uint64_t peak_ = 0;
-    std::jthread thread_;
-};
-
 } // namespace
 
 int main(int count, char** words) {
@@ -163,7 +129,7 @@ int main(int count, char** words) {
     ROOT::RNTupleWriteOptions options;
     options.SetCompression(static_cast<std::uint32_t>(std::atoi(words[3])));
     if (count > 4) options.SetApproxZippedClusterSize(std::strtoull(words[4], nullptr, 10));
-    PeakMemory memory;
+    thalweg::study::PeakMemory memory;
     auto const begin_cpu_s = thalweg::study::process_cpu_s();
     {
         auto const writer = ROOT::RNTupleWriter::Recreate(std::move(table.model), "events", words[2], options);
