@@ -182,6 +182,7 @@ void bind_status(nb::module_& module) {
         .def_ro("journal_bytes", &CommitStatus::journal_bytes)
         .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
         .def_ro("memory", &CommitStatus::memory)
+        .def_ro("memory_need", &CommitStatus::memory_need)
         .def_ro("failure", &CommitStatus::failure);
 }
 

@@ -243,6 +243,8 @@ class Status:
     """Seconds since the oldest of these was committed; 0 where there is none."""
     memory: str
     """Where what producers have published lies until it is written: /dev/shm, or another folder and why."""
+    memory_need: str
+    """Empty, or how much more of it than their budget (`memory_bytes`) producers of a process took."""
     failure: str
     """Empty: well."""
     file_problem: str
@@ -349,6 +351,7 @@ def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> 
         units_not_durable=status.units_not_durable,
         oldest_unit_age=status.units_oldest_age_ns / 1e9,
         memory=status.memory,
+        memory_need=status.memory_need,
         failure=status.failure,
         file_problem=file_problem,
     )

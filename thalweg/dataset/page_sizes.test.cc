@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/dataset/append/memory_budget.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
@@ -162,6 +163,100 @@ TEST(PageSizes, FilesOfAProcessShareItsMemory) {
     other->close(kTimeoutNs);
     EXPECT_EQ(Reader::open(directory.file("one.root"))->rows(0), 26'000u);
     EXPECT_EQ(verify(directory.file("one.root")).faults + verify(directory.file("other.root")).faults, 0u);
+}
+
+CreateOptions small_pages(std::uint64_t memory_bytes) {
+    CreateOptions options;
+    options.layout.table_page_bytes = 1 << 20;
+    options.write.staging.memory_bytes = memory_bytes;
+    return options;
+}
+
+void expect_lists(std::string const& path, std::uint64_t rows) {
+    auto const reader = Reader::open(path);
+    ASSERT_EQ(reader->rows(0), rows);
+    std::vector<std::uint32_t> values(reader->elements(0, 0, {0, rows}).count);
+    reader->read(0, 1, {0, values.size()}, std::as_writable_bytes(std::span(values)));
+    std::size_t at = 0;
+    for (std::uint64_t row = 0; row < rows; ++row) {
+        for (std::uint64_t i = 0; i < row % 7; ++i, ++at) ASSERT_EQ(values[at], number_at(row % 100, row + i)) << row;
+    }
+    EXPECT_EQ(verify(path).faults, 0u);
+}
+
+TEST(PageSizes, ProducersOfHdf5ShareTheMemoryOfTheProcess) {
+    Directory const directory;
+    auto const options = small_pages(8 << 20);
+    auto const begin_bytes = MemoryShare::taken_in_process();
+    auto const one = Writer::create(directory.file("one.h5"), wide(), options);
+    auto const other = Writer::create(directory.file("other.h5"), wide(), options);
+    auto first = one->producer("t");
+    auto const taken_bytes = [&] { return MemoryShare::taken_in_process() - begin_bytes; };
+    EXPECT_LT(taken_bytes(), 4u << 20) << "a page of each column, in whole blocks";
+    for (std::uint64_t row = 0; row < 6000; row += 100) append_lists(first, row, 100);
+    EXPECT_LE(taken_bytes(), options.write.staging.memory_bytes);
+    auto second = other->producer("t");
+    for (std::uint64_t row = 0; row < 20'000; row += 100) {
+        append_lists(first, 6000 + row, 100);
+        append_lists(second, row, 100);
+    }
+    EXPECT_LE(taken_bytes(), options.write.staging.memory_bytes);
+    for (auto* const producer : {&first, &second}) producer->finish();
+    EXPECT_EQ(taken_bytes(), 0u);
+    EXPECT_EQ(one->status().memory_need, "");
+    EXPECT_TRUE(one->close(kTimeoutNs).report.notes.empty());
+    other->close(kTimeoutNs);
+    expect_lists(directory.file("one.h5"), 26'000);
+    expect_lists(directory.file("other.h5"), 20'000);
+}
+
+TEST(PageSizes, TheLeastMemoryIsEnough) {
+    for (unsigned const threads : {0u, 2u}) {
+        Directory const directory;
+        auto options = small_pages(4 << 10);
+        options.write.seal_threads = threads;
+        auto const writer = Writer::create(directory.file("run.h5"), wide(), options);
+        auto producer = writer->producer("t");
+        auto const begin_bytes = MemoryShare::taken_in_process();
+        append_lists(producer, 0, 10'000);
+        for (std::uint64_t row = 10'000; row < 12'000; ++row) append_lists(producer, row, 1);
+        EXPECT_EQ(MemoryShare::taken_in_process(), begin_bytes);
+        producer.finish();
+        writer->close(kTimeoutNs);
+        expect_lists(directory.file("run.h5"), 12'000);
+    }
+}
+
+template <class Condition> void wait_for(Condition const& condition) {
+    for (std::uint64_t waited_ns = 0; !condition() && waited_ns < kTimeoutNs; waited_ns += 1'000'000)
+        base::sleep_ns(1'000'000);
+    ASSERT_TRUE(condition());
+}
+
+// Page sizes of HDF5 are those of the file: one who comes later needs the same set.
+TEST(PageSizes, WhatProducersCannotDoWithoutIsSaidWhereItIsMoreThanTheBudget) {
+    for (auto const* const name : {"run.h5", "run.root"}) {
+        Directory const directory;
+        auto const writer = Writer::create(directory.file(name), wide(), small_pages(5 << 20));
+        std::vector<Producer> producers;
+        for (int i = 0; i < 3; ++i) {
+            producers.push_back(writer->producer("t"));
+            wait_for([&] {
+                auto const met = writer->status().producers;
+                return met.size() == producers.size() && met.back().state == SlotState::active;
+            });
+            if (i == 0) {
+                EXPECT_EQ(writer->status().memory_need, "") << name;
+            }
+        }
+        auto const said = writer->status().memory_need;
+        EXPECT_NE(said.find("took more than memory_bytes, 5.24 MB (its 3 producers could not do without "),
+                  std::string::npos)
+            << said;
+        EXPECT_NE(said.find("the last one in table 't'"), std::string::npos) << said;
+        for (auto& producer : producers) producer.finish();
+        EXPECT_EQ(writer->close(kTimeoutNs).report.notes, std::vector{said});
+    }
 }
 
 // First items and stored bytes of all pages, by column.

@@ -121,6 +121,106 @@ TEST(StagingMemory, ProducersOfAProcessShareTheBudget) {
     EXPECT_EQ(MemoryShare::taken_in_process(), 0u);
 }
 
+// A table whose columns have blocks of their own: pages of 8 and of 64 KiB.
+struct Own {
+    explicit Own(std::uint64_t memory_bytes) {
+        options.memory_bytes = memory_bytes;
+        options.page_ring_bytes = kBudget;
+        layout.columns = {{1024, "none"}, {512, "none"}};
+        auto const plan = plan_staging(columns, layout, options);
+        memory = std::make_shared<base::SharedMemory>(base::SharedMemory::create_private(plan.size_bytes));
+        staging = std::make_unique<Staging>(Staging::format(memory, columns, layout, options));
+        blocks = std::make_unique<StagingMemory>(*staging, columns, layout, options);
+    }
+
+    // Whole pages, as far as there is memory.
+    std::uint64_t fill(std::size_t column) {
+        std::uint64_t pages = 0;
+        for (; blocks->extend(column); ++pages) {
+            auto const room = blocks->room(column);
+            std::fill(room.begin(), room.end(), static_cast<std::byte>(7 * pages + column));
+            blocks->advance(column, room.size());
+            blocks->cut(column);
+        }
+        staging->column(column).published = blocks->end(column) / staging->column(column).item_bytes;
+        return pages;
+    }
+    void expect_pages(std::size_t column, std::uint64_t pages) const {
+        auto const items = staging->column(column).page_items;
+        for (std::uint64_t page = 0; page < pages; ++page) {
+            auto const copied = staging->copy_items(column, page * items, items);
+            ASSERT_TRUE(copied);
+            for (auto const byte : *copied) ASSERT_EQ(byte, static_cast<std::byte>(7 * page + column)) << page;
+        }
+    }
+
+    std::vector<model::Column> columns =
+        model::flatten({"t", {scalar("a", model::Scalar::uint64), scalar("b", model::Scalar::uint64, {16})}, ""});
+    model::TableLayout layout;
+    StagingOptions options;
+    std::shared_ptr<base::SharedMemory> memory;
+    std::unique_ptr<Staging> staging;
+    std::unique_ptr<StagingMemory> blocks;
+};
+
+constexpr std::uint64_t kOwnPages = (8 + 64) << 10; // one of each column
+
+TEST(StagingMemory, ColumnsOfTheirOwnHaveOneBlockFirstAndMoreWithinTheBudget) {
+    Own table(64 * base::kMiB);
+    EXPECT_EQ(MemoryShare::taken_in_process(), kOwnPages);
+    EXPECT_EQ(table.blocks->need_beyond_budget(), std::nullopt);
+    auto const planned = table.staging->column(0).blocks;
+    EXPECT_EQ(table.fill(0), planned) << "all that page_ring_bytes has room for";
+    EXPECT_EQ(table.fill(1), table.staging->column(1).blocks);
+    EXPECT_EQ(MemoryShare::taken_in_process(), table.staging->head().allocated_bytes);
+    EXPECT_LE(MemoryShare::taken_in_process(), kBudget);
+    EXPECT_EQ(table.blocks->extend(0), false);
+    table.expect_pages(0, planned);
+    table.expect_pages(1, table.staging->column(1).blocks);
+}
+
+TEST(StagingMemory, NoColumnTakesWhatAnotherOneHasToHave) {
+    Own table(kBudget / 4);
+    auto const planned = table.staging->column(0).blocks;
+    EXPECT_LE(table.fill(0), planned / 4 + 1);
+    EXPECT_GE(table.fill(1), planned / 4 - 1) << "its part is still there";
+    EXPECT_LE(MemoryShare::taken_in_process(), kBudget / 4);
+}
+
+TEST(StagingMemory, ColumnsOfTheirOwnGiveBackWhatOthersWaitFor) {
+    Own first(kBudget);
+    auto const alone = first.fill(0);
+    auto const alone_b = first.fill(1);
+    for (std::size_t column : {0u, 1u}) {
+        auto& state = first.staging->column(column);
+        state.released = state.published.load();
+        first.blocks->release(column, first.blocks->end(column));
+    }
+    EXPECT_GT(MemoryShare::taken_in_process(), kBudget / 8 * 7);
+    Own second(kBudget);
+    first.blocks->give_back(false);
+    EXPECT_GE(second.fill(0), alone / 2 - 1);
+    EXPECT_GE(second.fill(1), alone_b / 2 - 1);
+    first.blocks->give_back(false);
+    EXPECT_LE(MemoryShare::taken_in_process(), kBudget);
+    EXPECT_GE(first.fill(1), alone_b / 2 - 1) << "of every column its part stays";
+    first.blocks->give_back(true);
+    first.blocks.reset();
+    second.blocks.reset();
+    EXPECT_EQ(MemoryShare::taken_in_process(), 0u);
+}
+
+TEST(StagingMemory, NeedIsThatOfAllProducersOfTheProcess) {
+    Own const first(kOwnPages * 2);
+    Own const second(kOwnPages * 2);
+    EXPECT_EQ(second.blocks->need_beyond_budget(), std::nullopt);
+    Own const third(kOwnPages * 2);
+    auto const need = third.blocks->need_beyond_budget();
+    ASSERT_TRUE(need);
+    EXPECT_EQ(need->bytes, kOwnPages * 3);
+    EXPECT_EQ(need->producers, 3u);
+}
+
 // As a unit that is dropped leaves it.
 TEST(StagingMemory, WhatIsTruncatedIsWrittenAgain) {
     Shared table(kBudget, 64 << 10);

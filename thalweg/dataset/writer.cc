@@ -319,12 +319,14 @@ CompleteResult Writer::complete() {
     auto& ledger = *run_->ledger;
     auto journal = committer()->finish();
     drop_committer();
+    auto const need = status().memory_need;
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
     CompleteOptions options;
     options.state = RunState::closing;
     options.whole_file_checksum = whole_file_checksum_;
     options.least_end = ledger.head().claimed;
     auto result = complete_run(*run_->file, journal_, *run_->format, options);
+    if (!need.empty()) result.report.notes.push_back(need);
     // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;

@@ -43,14 +43,15 @@ constexpr std::array kKnobs{
          "Threads that encode the pages of each producer: with 0 the thread that appends does it."},
     Knob{"memory_bytes", Kind::size, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::memory_bytes>, 4 * kKiB, 1024 * kGiB,
-         "In an RNTuple, memory of a process for pages that fill, of all its producers and outputs: pages grow as it "
-         "allows."},
+         "Memory of a process for pages that fill and pages that are being written, of all its producers and outputs; "
+         "in "
+         "an RNTuple pages grow as it allows."},
     Knob{"staging_bytes", Kind::size, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024ull * 1024 * kGiB,
-         "In HDF5, memory of each producer for pages that fill and pages that are being written."},
+         "In HDF5, what each producer may have of this at most."},
     Knob{"min_buffers", Kind::count, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 4 * kGiB,
-         "Each column has at least this many page buffers, even where they take more than staging_bytes."},
+         "In HDF5, each column may have this many page buffers, even where they take more than staging_bytes."},
     Knob{"ring_size", Kind::power_of_two, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::ring_size>, 8, 1 << 20,
          "At most this many announced pages of one producer wait for the committer."},

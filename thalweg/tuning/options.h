@@ -12,10 +12,10 @@
 namespace thalweg::tuning {
 
 struct StagingOptions {
-    // Page buffers of columns with buffers of their own: half fills while half is written. Columns inside lists have
-    // more of them.
+    // Page buffers of columns with buffers of their own, at most: half fills while half is written. Columns inside
+    // lists have more of them.
     std::uint64_t page_ring_bytes = 16 << 20;
-    std::uint64_t min_buffers = 3; // of each such column, even where that takes more
+    std::uint64_t min_buffers = 3; // each such column may have so many, even where that is more
     std::uint32_t ring_size = 1024;
     // Page buffers of all producers of a process, of all its outputs, together.
     std::uint64_t memory_bytes = 64 << 20;

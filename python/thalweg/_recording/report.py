@@ -74,7 +74,8 @@ class RecordingReport:
             )
         if self.memory != "/dev/shm":
             lines.append(f"What was published and not yet written lay in {self.memory}.")
-        lines += [_file_sentence(file) for file in self.files]
+        for file in self.files:
+            lines += [_file_sentence(file), *(file.result.report.notes if file.result else [])]
         return lines
 
     @property

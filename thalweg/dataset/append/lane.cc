@@ -46,8 +46,9 @@ std::span<std::byte const> Lane::raw_of(SealedPage const& page) {
 
 // Pages that shrink well would fill staging before they fill an extent, and its producer would wait for each write.
 std::uint64_t Lane::gather_limit_bytes() const {
-    if (!memory_.is_shared()) return gather_limit_bytes_;
-    return memory_.most_bytes() / kExtentsInMemory / std::max(1u, run_.options.seal_threads);
+    auto const lanes = std::max(1u, run_.options.seal_threads);
+    if (!memory_.is_shared()) return std::min(gather_limit_bytes_, memory_.most_bytes() / 2 / lanes);
+    return memory_.most_bytes() / kExtentsInMemory / lanes;
 }
 
 PageRecord Lane::record_of(SealedPage const& page) const {

@@ -12,6 +12,7 @@ namespace thalweg::dataset {
 struct MemoryShare::Counts {
     std::uint64_t producers = 0;
     std::uint64_t taken_bytes = 0;
+    std::uint64_t least_bytes = 0;
 };
 
 struct MemoryShare::Process {
@@ -40,12 +41,14 @@ MemoryShare::MemoryShare(std::uint64_t limit_bytes, std::uint64_t least_bytes)
       fork_generation_(base::fork_generation()) {
     base::Lock const lock(process_->mutex);
     ++process_->counts.producers;
+    process_->counts.least_bytes += least_bytes_;
 }
 
 MemoryShare::~MemoryShare() {
     if (fork_generation_ != base::fork_generation()) return;
     base::Lock const lock(process_->mutex);
     --process_->counts.producers;
+    process_->counts.least_bytes -= least_bytes_;
     process_->counts.taken_bytes -= held_bytes_;
 }
 
@@ -92,6 +95,13 @@ void MemoryShare::give(std::uint64_t size_bytes) {
     base::Lock const lock(process_->mutex);
     held_bytes_ -= size_bytes;
     process_->counts.taken_bytes -= size_bytes;
+}
+
+std::optional<MemoryShare::Need> MemoryShare::need_beyond_budget() const {
+    base::Lock const lock(process_->mutex);
+    auto const& counts = process_->counts;
+    if (counts.least_bytes <= limit_bytes_) return std::nullopt;
+    return Need{counts.least_bytes, counts.producers};
 }
 
 std::uint64_t MemoryShare::taken_in_process() {

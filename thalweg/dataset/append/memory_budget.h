@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace thalweg::dataset {
 
@@ -28,6 +29,14 @@ class MemoryShare {
     std::uint64_t most_bytes() const;
     // What it holds beyond its part while the others' parts are not there.
     std::uint64_t excess_bytes() const;
+
+    // What producers cannot do without, whatever there is.
+    struct Need {
+        std::uint64_t bytes = 0;
+        std::uint64_t producers = 0;
+    };
+    // Of all producers of the process; nothing where the budget has room for it.
+    std::optional<Need> need_beyond_budget() const;
 
     static std::uint64_t taken_in_process();
 

@@ -109,6 +109,10 @@ void Producer::prepare(OpenRun& run, std::size_t slot) {
     auto staging = std::make_unique<Staging>(Staging::format(std::move(memory), columns, layout, options, of_units_));
     sealer_.reset(); // of the file before: it uses the memory
     memory_ = std::make_unique<StagingMemory>(*staging, columns, layout, options);
+    if (auto const need = memory_->need_beyond_budget()) {
+        staging->head().needed_bytes = need->bytes;
+        staging->head().needed_by = need->producers;
+    }
     sealer_ = std::make_unique<Sealer>(run, *staging, *memory_, table_, run.ledger->slot(slot).number);
     staging_ = std::move(staging);
     progress_.assign(columns.size(), {});
@@ -175,6 +179,8 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         append_batch(slices, batch);
         rows -= batch;
         if (is_cluster_full() || (!of_units_ && is_cluster_old())) end_cluster(); // of units: between two of them
+        if (has_sealed_ && !memory_->is_shared()) memory_->give_back(false);      // the others do so with a cluster
+        has_sealed_ = false;
     }
 }
 

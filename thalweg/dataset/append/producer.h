@@ -126,7 +126,8 @@ class Producer {
     std::uint64_t fork_generation_ = 0;
     int exceptions_ = std::uncaught_exceptions(); // when it was made
     bool finished_ = false;
-    bool torn_ = false; // an error left columns of different length: nothing may be added behind them
+    bool has_sealed_ = false; // a page, since memory was last given back
+    bool torn_ = false;       // an error left columns of different length: nothing may be added behind them
     std::function<void()> while_waiting_;
 };
 

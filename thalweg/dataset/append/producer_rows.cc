@@ -133,7 +133,9 @@ void Producer::wait_for_room(std::span<std::span<std::byte const> const> parts) 
     }
     if (together == 0) return;
     if (memory_->is_shared() && together > memory_->most_blocks(0)) blocks_wanted_.assign(parts.size(), 0);
-    wait_until([&] { return memory_->has_blocks(blocks_wanted_); });
+    // Where a budget is short, columns with blocks of their own may never have all of these at once: each has one in
+    // the end, once nothing is on its way to the disk.
+    wait_until([&] { return memory_->has_blocks(blocks_wanted_) || (!memory_->is_shared() && nothing_in_flight()); });
 }
 
 void Producer::copy_items(std::size_t index, std::span<std::byte const> bytes) {
@@ -165,6 +167,7 @@ void Producer::seal_page(std::size_t index) {
         for (auto const& piece : pieces) progress.sum += sum_of(piece);
     }
     progress.sealed = progress.written;
+    has_sealed_ = true;
     memory_->is_cut_by_page(index) ? memory_->cut(index) : memory_->begin_page(index);
     sealer_->seal(page, while_waiting_);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <numeric>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -14,26 +15,27 @@ constexpr auto kOpen = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kFirstGrowthBytes = base::kMiB;
 constexpr std::uint64_t kMostGrowthBytes = 8 * base::kMiB;
 
-std::uint64_t least_bytes(StagingPlan const& plan) { return plan.shared ? plan.least_bytes : plan.size_bytes; }
+std::uint64_t least_bytes(std::vector<model::Column> const& columns, model::TableLayout const& layout,
+                          StagingOptions const& options) {
+    return plan_staging(columns, layout, options).least_bytes;
+}
 
 } // namespace
 
 StagingMemory::StagingMemory(Staging const& staging, std::vector<model::Column> const& columns,
                              model::TableLayout const& layout, StagingOptions const& options)
-    : staging_(staging), shared_(plan_staging(columns, layout, options).shared),
-      block_bytes_(staging.column(0).block_bytes),
-      share_(options.memory_bytes, least_bytes(plan_staging(columns, layout, options))), tails_(columns.size()),
-      chains_(columns.size()), free_(shared_ ? 1 : columns.size()) {
+    : staging_(staging), shared_(layout.cluster_bytes > 0),
+      share_(options.memory_bytes, least_bytes(columns, layout, options)), tails_(columns.size()),
+      chains_(columns.size()) {
     share_.exceed(staging_.head().allocated_bytes);
-    if (shared_) {
-        fresh_ = permanent_ = staging_.head().allocated_bytes / block_bytes_;
-        for (auto block = permanent_; block-- > 0;) free_[0].push_back(static_cast<std::uint32_t>(block));
-        return;
-    }
-    for (std::size_t i = 0; i < columns.size(); ++i) {
+    for (std::size_t i = 0; i < (shared_ ? 1 : columns.size()); ++i) {
         auto const& column = staging_.column(i);
-        for (auto block = column.first_block + column.blocks; block-- > column.first_block;)
-            free_[i].push_back(static_cast<std::uint32_t>(block));
+        auto const permanent = shared_ ? staging_.head().allocated_bytes / column.block_bytes : 1;
+        auto const begin = column.first_block;
+        pools_.push_back({i, column.block_bytes, begin, permanent, column.blocks, begin + permanent, {}, {}});
+        all_blocks_bytes_ += column.blocks * column.block_bytes;
+        for (auto block = begin + permanent; block-- > begin;)
+            pools_.back().free.push_back(static_cast<std::uint32_t>(block));
     }
 }
 
@@ -71,10 +73,10 @@ void StagingMemory::begin_page(std::size_t column) {
 bool StagingMemory::extend(std::size_t index) {
     auto& tail = tails_[index];
     base::Lock const lock(mutex_);
-    auto& free = free_of(index);
-    if (free.empty() && !(shared_ && grow(1))) return false;
-    auto const block = free.back();
-    free.pop_back();
+    auto& pool = pool_of(index);
+    if (pool.free.empty() && !grow(pool, 1)) return false;
+    auto const block = pool.free.back();
+    pool.free.pop_back();
     auto& state = staging_.block(block);
     state.begin.store(tail.end, std::memory_order_relaxed);
     state.next.store(kNoBlock, std::memory_order_relaxed);
@@ -103,7 +105,7 @@ void StagingMemory::release(std::size_t column, std::uint64_t end) {
     auto& chain = chains_[column];
     auto first = static_cast<std::uint32_t>(staging_.column(column).chain.load(std::memory_order_relaxed));
     auto const before = first;
-    auto& free = free_of(column);
+    auto& free = pool_of(column).free;
     auto const known = free.size();
     while (first != kNoBlock) {
         auto const next = staging_.block(first).next.load(std::memory_order_relaxed);
@@ -122,98 +124,144 @@ void StagingMemory::release(std::size_t column, std::uint64_t end) {
 
 bool StagingMemory::has_blocks(std::span<std::uint64_t const> by_column) {
     base::Lock const lock(mutex_);
-    std::uint64_t together = 0;
+    if (!shared_) return grow_all(by_column);
+    auto const together = std::accumulate(by_column.begin(), by_column.end(), std::uint64_t{0});
+    auto& pool = pools_[0];
+    return pool.free.size() >= together || grow(pool, together - pool.free.size());
+}
+
+// All of them, or none: a row is not begun that has to wait in the middle.
+bool StagingMemory::grow_all(std::span<std::uint64_t const> by_column) {
+    auto const missing = [&](std::size_t i) THALWEG_REQUIRES(mutex_) {
+        return by_column[i] - std::min<std::uint64_t>(by_column[i], pools_[i].free.size());
+    };
+    std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < by_column.size(); ++i) {
-        if (by_column[i] == 0) continue;
-        if (!shared_ && free_[i].size() < by_column[i]) return false;
-        together += by_column[i];
+        if (missing(i) > room_to_grow(pools_[i])) return false;
+        bytes += missing(i) * pools_[i].block_bytes;
     }
-    if (!shared_ || free_[0].size() >= together) return true;
-    return grow(together - free_[0].size());
+    if (bytes == 0) return true;
+    if (is_full_) return false;
+    auto const taken = share_.take(bytes);
+    share_.give(taken); // `grow` takes it, column by column
+    if (taken < bytes) return false;
+    for (std::size_t i = 0; i < by_column.size(); ++i) {
+        if (missing(i) > 0 && !grow(pools_[i], missing(i))) return false;
+    }
+    return true;
 }
 
 std::uint64_t StagingMemory::most_blocks(std::size_t column) const {
     if (!shared_) return staging_.column(column).blocks - 1;
-    return std::max<std::uint64_t>(1, most_bytes() / block_bytes_ / 2);
+    return std::max<std::uint64_t>(1, most_bytes() / pools_[0].block_bytes / 2);
+}
+
+// Where there is less memory than planned, each column has its share of that: none takes what another one waits for.
+std::uint64_t StagingMemory::most_blocks(Pool const& pool) const {
+    if (shared_) return pool.blocks;
+    auto const share = static_cast<double>(most_bytes()) / static_cast<double>(all_blocks_bytes_);
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(pool.blocks) * share));
+}
+
+std::uint64_t StagingMemory::room_to_grow(Pool const& pool) const {
+    auto const most = most_blocks(pool);
+    return most - std::min(most, pool.allocated());
+}
+
+// To allocate is a system call: not one for each block, nor more than a column may ever need.
+std::uint64_t StagingMemory::step_bytes() const {
+    if (!shared_) return kFirstGrowthBytes / pools_.size();
+    return std::clamp(share_.held_bytes() / 2, kFirstGrowthBytes, kMostGrowthBytes);
 }
 
 // Blocks that lie side by side are allocated together; where there is no memory the producer lives with what it has.
-bool StagingMemory::grow(std::uint64_t blocks) {
-    auto const had = share_.held_bytes() / block_bytes_;
-    auto const left = staging_.head().blocks - had;
+bool StagingMemory::grow(Pool& pool, std::uint64_t blocks) {
+    auto const left = room_to_grow(pool);
     if (is_full_ || blocks > left) return false;
-    auto const step = std::clamp(share_.held_bytes() / 2, kFirstGrowthBytes, kMostGrowthBytes) / block_bytes_;
-    auto const wanted = std::min(std::max(blocks, step), left);
-    auto const taken = share_.take(wanted * block_bytes_);
-    auto const whole = taken / block_bytes_;
-    share_.give(taken - whole * block_bytes_);
-    if (whole < blocks) {
-        share_.give(whole * block_bytes_);
-        return false;
-    }
-    try {
-        allocate(whole);
-    } catch (base::SystemError const& error) {
-        share_.give((had + whole) * block_bytes_ - staging_.head().allocated_bytes);
-        if (error.code != ENOSPC) throw;
-        is_full_ = true;
-    }
-    return share_.held_bytes() >= (had + blocks) * block_bytes_;
+    auto const wanted = std::min(std::max(blocks, step_bytes() / pool.block_bytes), left);
+    auto const taken = share_.take(wanted * pool.block_bytes);
+    auto const whole = taken / pool.block_bytes;
+    share_.give(taken - whole * pool.block_bytes);
+    if (whole >= blocks) return allocate(pool, whole);
+    share_.give(whole * pool.block_bytes);
+    return false;
 }
 
-void StagingMemory::allocate(std::uint64_t blocks) {
-    std::sort(unallocated_.begin(), unallocated_.end(), std::greater<>());
-    while (blocks > 0 && !unallocated_.empty()) {
-        auto const first = unallocated_.back();
+bool StagingMemory::allocate(Pool& pool, std::uint64_t blocks) {
+    try {
+        allocate_runs(pool, blocks);
+        return true;
+    } catch (base::SystemError const& error) {
+        share_.give(share_.held_bytes() - staging_.head().allocated_bytes);
+        if (error.code != ENOSPC) throw;
+        is_full_ = true;
+        return false;
+    }
+}
+
+void StagingMemory::allocate_runs(Pool& pool, std::uint64_t blocks) {
+    auto& unallocated = pool.unallocated;
+    std::sort(unallocated.begin(), unallocated.end(), std::greater<>());
+    while (blocks > 0 && !unallocated.empty()) {
+        auto const first = unallocated.back();
         std::uint64_t run = 0;
-        for (; run < blocks && !unallocated_.empty() && unallocated_.back() == first + run; ++run)
-            unallocated_.pop_back();
+        for (; run < blocks && !unallocated.empty() && unallocated.back() == first + run; ++run) unallocated.pop_back();
         try {
-            allocate_run(first, run);
+            allocate_run(pool, first, run);
         } catch (base::SystemError const&) {
-            for (std::uint64_t i = 0; i < run; ++i) unallocated_.push_back(static_cast<std::uint32_t>(first + i));
+            for (std::uint64_t i = 0; i < run; ++i) unallocated.push_back(static_cast<std::uint32_t>(first + i));
             throw;
         }
         blocks -= run;
     }
     if (blocks == 0) return;
-    allocate_run(static_cast<std::uint32_t>(fresh_), blocks);
-    fresh_ += blocks;
+    allocate_run(pool, static_cast<std::uint32_t>(pool.fresh), blocks);
+    pool.fresh += blocks;
 }
 
-void StagingMemory::allocate_run(std::uint32_t first, std::uint64_t blocks) {
-    auto const offset = staging_.column(0).data_offset + first * block_bytes_;
-    staging_.memory().allocate(offset, blocks * block_bytes_);
-    staging_.head().allocated_bytes += blocks * block_bytes_;
-    auto& free = free_[0];
-    for (auto i = blocks; i-- > 0;) free.push_back(static_cast<std::uint32_t>(first + i));
+void StagingMemory::allocate_run(Pool& pool, std::uint32_t first, std::uint64_t blocks) {
+    auto const offset = Staging::offset_of(staging_.column(pool.column), first);
+    staging_.memory().allocate(offset, blocks * pool.block_bytes);
+    staging_.head().allocated_bytes += blocks * pool.block_bytes;
+    for (auto i = blocks; i-- > 0;) pool.free.push_back(static_cast<std::uint32_t>(first + i));
 }
 
 std::uint64_t StagingMemory::most_bytes() const {
-    auto const whole = staging_.head().blocks * block_bytes_;
-    return is_full_ ? share_.held_bytes() : std::min(share_.most_bytes(), whole);
+    return is_full_ ? share_.held_bytes() : std::min(share_.most_bytes(), all_blocks_bytes_);
 }
 
 void StagingMemory::give_back(bool everything) {
-    if (!shared_) return;
     base::Lock const lock(mutex_);
-    auto const blocks = (everything ? share_.held_bytes() : share_.excess_bytes()) / block_bytes_;
-    auto& free = free_[0];
-    if (blocks == 0) return;
+    auto bytes = everything ? share_.held_bytes() : share_.excess_bytes();
+    if (bytes == 0) return;
+    for (auto& pool : pools_) {
+        auto const kept = everything || shared_ ? 0 : most_blocks(pool);
+        auto const blocks = pool.allocated() - std::min(pool.allocated(), kept);
+        bytes -= std::min(bytes, give_back(pool, std::min(bytes, blocks * pool.block_bytes)));
+    }
+}
+
+// About so many bytes: whole blocks.
+std::uint64_t StagingMemory::give_back(Pool& pool, std::uint64_t bytes) {
+    auto const blocks = (bytes + pool.block_bytes - 1) / pool.block_bytes;
+    auto& free = pool.free;
+    if (blocks == 0 || free.empty()) return 0;
     std::sort(free.begin(), free.end());
-    auto const may_go = [&] { return !free.empty() && free.back() >= permanent_; };
-    for (std::uint64_t given = 0; given < blocks && may_go();) {
+    auto const may_go = [&] { return !free.empty() && free.back() >= pool.begin + pool.permanent; };
+    std::uint64_t given = 0;
+    while (given < blocks && may_go()) {
         auto first = free.back() + 1;
         std::uint64_t run = 0;
         for (; given < blocks && may_go() && free.back() + 1 == first; ++run, ++given) {
-            unallocated_.push_back(--first);
+            pool.unallocated.push_back(--first);
             free.pop_back();
         }
-        staging_.memory().give_back(staging_.column(0).data_offset + first * block_bytes_, run * block_bytes_);
-        staging_.head().allocated_bytes -= run * block_bytes_;
-        share_.give(run * block_bytes_);
+        staging_.memory().give_back(Staging::offset_of(staging_.column(pool.column), first), run * pool.block_bytes);
+        staging_.head().allocated_bytes -= run * pool.block_bytes;
+        share_.give(run * pool.block_bytes);
     }
     std::reverse(free.begin(), free.end()); // the first ones are used first
+    return given * pool.block_bytes;
 }
 
 // Pages are cut in front of it, if at all: the block that has its place goes on.
@@ -228,7 +276,7 @@ void StagingMemory::truncate(std::size_t index, std::uint64_t end) {
     };
     while (next_of(block) != kNoBlock && begin_of(next_of(block)) <= end) block = next_of(block);
     for (auto rest = next_of(block); rest != kNoBlock; rest = next_of(rest)) {
-        free_of(index).push_back(rest);
+        pool_of(index).free.push_back(rest);
         --tail.open_blocks;
         --open_blocks_;
     }

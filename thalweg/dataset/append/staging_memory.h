@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,9 +14,9 @@
 
 namespace thalweg::dataset {
 
-// Columns with blocks of their own have them all from the beginning. Of shared blocks those that a producer cannot do
-// without are there from the beginning, and stay; more are allocated as columns need them, as far as the memory budget
-// of the process allows it. Used by the thread that appends; `release` by any.
+// Blocks that a producer cannot do without are there from the beginning, and stay: one of each column that has blocks
+// of its own. More are allocated as columns need them, as far as the memory budget of the process allows it. Used by
+// the thread that appends; `release` by any.
 class StagingMemory {
   public:
     StagingMemory(Staging const& staging, std::vector<model::Column> const& columns, model::TableLayout const& layout,
@@ -48,11 +49,14 @@ class StagingMemory {
     // Bytes in front of `end` of a column are not needed any more.
     void release(std::size_t column, std::uint64_t end);
 
-    // Of shared blocks: in those with bytes of pages that are not sealed; and the most that these may be.
-    std::uint64_t open_bytes() const { return open_blocks_ * block_bytes_; }
+    // Of shared blocks: in those with bytes of pages that are not sealed.
+    std::uint64_t open_bytes() const { return open_blocks_ * pools_[0].block_bytes; }
+    // Of all blocks: as much as there may be at present.
     std::uint64_t most_bytes() const;
     // Gives back what is free, where other producers wait for their part, or all of it.
     void give_back(bool everything);
+    // What the producers of the process cannot do without, where that is more than their budget.
+    std::optional<MemoryShare::Need> need_beyond_budget() const { return share_.need_beyond_budget(); }
 
   private:
     struct Tail {
@@ -68,28 +72,43 @@ class StagingMemory {
         std::uint64_t cut_at = 0; // no byte from here on will be in the last block; kOpen: some will
     };
 
-    std::vector<std::uint32_t>& free_of(std::size_t column) THALWEG_REQUIRES(mutex_) {
-        return shared_ ? free_[0] : free_[column];
-    }
-    bool grow(std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
-    void allocate(std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
-    void allocate_run(std::uint32_t first, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    // The blocks of a column, or of all.
+    struct Pool {
+        std::size_t column = 0; // one that may have them
+        std::uint64_t block_bytes = 0;
+        std::uint64_t begin = 0;
+        std::uint64_t permanent = 0; // so many blocks from there on are never given back
+        std::uint64_t blocks = 0;
+        std::uint64_t fresh = 0; // no block from here on was ever allocated
+        std::vector<std::uint32_t> free;
+        std::vector<std::uint32_t> unallocated; // given back
+
+        std::uint64_t allocated() const { return fresh - begin - unallocated.size(); }
+    };
+
+    Pool& pool_of(std::size_t column) { return pools_[shared_ ? 0 : column]; }
+    std::uint64_t most_blocks(Pool const& pool) const;
+    std::uint64_t room_to_grow(Pool const& pool) const THALWEG_REQUIRES(mutex_);
+    std::uint64_t step_bytes() const;
+    bool grow(Pool& pool, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    bool grow_all(std::span<std::uint64_t const> by_column) THALWEG_REQUIRES(mutex_);
+    bool allocate(Pool& pool, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    void allocate_runs(Pool& pool, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    void allocate_run(Pool& pool, std::uint32_t first, std::uint64_t blocks) THALWEG_REQUIRES(mutex_);
+    std::uint64_t give_back(Pool& pool, std::uint64_t bytes) THALWEG_REQUIRES(mutex_);
     void set_first(std::size_t column, std::uint32_t block);
 
     Staging const& staging_;
     bool shared_;
-    std::uint64_t block_bytes_;
-    std::uint64_t permanent_ = 0; // of shared blocks: so many are never given back
+    std::uint64_t all_blocks_bytes_ = 0; // that there may ever be
     MemoryShare share_;
     std::vector<Tail> tails_; // by column
     std::uint64_t open_blocks_ = 0;
 
-    base::Mutex mutex_;                                                       // and for the chains in shared memory
-    std::vector<Chain> chains_ THALWEG_GUARDED_BY(mutex_);                    // by column
-    std::vector<std::vector<std::uint32_t>> free_ THALWEG_GUARDED_BY(mutex_); // by column, or one for all
-    std::vector<std::uint32_t> unallocated_ THALWEG_GUARDED_BY(mutex_);       // given back
-    std::uint64_t fresh_ THALWEG_GUARDED_BY(mutex_) = 0; // no block from here on was ever allocated
-    std::atomic<bool> is_full_ = false;                  // there was no memory for another one
+    base::Mutex mutex_;                                    // for these, and for the chains in shared memory
+    std::vector<Chain> chains_ THALWEG_GUARDED_BY(mutex_); // by column
+    std::vector<Pool> pools_;                              // by column, or one for all: their blocks under the mutex
+    std::atomic<bool> is_full_ = false;                    // there was no memory for another one
 };
 
 } // namespace thalweg::dataset

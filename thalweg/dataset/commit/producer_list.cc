@@ -1,6 +1,10 @@
 #include "thalweg/dataset/commit/producer_list.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -52,8 +56,28 @@ void ProducerList::admit(JournalWriter& journal) {
         auto intake = std::make_unique<ProducerIntake>(ledger, run_.head, index, journal);
         met_[index] = true;
         base::Lock const lock(mutex_);
+        note_need(*intake);
         producers_.push_back(std::move(intake));
     }
+}
+
+void ProducerList::note_need(ProducerIntake const& producer) {
+    auto const& head = producer.staging().head();
+    if (head.needed_bytes > need_.bytes) need_ = {head.needed_bytes, head.needed_by, producer.table()};
+}
+
+std::string ProducerList::need_in_words() const {
+    if (need_.bytes == 0) return {};
+    auto const size = [](std::uint64_t bytes) { return base::format_bytes(static_cast<double>(bytes)); };
+    bool const has_clusters = run_.head.layouts[need_.table].cluster_bytes > 0;
+    base::Message const message{fmt::format("page buffers of a process took more than memory_bytes, {}",
+                                            size(run_.options.staging.memory_bytes)),
+                                fmt::format("its {} producers could not do without {}, the last one in table '{}'",
+                                            need_.producers, size(need_.bytes),
+                                            run_.head.schema.tables[need_.table].name),
+                                fmt::format("write with fewer producers a process, or raise memory_bytes{}",
+                                            has_clusters ? "" : ", or create the file with a lower table_page_bytes")};
+    return message.str();
 }
 
 bool ProducerList::is_finished(ProducerIntake const& producer) const {
@@ -150,6 +174,7 @@ void ProducerList::add_to(CommitStatus& status) const {
     base::Lock const lock(mutex_);
     status.ended = ended_;
     status.abandoned = abandoned_;
+    status.memory_need = need_in_words();
     std::vector<bool> known(ledger.slots_used());
     for (auto const& producer : producers_) {
         if (producer->settled()) continue;

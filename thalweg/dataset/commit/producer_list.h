@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "thalweg/base/thread.h"
@@ -42,6 +43,8 @@ class ProducerList {
     void add_to(CommitStatus& status) const;
 
   private:
+    void note_need(ProducerIntake const& producer) THALWEG_REQUIRES(mutex_);
+    std::string need_in_words() const THALWEG_REQUIRES(mutex_);
     ProducerStatus status_of(ProducerIntake const& producer) const THALWEG_REQUIRES(mutex_);
 
     OpenRun& run_;
@@ -56,6 +59,13 @@ class ProducerList {
         ProducerStatus status;
         std::vector<std::uint64_t> items;
     };
+    // The most that producers of a process could not do without where their budget had no room for it.
+    struct Need {
+        std::uint64_t bytes = 0;
+        std::uint64_t producers = 0;
+        std::size_t table = 0; // of the last one
+    };
+    Need need_ THALWEG_GUARDED_BY(mutex_);
     std::vector<Settled> settled_ THALWEG_GUARDED_BY(mutex_); // and not durable
     Durability::Items durable_ THALWEG_GUARDED_BY(mutex_);
 };

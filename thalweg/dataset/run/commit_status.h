@@ -60,7 +60,8 @@ struct CommitStatus {
     std::uint64_t sync_ns = 0;             // of the last sync
     std::uint64_t cpu_ns = 0;              // of the committer's thread
     std::string memory;                    // where that of the producers lies: /dev/shm, or a folder and why
-    std::string failure;                   // empty: well
+    std::string memory_need; // empty, or how much more of it than their budget producers of a process took
+    std::string failure;     // empty: well
 };
 
 } // namespace thalweg::dataset

@@ -13,7 +13,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '4'};
+constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '5'};
 constexpr std::size_t kHeadBytes = base::round_up(sizeof(StagingHead), 64);
 
 std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout const& layout) {
@@ -85,7 +85,7 @@ StagingPlan plan_shared(std::vector<model::Column> const& columns, model::TableL
                        base::round_up(2 * widest, block_bytes);
     if (layout.fixed_cuts) plan.least_bytes += open_page_bytes(columns, layout, block_bytes);
     plan.blocks = std::max(plan.least_bytes, options.memory_bytes) / block_bytes;
-    plan.columns.assign(columns.size(), {block_bytes, 0, plan.blocks, 0});
+    plan.columns.assign(columns.size(), {block_bytes, 0, plan.blocks, 0, 0});
     return plan;
 }
 
@@ -94,8 +94,9 @@ StagingPlan plan_own(std::vector<model::Column> const& columns, model::TableLayo
     StagingPlan plan;
     auto const counts = buffers(columns, layout, options);
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        plan.columns.push_back({buffer_bytes(columns[i], layout.columns[i]), plan.blocks, counts[i], 0});
+        plan.columns.push_back({buffer_bytes(columns[i], layout.columns[i]), plan.blocks, counts[i], 0, 0});
         plan.blocks += counts[i];
+        plan.least_bytes += plan.columns.back().block_bytes;
     }
     return plan;
 }
@@ -116,16 +117,19 @@ StagingPlan plan_staging(std::vector<model::Column> const& columns, model::Table
     auto plan = layout.cluster_bytes > 0 ? plan_shared(columns, layout, options) : plan_own(columns, layout, options);
     plan.blocks_offset = ring_offset(columns.size()) + options.ring_size * sizeof(PageRecord);
     plan.size_bytes = base::round_up(plan.blocks_offset + plan.blocks * sizeof(BlockState), base::kBlockBytes);
+    plan.begin_bytes = plan.size_bytes + plan.least_bytes;
+    for (auto& column : plan.columns) { // the first blocks of all of them come first
+        column.first_offset = plan.size_bytes;
+        column.data_offset = plan.size_bytes + column.block_bytes;
+        if (!plan.shared) plan.size_bytes += column.block_bytes;
+    }
     if (plan.shared) {
-        for (auto& column : plan.columns) column.data_offset = plan.size_bytes;
-        plan.begin_bytes = plan.size_bytes + plan.least_bytes;
         plan.size_bytes += plan.blocks * plan.columns.front().block_bytes;
-    } else {
-        for (auto& column : plan.columns) {
-            column.data_offset = plan.size_bytes;
-            plan.size_bytes += column.blocks * column.block_bytes;
-        }
-        plan.begin_bytes = plan.size_bytes;
+        return plan;
+    }
+    for (auto& column : plan.columns) {
+        column.data_offset = plan.size_bytes;
+        plan.size_bytes += (column.blocks - 1) * column.block_bytes;
     }
     return plan;
 }
@@ -157,8 +161,8 @@ Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<
         state.block_bytes = blocks.block_bytes;
         state.first_block = blocks.first_block;
         state.blocks = blocks.blocks;
+        state.first_offset = blocks.first_offset;
         state.data_offset = blocks.data_offset;
-        if (!plan.shared) head.allocated_bytes += blocks.blocks * blocks.block_bytes;
     }
     std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
     return staging;
@@ -184,8 +188,9 @@ Staging Staging::open(std::shared_ptr<base::SharedMemory> memory, std::vector<mo
         auto const& state = staging.columns_[i];
         sound = state.page_items == layout.columns[i].page_items && state.item_bytes == columns[i].item_bytes() &&
                 state.block_bytes > 0 && state.blocks > 0 && state.first_block <= head.blocks &&
-                state.blocks <= head.blocks - state.first_block && state.data_offset <= size &&
-                state.blocks <= (size - state.data_offset) / state.block_bytes;
+                state.blocks <= head.blocks - state.first_block && state.block_bytes <= size &&
+                state.first_offset <= size - state.block_bytes && state.data_offset <= size &&
+                state.blocks - 1 <= (size - state.data_offset) / state.block_bytes;
     }
     if (!sound) base::fail_data({"the staging memory of a producer cannot be read", "it does not fit the schema"});
     staging.set_tables();

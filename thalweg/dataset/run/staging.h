@@ -58,9 +58,11 @@ struct ColumnState {
     std::uint64_t page_items; // of a full page
     std::uint64_t item_bytes;
     std::uint64_t block_bytes; // a multiple of base::kBlockBytes
-    // The blocks it may have, and where the first one lies in the segment: its own, or those that columns share.
+    // The blocks it may have: its own, or those that columns share. Where the first one lies in the segment, and where
+    // the others do, one behind the other.
     std::uint64_t first_block;
     std::uint64_t blocks;
+    std::uint64_t first_offset;
     std::uint64_t data_offset;
 };
 
@@ -83,6 +85,9 @@ struct StagingHead {
     std::uint64_t blocks_offset; // of the BlockStates
     std::uint64_t blocks;
     std::atomic<std::uint64_t> allocated_bytes; // of page buffers
+    // What the producers of the process cannot do without, where that was more than their budget when this one began.
+    std::atomic<std::uint64_t> needed_bytes;
+    std::atomic<std::uint64_t> needed_by; // so many producers
     alignas(64) std::atomic<std::uint64_t> rows_published;
     std::atomic<std::uint64_t> rows_committed;
     std::atomic<std::uint32_t> unit_entry; // being committed; 0: none
@@ -104,7 +109,8 @@ struct StagingPlan {
         std::uint64_t block_bytes = 0;
         std::uint64_t first_block = 0;
         std::uint64_t blocks = 0;
-        std::uint64_t data_offset = 0;
+        std::uint64_t first_offset = 0;
+        std::uint64_t data_offset = 0; // of the others
     };
 
     bool shared = false; // the blocks, by all columns
@@ -113,7 +119,7 @@ struct StagingPlan {
     std::uint64_t blocks_offset = 0;
     std::uint64_t size_bytes = 0;
     std::uint64_t begin_bytes = 0; // to be allocated at the beginning; more with the blocks that are used
-    std::uint64_t least_bytes = 0; // of shared blocks: what a producer cannot do without
+    std::uint64_t least_bytes = 0; // of the blocks: what a producer cannot do without
 
     base::MemorySize memory_size() const { return {size_bytes, begin_bytes}; }
 };
@@ -149,9 +155,13 @@ class Staging {
     std::uint64_t items_counted(std::size_t column) const;
 
     BlockState& block(std::uint64_t index) const { return blocks_[index]; }
-    // Where the block's bytes are. The block is one of the column's.
+    // Where the block's bytes are, in the segment. The block is one of the column's.
+    static std::uint64_t offset_of(ColumnState const& column, std::uint64_t block) {
+        if (block == column.first_block) return column.first_offset;
+        return column.data_offset + (block - column.first_block - 1) * column.block_bytes;
+    }
     std::byte* data(ColumnState const& column, std::uint64_t block) const {
-        return memory_->data() + column.data_offset + (block - column.first_block) * column.block_bytes;
+        return memory_->data() + offset_of(column, block);
     }
     base::SharedMemory const& memory() const { return *memory_; }
 
