@@ -5,6 +5,10 @@ from thalweg._attach import Attached, Producer, attach
 from thalweg._attributes import Attributes
 from thalweg._column import Column
 from thalweg._convert import convert
+from thalweg._derive.derivation import Derivation
+from thalweg._derive.job import DerivationJob
+from thalweg._derive.make import derive
+from thalweg._derive.report import DerivationError, DerivationReport
 from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
@@ -56,6 +60,10 @@ __all__ = [
     "Attributes",
     "Column",
     "DataError",
+    "Derivation",
+    "DerivationError",
+    "DerivationJob",
+    "DerivationReport",
     "EndedProducers",
     "Error",
     "LeftOut",
@@ -93,6 +101,7 @@ __all__ = [
     "complex128",
     "convert",
     "create",
+    "derive",
     "float32",
     "float64",
     "int8",

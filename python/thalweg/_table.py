@@ -111,6 +111,15 @@ class Table:
         (else 0)."""
         return [(column.raw_bytes, column.page_items) for column in _core.storage_of(self._core, self._index)]
 
+    def page_ends(self, most: int) -> Iterator[list[int]]:
+        """Of at most so many columns that have an item a row, spread over the table: the rows where their pages end."""
+        columns = [column for (path, _), column in self._columns.items() if "*" not in path.split("/")]
+        for column in columns[:: max(1, -(-len(columns) // most))]:
+            ends = [0]
+            while ends[-1] < len(self):
+                ends.append(self._core.page_end(self._index, column, ends[-1]))
+            yield ends[1:]
+
     def read(
         self,
         columns: str | Iterable[str] | None = None,

@@ -47,6 +47,12 @@ class TreeTable(Table):
     def storage(self) -> list[tuple[int, int]]:
         return [(int(branch.uncompressed_bytes), 0) for branch in self._branches.values()]
 
+    def page_ends(self, most: int) -> Iterator[list[int]]:
+        """Of its baskets."""
+        branches = list(self._branches.values())
+        for branch in branches[:: max(1, -(-len(branches) // most))]:
+            yield [int(end) for end in branch.entry_offsets[1:]]
+
     def _stretch(
         self,
         columns: str | list[str] | None,

@@ -1,0 +1,165 @@
+"""The input of a job: tables of the same columns, in one file or many."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path as FilePath
+from typing import Any
+
+from thalweg._derive.clusters import cluster_ends
+from thalweg._errors import DataError, UsageError
+from thalweg._open import open  # noqa: A004
+from thalweg._read import Run
+from thalweg._reports import LeftOut
+from thalweg._schema import TableSchema
+from thalweg._table import Table
+from thalweg._types import Type
+from thalweg._write import Path
+
+_IDENTITY_BYTES = 1 << 16  # of each end of a file
+
+
+@dataclass(frozen=True)
+class InputFile:
+    path: str
+    table: str
+    rows: int
+    raw_bytes: int
+    ends: tuple[int, ...]
+    """Where its clusters end, in rows."""
+    identity: str
+    """Of its size and of both ends of its bytes: where it lies does not matter."""
+
+    def open(self) -> Table:
+        return open(self.path)[self.table]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "table": self.table, "rows": self.rows, "identity": self.identity}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    files: tuple[InputFile, ...]
+    table: str
+    fields: tuple[tuple[str, Type], ...]
+    """Those that all files have."""
+    absent: dict[str, str]
+    """Other columns, and why they are not among the fields."""
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def raw_bytes(self) -> int:
+        return sum(file.raw_bytes for file in self.files)
+
+    def kept(self, patterns: Sequence[str], output: str) -> list[str]:
+        """Columns that match. Raises UsageError where a pattern matches none, or names one that cannot be had."""
+        for pattern in patterns:
+            if pattern in self.absent:
+                raise UsageError(f"{output}: column '{pattern}' cannot be kept ({self.absent[pattern]})")
+            if not any(fnmatchcase(name, pattern) for name, _ in self.fields):
+                raise UsageError(f"{output}: keep='{pattern}' is no column of '{self.table}' in {self.files[0].path}")
+        return [name for name, _ in self.fields if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+    def left_out(self, patterns: Sequence[str]) -> list[LeftOut]:
+        """Columns that match, and cannot be had."""
+        found = ((name, why) for name, why in self.absent.items() if any(fnmatchcase(name, each) for each in patterns))
+        return [LeftOut(f"{self.table}/{name}", why) for name, why in found]
+
+
+def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
+    """Of "file", "file:Table", patterns such as "data/*.root:Events", or several of these."""
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if not given:
+        raise UsageError("a job needs an input: give a file, a pattern, or a list of these")
+    files: list[InputFile] = []
+    schemas: list[TableSchema] = []
+    problems: dict[str, str] = {}
+    for each in given:
+        for path, table in _files_of(os.fspath(each)):
+            run = open(path)
+            name = _table_of(run, path, table)
+            files.append(_described(path, run[name]))
+            schemas.append(run.schema[name])
+            found = (problem for problem in run.problems if problem.path.startswith(f"{name}/"))
+            problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
+    repeated = [file.path for index, file in enumerate(files) if file.path in [each.path for each in files[:index]]]
+    if repeated:
+        raise UsageError(f"{repeated[0]} is given twice as input: its events would be there twice")
+    fields, absent = _common(files, schemas)
+    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent})
+
+
+def _files_of(given: str) -> list[tuple[str, str | None]]:
+    path, colon, table = given.rpartition(":")
+    if os.path.exists(given) or not colon or "/" in table:
+        path, table = given, ""
+    paths = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+    if not paths:
+        raise UsageError(f"no file matches {path}")
+    return [(each, table or None) for each in paths]
+
+
+def _table_of(run: Run, path: str, name: str | None) -> str:
+    if run.is_open:
+        raise UsageError(f"{path} is still being written, or waits for recovery: derive from complete files")
+    if name is None and len(run) > 1:
+        tables = ", ".join(list(run)[:8])
+        raise UsageError(f"{path} has several tables ({tables}): name one, as in '{path}:{next(iter(run))}'")
+    if name is not None and name not in run:
+        raise UsageError(f"{path} has no table '{name}'; there are {', '.join(list(run)[:8])}")
+    return name or next(iter(run))
+
+
+def _described(path: str, table: Table) -> InputFile:
+    try:
+        raw_bytes = sum(size for size, _ in table.storage())
+        return InputFile(path, table.name, len(table), raw_bytes, tuple(cluster_ends(table)), _identity(path))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})") from error
+
+
+def _identity(path: str) -> str:
+    size = os.path.getsize(path)
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    with FilePath(path).open("rb") as file:
+        digest.update(file.read(_IDENTITY_BYTES))
+        file.seek(max(0, size - _IDENTITY_BYTES))
+        digest.update(file.read(_IDENTITY_BYTES))
+    return digest.hexdigest()
+
+
+def _common(
+    files: Sequence[InputFile], schemas: Sequence[TableSchema]
+) -> tuple[tuple[tuple[str, Type], ...], dict[str, str]]:
+    first = dict(schemas[0].fields)
+    absent: dict[str, str] = {}
+    for file, schema in zip(files[1:], schemas[1:], strict=True):
+        other = dict(schema.fields)
+        for name in first.keys() & other.keys():
+            if _bare(first[name]) != _bare(other[name]):
+                raise UsageError(
+                    f"{file.path}: column '{name}' of table '{file.table}' is {other[name]}, and {first[name]} in "
+                    f"{files[0].path}: derive from them in jobs of their own"
+                )
+        absent |= dict.fromkeys(first.keys() - other.keys(), f"{file.path} has it not")
+        absent |= dict.fromkeys(other.keys() - first.keys(), f"{files[0].path} has it not")
+    return tuple((name, type_) for name, type_ in schemas[0].fields if name not in absent), dict(sorted(absent.items()))
+
+
+def _bare(type_: Type) -> Type:
+    """Without what is said for people."""
+    return Type(
+        type_.name,
+        type_.shape,
+        element=_bare(type_.element) if type_.element else None,
+        members=tuple((name, _bare(member)) for name, member in type_.members),
+        type_name=type_.type_name,
+    )

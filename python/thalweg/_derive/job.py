@@ -1,0 +1,214 @@
+"""A job from its beginning to its report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from thalweg._derive.books import Books, Fault
+from thalweg._derive.derivation import Derivation
+from thalweg._derive.inputs import Inputs, open_inputs
+from thalweg._derive.interrupts import Interrupts
+from thalweg._derive.loop import Loop
+from thalweg._derive.outputs import (
+    RESULT,
+    Output,
+    create_output,
+    is_there,
+    resume_output,
+    stored_plan,
+)
+from thalweg._derive.ranges import Plan, as_text, plan
+from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
+from thalweg._derive.session import Job
+from thalweg._derive.summaries import Summary, merged
+from thalweg._derive.usage import own_cpu_seconds
+from thalweg._derive.workers import Workers, check_start
+from thalweg._errors import Error, UsageError
+from thalweg._types import Type
+from thalweg._write import Path
+
+Progress: TypeAlias = "Callable[[Loop], None]"
+_ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
+
+
+class DerivationJob:
+    """Derivations of one input, done by several workers. `tw.derive` makes it, and `run` does it."""
+
+    def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, workers: int | None, order: str,
+                 resume: bool, force: bool, on_error: str, attempts: int, timeout: float | None, start: str,
+                 ranges_per_group: int | None, range_bytes: int | None) -> None:  # fmt: skip
+        self.inputs: Inputs = open_inputs(inputs)
+        self._train = _checked_train(train, self.inputs)
+        self._workers = _checked_workers(workers)
+        for name, value, known in (("order", order, _ORDERS), ("on_error", on_error, _ON_ERROR)):
+            if value not in known:
+                raise UsageError(f"{name} cannot be {value!r}: give one of {', '.join(map(repr, known))}")
+        if attempts < 1:
+            raise UsageError(f"a range cannot be tried {attempts} times: give at least 1")
+        if ranges_per_group is not None and order != "input":
+            raise UsageError("ranges_per_group is given for outputs in no order: give order='input', too")
+        self._order, self._resume, self._force = order, resume, force
+        self._on_error, self._attempts, self._timeout, self._start = on_error, attempts, timeout, start
+        _check_order(self._train, order)
+        kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
+        tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
+        self._job = Job(self.inputs, self._train, kept, tables)
+        self._plan = self._chosen_plan(ranges_per_group, range_bytes)
+        left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
+        self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
+        """What was done so far; `run` returns it."""
+
+    @property
+    def ranges(self) -> int:
+        return len(self._plan.ranges)
+
+    def run(self, progress: Progress | None = None) -> DerivationReport:
+        """Does it. `progress` is called some times a second with the state of the job.
+
+        Ctrl-C once stops when the ranges that are being done are done, twice at once; both can be resumed. Raises
+        UsageError where functions or options are wrong, DerivationError where it stopped.
+        """
+        begin, cpu = time.monotonic(), own_cpu_seconds()
+        check_start(self._start, self._job)
+        workers = Workers(self._job, self._start)
+        outputs: list[Output] = []
+        try:
+            count = self._begin_workers(workers)
+            outputs = self._open_outputs(workers)
+            books = self._books(outputs)
+            loop = Loop(self._job, books, outputs, workers, self.report, self._on_error, self._attempts, self._timeout)
+            with Interrupts(loop) as interrupts:
+                loop.run(count, progress or (lambda _: None))
+            self._note(loop, books)
+            if interrupts.count:
+                raise KeyboardInterrupt("the job was interrupted; resume=True goes on with it")
+            if loop.stopped_by:
+                raise DerivationError(f"the job stopped: {loop.stopped_by}; resume=True goes on with it", self.report)
+            self._close(outputs, books)
+        except BaseException as error:
+            workers.abandon()
+            for output in outputs:
+                if output.writer is not None:
+                    output.writer.abandon(f"the job stopped: {error}")
+            raise
+        finally:
+            self.report.workers = workers.reports
+            self.report.seconds, self.report.cpu = time.monotonic() - begin, own_cpu_seconds() - cpu
+        return self.report
+
+    def _begin_workers(self, workers: Workers) -> int:
+        """Before there are outputs: so they have no thread or file of these."""
+        count = max(1, min(self._workers, len(self._plan.tasks)))
+        if count < self._workers:
+            self.report.notes.append(f"{count} workers instead of {self._workers}: there are no more ranges")
+        for _ in range(count):
+            workers.start()
+        return count
+
+    def _open_outputs(self, workers: Workers) -> list[Output]:
+        fields = self._described(workers)
+        outputs: list[Output] = []
+        try:
+            for index, derivation in enumerate(self._train):
+                if self._resume and is_there(os.fspath(derivation.path)):
+                    outputs.append(resume_output(self._job, index))
+                else:
+                    outputs.append(create_output(self._job, index, self._plan, fields[index], self._force))
+        except BaseException:
+            for output in outputs:
+                if output.writer is not None:
+                    output.writer.abandon("another output could not be opened")
+            raise
+        return outputs
+
+    def _described(self, workers: Workers) -> list[tuple[tuple[str, Type], ...]]:
+        """By the first worker: what the functions do to a process is done to that one."""
+        first = workers.alive[0]
+        first.tell("describe", self._plan.ranges)
+        while True:
+            for each, message in workers.events(1.0):
+                if message is None:
+                    raise Error(f"the functions were tried on the first events, and {each.how_it_died()}")
+                if message[0] == "described":
+                    return list(message[1])
+                raise UsageError(
+                    f"the functions cannot be used on the first events: {message[2]}\n{message[3]}".rstrip()
+                )
+
+    def _books(self, outputs: Sequence[Output]) -> Books:
+        books = Books(self._plan, len(outputs))
+        for index, output in enumerate(outputs):
+            for number, summary in output.committed.items():
+                books.committed(index, number, summary)
+            if output.writer is None:
+                books.cannot_be_added(index, Fault("it was left out before the file was completed", ""))
+        books.skip_what_is_missing(Fault("it was left out before the job was resumed, and its group is complete", ""))
+        return books
+
+    def _note(self, loop: Loop, books: Books) -> None:
+        self.report.failures = [loop.failure(number, fault) for number, fault in sorted(books.faults.items())]
+
+    def _close(self, outputs: Sequence[Output], books: Books) -> None:
+        missing = [each for each in books.lacking() if each.number not in books.skipped]
+        if missing:
+            raise DerivationError(f"{len(missing)} ranges are in no output, though no worker failed", self.report)
+        for index, output in enumerate(outputs):
+            summary = merged(books.summaries[index], [name for name, _ in self._train[index].cuts])
+            file = None
+            if output.writer is not None:
+                output.writer.set_metadata(RESULT, as_text(self._result(summary)))
+                file, output.writer = output.writer.close(), None
+                if file.units != len(books.summaries[index]):
+                    self.report.notes.append(
+                        f"{output.path} has {file.units} ranges, and {len(books.summaries[index])} were committed"
+                    )
+            self.report.outputs.append(OutputReport(output.path, summary.rows, summary, file))
+
+    def _result(self, summary: Summary) -> dict[str, Any]:
+        skipped = [[each.path, each.start, each.stop, each.reason] for each in self.report.skipped]
+        return {**summary.to_json(), "skipped": skipped}
+
+    def _chosen_plan(self, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
+        """That of an output that is there, where the job is resumed."""
+        in_order = self._order == "input"
+        chosen = plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes)
+        for each in self._train if self._resume else ():
+            path = os.fspath(each.path)
+            if is_there(path) and (stored := stored_plan(path)):
+                if bool(stored.per_group) != in_order:
+                    raise UsageError(f"{path} was begun with another order: give that one")
+                return stored
+        return chosen
+
+
+def _checked_workers(workers: int | None) -> int:
+    if workers is None:
+        return len(os.sched_getaffinity(0))
+    if workers < 1:
+        raise UsageError(f"{workers} workers do nothing: give at least 1, or None for as many as there are cores")
+    return workers
+
+
+def _checked_train(train: Sequence[Derivation], inputs: Inputs) -> tuple[Derivation, ...]:
+    if not train:
+        raise UsageError("the train has no derivation: give at least one")
+    paths = [os.path.realpath(each.path) for each in train]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UsageError(f"{path} is the output of two derivations: give each a file of its own")
+        if path in [os.path.realpath(file.path) for file in inputs.files]:
+            raise UsageError(f"{path} is input and output: give the output another name")
+    return tuple(train)
+
+
+def _check_order(train: Sequence[Derivation], order: str) -> None:
+    for each in train:
+        if order == "input" and not os.fspath(each.path).endswith(".root"):
+            raise UsageError(
+                f"{os.fspath(each.path)} cannot have the order of the input (in HDF5 every range would be a part of a "
+                "virtual dataset, of which 10,000 take 5.3 s to create): write a .root file, or take order='any'; "
+                "run.units tells which rows each range has"
+            )

@@ -1,0 +1,151 @@
+"""Events whose columns are read when they are first touched: Awkward arrays of virtual buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from thalweg._ragged import Ragged, Text
+from thalweg._rows import Rows
+from thalweg._table import Table
+from thalweg._types import Type
+
+_KEY = "{form_key}|{attribute}"
+_BASE_CLASS = re.compile(r":_[0-9]+")
+
+
+class LazyRows:
+    """Rows [start, stop) of a table. `used` gathers the columns that were read, by path."""
+
+    def __init__(self, table: Table, start: int, stop: int, used: set[str]) -> None:
+        self._table = table
+        self._between = start, stop
+        self._used = used
+        self._kept: dict[str, Rows] = {}
+
+    def __len__(self) -> int:
+        return self._between[1] - self._between[0]
+
+    def rows(self, path: str) -> Rows:
+        """With that column alone."""
+        if path not in self._kept:
+            self._kept[path] = self._table.read([path], rows=slice(*self._between), threads=1)
+            self._used.add(path)
+        return self._kept[path]
+
+    def columns(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of whole fields."""
+        return {name: self.rows(name).members[name] for name in names}
+
+
+class LazyForm:
+    """The form of a table's rows as Awkward has them, and which column each buffer needs."""
+
+    def __init__(self, fields: Iterable[tuple[str, Type]]) -> None:
+        import awkward as ak
+
+        row = Type("struct", members=tuple(fields))
+        layout = _no_rows(row).to_awkward().layout
+        self._forms = {}
+        self._buffers: list[tuple[str, str, str]] = []  # field, column to read, key
+        for number, (name, type_) in enumerate(row.members):
+            form = layout.content(name).form_with_key(f"field{number}-{{id}}")
+            self._forms[name] = form
+            paths = dict(_paths(form, type_, name, name))
+            keys = form.expected_from_buffers(buffer_key=_KEY)
+            self._buffers += [(name, paths[key.partition("|")[0]], key) for key in keys]
+        self._form = ak.forms.RecordForm(list(self._forms.values()), list(self._forms), form_key="rows")
+
+    def events(self, source: LazyRows) -> Any:
+        """An Awkward array; what it is made of is read when something asks for it."""
+        import awkward as ak
+
+        buffers = {key: partial(self._buffer, source, name, path, key) for name, path, key in self._buffers}
+        return ak.from_buffers(self._form, len(source), buffers, buffer_key=_KEY)
+
+    def _buffer(self, source: LazyRows, name: str, path: str, key: str) -> Any:
+        layout = source.rows(path).to_awkward().layout.content(name)
+        return dict(_buffers(self._forms[name], layout))[key]
+
+
+def _paths(form: Any, type_: Type, path: str, whole: str) -> Iterator[tuple[str, str]]:
+    """Of a form and all inside it: its key, and the column to read for its buffers."""
+    if _is_whole(type_):
+        for inner in _walk(form):
+            yield inner.form_key, whole
+        return
+    while form.is_regular and type_.shape:
+        form, type_ = form.content, Type(type_.name, type_.shape[1:], element=type_.element, members=type_.members)
+    if form.is_record:
+        for name, member in type_.members:
+            yield from _paths(form.content(name), member, f"{path}/{name}", whole)
+    elif type_.element is not None:
+        yield form.form_key, _first_column(type_, path)
+        yield from _paths(form.content, type_.element, path, whole)
+    else:
+        for inner in _walk(form):
+            yield inner.form_key, path
+
+
+def _is_whole(type_: Type) -> bool:
+    """What Awkward shows otherwise than it is stored is read as a whole."""
+    names = [name for name, _ in type_.members]
+    if type_.type_name.startswith("std::variant<") or any(map(_BASE_CLASS.fullmatch, names)):
+        return True
+    if type_.name == "struct" and (not names or any("/" in name or name == "*" for name in names)):
+        return True
+    inner = [member for _, member in type_.members] + ([type_.element] if type_.element else [])
+    return any(map(_is_whole, inner))
+
+
+def _first_column(type_: Type, path: str) -> str:
+    """One that has the lengths of a list, and little else."""
+    while type_.element is not None or type_.name == "struct":
+        if type_.element is not None:
+            type_ = type_.element
+        else:
+            name, type_ = type_.members[0]
+            path = f"{path}/{name}"
+    return path
+
+
+def _walk(form: Any) -> Iterator[Any]:
+    yield form
+    contents = form.contents if form.is_record or form.is_union else [form.content] if hasattr(form, "content") else []
+    for inner in contents:
+        yield from _walk(inner)
+
+
+def _buffers(form: Any, layout: Any) -> Iterator[tuple[str, Any]]:
+    """Those of a layout that may have fewer members than its form."""
+    for attribute in ("data", "offsets", "index", "tags"):
+        if f"{form.form_key}|{attribute}" in form.expected_from_buffers(buffer_key=_KEY, recursive=False):
+            yield f"{form.form_key}|{attribute}", np.asarray(getattr(layout, attribute))
+    if form.is_record:
+        for name in layout.fields:
+            yield from _buffers(form.content(name), layout.content(name))
+    elif form.is_union:
+        for inner, content in zip(form.contents, layout.contents, strict=True):
+            yield from _buffers(inner, content)
+    elif hasattr(form, "content"):
+        yield from _buffers(form.content, layout.content)
+
+
+def _no_rows(type_: Type) -> Rows:
+    return Rows(type_, {name: _nothing(member, (0,)) for name, member in type_.members}, 0)
+
+
+def _nothing(type_: Type, outer: tuple[int, ...]) -> Any:
+    """No values of a type."""
+    shape = (*outer, *type_.shape)
+    if type_.name == "struct":
+        return Rows(type_, {name: _nothing(member, shape) for name, member in type_.members}, 0)
+    if type_.is_scalar:
+        return np.empty(shape, type_.dtype)
+    if type_.element is None:
+        return Text(np.zeros(1, np.int64), np.empty(0, np.uint8), shape)
+    return Ragged(np.zeros(1, np.int64), _nothing(type_.element, (0,)), shape)

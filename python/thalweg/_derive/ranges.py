@@ -1,0 +1,102 @@
+"""Which rows are done together, and in which order they are given out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from thalweg._derive.inputs import InputFile, Inputs
+
+RANGE_BYTES = 8 << 20
+"""Clusters are done together up to so many bytes, decoded."""
+GROUP_BYTES = 32 << 20
+"""And in an output in the input's order so many of the input are one group."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Rows [start, stop) of a file. Its number is the key of its work unit, and its place in the order of the input."""
+
+    number: int
+    file: int
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All ranges of a job. It is made once, and kept in the outputs: who resumes the job has the same."""
+
+    files: tuple[tuple[int, ...], ...]
+    """Where the ranges of each file end."""
+    per_group: int
+    """Consecutive ranges that are committed together; 0: in no order."""
+
+    @property
+    def ranges(self) -> list[Range]:
+        pairs = [(file, *pair) for file, ends in enumerate(self.files) for pair in pairwise((0, *ends))]
+        return [Range(number, *each) for number, each in enumerate(pairs)]
+
+    @property
+    def tasks(self) -> list[tuple[Range, ...]]:
+        """What one worker does at a time, in the order in which it is given out: large ones first."""
+        ranges = self.ranges
+        size = self.per_group or 1
+        groups = [tuple(ranges[first : first + size]) for first in range(0, len(ranges), size)]
+        return groups if self.per_group else sorted(groups, key=lambda group: -len(group[0]))
+
+    def number_of(self, task: Sequence[Range]) -> int:
+        """Of its work unit, or of its group."""
+        return task[0].number // max(1, self.per_group)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"files": [list(ends) for ends in self.files], "per_group": self.per_group}
+
+    @staticmethod
+    def from_json(stored: Any) -> Plan:
+        return Plan(tuple(tuple(ends) for ends in stored["files"]), stored["per_group"])
+
+
+def plan(inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
+    """In the order of the input the plan is the same for any number of workers."""
+    most_bytes = range_bytes or (RANGE_BYTES if in_order else min(RANGE_BYTES, inputs.raw_bytes // (8 * workers)))
+    files = [list(_ends(file, most_bytes)) for file in inputs.files]
+    if not in_order:
+        files = _with_halves(files, workers)
+        return Plan(tuple(map(tuple, files)), 0)
+    count = sum(map(len, files))
+    chosen = GROUP_BYTES * count // max(1, inputs.raw_bytes)
+    return Plan(tuple(map(tuple, files)), ranges_per_group or max(1, min(chosen, count // 16)))
+
+
+def _ends(file: InputFile, most_bytes: int) -> Iterator[int]:
+    """Whole clusters, and several together where they are small."""
+    each_bytes = file.raw_bytes / max(1, file.rows)
+    start = 0
+    for end, following in pairwise((*file.ends, None)):
+        assert end is not None
+        if following is None or (following - start) * each_bytes > most_bytes:
+            yield end
+            start = end
+
+
+def _with_halves(files: list[list[int]], workers: int) -> list[list[int]]:
+    """The smallest ranges, one a worker, are cut in two, so that all end at about the same time."""
+    sizes = sorted(
+        (stop - start, file, stop) for file, ends in enumerate(files) for start, stop in pairwise((0, *ends))
+    )
+    cut = [list(ends) for ends in files]
+    for size, file, stop in sizes[:workers] if workers > 1 else ():
+        if size > 1:
+            cut[file].append(stop - size // 2)
+    return [sorted(ends) for ends in cut]
+
+
+def as_text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

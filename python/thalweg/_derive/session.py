@@ -1,0 +1,153 @@
+"""What a worker does with ranges: it describes the outputs, and writes into them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._attach import Attached, attach
+from thalweg._derive.compute import Derived, Source, derived
+from thalweg._derive.derivation import Derivation
+from thalweg._derive.inputs import Inputs
+from thalweg._derive.lazy import LazyForm
+from thalweg._derive.ranges import Range
+from thalweg._derive.types import UnknownTypeError, type_of
+from thalweg._errors import UsageError
+from thalweg._table import Table
+from thalweg._types import Type, as_type
+from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
+
+_SAMPLE_ROWS = 1000
+_MOST_SAMPLES = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers of a job are told."""
+
+    inputs: Inputs
+    train: tuple[Derivation, ...]
+    kept: tuple[tuple[str, ...], ...]
+    """Columns that each derivation keeps."""
+    tables: tuple[str, ...]
+    """The table of each output."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Ranges that are committed together, and the outputs that lack them."""
+
+    number: int
+    """Of the work unit, or of the group."""
+    ranges: tuple[Range, ...]
+    outputs: tuple[int, ...]
+    in_order: bool
+
+
+Announce = Callable[[tuple[Any, ...]], None]
+"""Is told ("began", range) and ("committing", output, range, summary): before it is done, for who survives."""
+
+
+class Session:
+    """One thread of one process. Files and outputs are opened once."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._form = LazyForm(job.inputs.fields)
+        self._tables: dict[int, Table] = {}
+        self._attached: dict[int, Attached] = {}
+        self.used: set[str] = set()
+
+    def describe(self, ranges: Sequence[Range]) -> list[tuple[tuple[str, Type], ...]]:
+        """The fields of each output, as the first events tell them. Raises what the functions raise."""
+        return [self._fields_of(index, ranges) for index in range(len(self._job.train))]
+
+    def open(self, handles: Sequence[str | None]) -> None:
+        """None: that output is complete."""
+        self._attached = {out: attach(handle) for out, handle in enumerate(handles) if handle is not None}
+
+    def do(self, task: Task, announce: Announce) -> list[float]:
+        """All that a task is, and the commits. Returns the wall time of each range."""
+        with ExitStack() as stack:
+            groups: dict[int, WorkGroup] = {}
+            units: list[WorkUnit] = []
+            if task.in_order:
+                groups = {out: stack.enter_context(self._attached[out].work_group(task.number)) for out in task.outputs}
+            times, summaries = [], []
+            for each in task.ranges:
+                announce(("began", each.number))
+                begin = time.monotonic()
+                for out, result in self._results(each, task.outputs):
+                    summary = result.summary.encoded(f"the derivation of {self._job.train[out].path}")
+                    if task.in_order:
+                        with groups[out].work_unit(each.number, summary) as part:
+                            self._append(part, out, result)
+                    else:
+                        units.append(stack.enter_context(self._attached[out].work_unit(each.number, summary)))
+                        self._append(units[-1], out, result)
+                    summaries.append(("committing", out, each.number, summary))
+                times.append(time.monotonic() - begin)
+            for message in summaries:
+                announce(message)
+            wholes: list[WorkUnit | WorkGroup] = [*units, *groups.values()]
+            for whole in wholes:
+                whole.commit()
+        return times
+
+    def finish(self) -> None:
+        for attached in self._attached.values():
+            attached.finish()
+
+    def _results(self, each: Range, outputs: Sequence[int]) -> list[tuple[int, Derived]]:
+        source = self._source(each.file, each.start, each.stop)
+        return [(out, derived(self._job.train[out], self._job.kept[out], source)) for out in outputs]
+
+    def _append(self, unit: WorkUnit | UnitOfGroup, out: int, result: Derived) -> None:
+        if result.rows:
+            unit[self._job.tables[out]].append(result.columns)
+
+    def _source(self, file: int, start: int, stop: int) -> Source:
+        if file not in self._tables:
+            self._tables[file] = self._job.inputs.files[file].open()
+        return Source(self._form, self._tables[file], start, stop, self.used)
+
+    def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
+        derivation = self._job.train[index]
+        known = dict(self._job.inputs.fields)
+        fields = {name: known[name] for name in self._job.kept[index]}
+        given = {name: as_type(like) for name, like in (derivation.schema or {}).items()}
+        if derivation.function is None:
+            self._expect(given, fields, derivation)
+            return tuple((fields | given).items())
+        error: Exception | None = None
+        for each in self._samples(ranges):
+            try:
+                columns = derived(derivation, self._job.kept[index], self._source(*each)).columns
+                for name, value in columns.items():
+                    if name not in fields:
+                        what = f"the derivation of {derivation.path}: column '{name}'"
+                        fields[name] = given[name] if name in given else type_of(value, what)
+                self._expect(given, columns, derivation)
+            except Exception as first:
+                if isinstance(first, UsageError) and not isinstance(first, UnknownTypeError):
+                    raise
+                error = error or first
+            else:
+                return tuple(fields.items())
+        raise error or UsageError(f"the derivation of {derivation.path} was never tried: the input has no events")
+
+    def _expect(self, given: Iterable[str], there: Mapping[str, Any], derivation: Derivation) -> None:
+        if unknown := set(given) - there.keys():
+            raise UsageError(f"the derivation of {derivation.path} has no column '{min(unknown)}' of its schema")
+
+    def _samples(self, ranges: Sequence[Range]) -> list[tuple[int, int, int]]:
+        """The first events, and where these do not tell enough whole ranges."""
+        if not ranges:
+            return [(0, 0, 0)]
+        first, *_ = ranges
+        steps = ranges[:: max(1, len(ranges) // _MOST_SAMPLES)]
+        small = (first.file, first.start, min(first.stop, first.start + _SAMPLE_ROWS))
+        return [small, *((each.file, each.start, each.stop) for each in steps)]

@@ -1,0 +1,114 @@
+"""What is counted and summed up beside the rows: each commit has that of its range; merged in the order of ranges."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thalweg._errors import UsageError
+
+MOST_BYTES = 1 << 16  # that a work unit may have
+
+
+@dataclass
+class Summary:
+    """Of one output: of a range, or of several."""
+
+    events: int = 0
+    rows: int = 0
+    cuts: dict[str, int] = field(default_factory=dict)
+    """Events that are left after each selection."""
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, later: Summary) -> None:
+        self.events += later.events
+        self.rows += later.rows
+        for name, count in later.cuts.items():
+            self.cuts[name] = self.cuts.get(name, 0) + count
+        for name, value in later.values.items():
+            self.values[name] = _merged(self.values[name], value) if name in self.values else value
+
+    def encoded(self, what: str) -> bytes:
+        """Raises UsageError where it takes more than a work unit holds."""
+        stored = [self.events, self.rows, self.cuts, {name: _stored(each, name) for name, each in self.values.items()}]
+        text = json.dumps(stored, separators=(",", ":")).encode()
+        if len(text) > MOST_BYTES:
+            raise UsageError(f"{what}: the summary of one range takes {len(text)} bytes, and {MOST_BYTES} is the most")
+        return text
+
+    @staticmethod
+    def decoded(text: bytes) -> Summary:
+        events, rows, cuts, values = json.loads(text)
+        return Summary(events, rows, cuts, {name: _loaded(each) for name, each in values.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        values = {name: _shown(value) for name, value in self.values.items()}
+        return {"events": self.events, "rows": self.rows, "cuts": self.cuts, "values": values}
+
+
+def merged(of_ranges: Mapping[int, bytes], cuts: Iterable[str]) -> Summary:
+    """In the order of the ranges, so that sums of floats, too, are always the same."""
+    total = Summary(cuts=dict.fromkeys(cuts, 0))
+    for number in sorted(of_ranges):
+        total.add(Summary.decoded(of_ranges[number]))
+    return total
+
+
+def checked_values(values: Any, what: str) -> dict[str, Any]:
+    """What a function of summaries has returned."""
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{what}: the summary is {type(values).__name__}: return a dictionary of what is summed up")
+    return {str(name): _plain(value, f"{what}, summary '{name}'") for name, value in values.items()}
+
+
+def _plain(value: Any, what: str) -> Any:
+    if hasattr(value, "merge"):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise UsageError(
+            f"{what}: {value!r} cannot be summed up: give a number, a NumPy array, or an object with merge"
+        )
+    if array.dtype.kind == "b":
+        array = array.astype(np.int64)
+    return array.item() if array.ndim == 0 else array
+
+
+def _merged(first: Any, later: Any) -> Any:
+    if not hasattr(first, "merge"):
+        return first + later
+    result = first.merge(later)
+    return first if result is None else result
+
+
+def _stored(value: Any, name: str) -> Any:
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, np.ndarray | complex):
+        array = np.asarray(value)
+        return {"type": array.dtype.str, "shape": array.shape, "bytes": base64.b64encode(array.tobytes()).decode()}
+    try:
+        return {"object": base64.b64encode(pickle.dumps(value)).decode()}
+    except Exception as error:
+        raise UsageError(f"the summary '{name}' cannot be pickled ({error}), so that no commit can have it") from error
+
+
+def _loaded(stored: Any) -> Any:
+    if not isinstance(stored, dict):
+        return stored
+    if "object" in stored:
+        return pickle.loads(base64.b64decode(stored["object"]))
+    array = np.frombuffer(base64.b64decode(stored["bytes"]), stored["type"]).reshape(stored["shape"])
+    return array.copy() if array.ndim else array.item()
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.dtype.kind != "c" else [str(each) for each in value.ravel()]
+    return value if isinstance(value, int | float) else str(value)

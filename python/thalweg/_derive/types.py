@@ -1,0 +1,69 @@
+"""The types of what a function returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from thalweg._errors import UsageError
+from thalweg._types import Type, as_type
+
+
+class UnknownTypeError(UsageError):
+    """Nothing that was returned so far tells the type."""
+
+
+def columns_in(returned: Any, what: str) -> dict[str, Any]:
+    """By name."""
+    import awkward as ak
+
+    if isinstance(returned, ak.Array) and returned.fields:
+        return {name: returned[name] for name in returned.fields}
+    if not isinstance(returned, Mapping) or not returned:
+        raise UsageError(
+            f"{what} returned {type(returned).__name__}: return a dictionary of columns, or an Awkward array"
+        )
+    return {str(name): value for name, value in returned.items()}
+
+
+def type_of(value: Any, what: str) -> Type:
+    """Of one row. Raises UnknownTypeError where it has none yet."""
+    import awkward as ak
+
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        array = np.asarray(value)
+        if array.ndim == 0:
+            raise UsageError(f"{what} is one number, {value!r}, and not a column with a row for each event")
+        return as_type((array.dtype, array.shape[1:])) if array.ndim > 1 else as_type(array.dtype)
+    try:
+        layout = ak.to_packed(ak.Array(value), highlevel=False)
+    except Exception as error:
+        raise UsageError(f"{what} is {type(value).__name__}, which Awkward does not take ({error})") from error
+    return _of_layout(layout, what)
+
+
+def _of_layout(layout: Any, what: str) -> Type:
+    if layout.is_unknown:
+        raise UnknownTypeError(
+            f"{what} has no type (it holds nothing, and nothing says what it would hold): give schema="
+        )
+    if layout.is_option or layout.is_indexed:
+        return _of_layout(layout.content, what)
+    if layout.is_union:
+        raise UsageError(f"{what} has values of several types: give each a column of its own")
+    if layout.is_record:
+        return Type(
+            "struct", members=tuple((name, _of_layout(layout[name], f"{what}/{name}")) for name in layout.fields)
+        )
+    if layout.parameter("__array__") == "string":
+        return Type("string")
+    if layout.is_regular:
+        inner = _of_layout(layout.content, what)
+        return Type(inner.name, (layout.size, *inner.shape), element=inner.element, members=inner.members)
+    if layout.is_list:
+        return Type("list", element=_of_layout(layout.content, what))
+    array = np.asarray(layout.to_backend_array())
+    inner = as_type(array.dtype)
+    return Type(inner.name, array.shape[1:]) if array.ndim > 1 else inner

@@ -1,0 +1,91 @@
+"""A worker process: it is told what to do over a pipe, and says there what it has done."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from thalweg._derive.session import Job, Session, Task
+from thalweg._derive.usage import own_cpu_seconds, pss_bytes
+from thalweg._errors import SystemError  # noqa: A004
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
+    """Runs until it is told to end, or the process that started it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the process that started us decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _die_with(parent)
+    try:
+        session = Session(job)
+        while (message := pipe.recv()) is not None:
+            what, *arguments = message
+            _ANSWERS[what](session, pipe, *arguments)
+        session.finish()
+        pipe.send(("ended", sorted(session.used), _usage()))
+    except (EOFError, BrokenPipeError):  # nobody is there to tell
+        os._exit(1)
+
+
+def _describe(session: Session, pipe: Connection[Any, Any], ranges: Any) -> None:
+    try:
+        pipe.send(("described", session.describe(ranges)))
+    except Exception as error:
+        pipe.send(("failed", None, str(error), _text(), False))
+
+
+def _open(session: Session, pipe: Connection[Any, Any], handles: list[str | None]) -> None:
+    try:
+        session.open(handles)
+    except Exception as error:
+        pipe.send(("failed", None, str(error), _text(), True))
+
+
+def _do(session: Session, pipe: Connection[Any, Any], task: Task) -> None:
+    range_: list[int] = []
+
+    def announce(message: tuple[Any, ...]) -> None:
+        if message[0] == "began":
+            range_[:] = [message[1]]
+        pipe.send(message)
+
+    try:
+        times = session.do(task, announce)
+    except BaseException as error:  # sys.exit in a function, too, is a failure of its range
+        pipe.send(("failed", range_[0] if range_ else None, _sentence(error), _text(), isinstance(error, SystemError)))
+    else:
+        pipe.send(("done", times, _usage()))
+
+
+_ANSWERS: dict[str, Callable[..., None]] = {"describe": _describe, "open": _open, "do": _do}
+
+
+def _usage() -> tuple[float, int]:
+    return own_cpu_seconds(), pss_bytes()
+
+
+def _sentence(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _text() -> str:
+    """The traceback from the first line that is not ours on; empty where all are."""
+    kind, error, frames = sys.exc_info()
+    here = os.path.dirname(__file__)
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(here):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(kind, error, frames)) if frames else ""
+
+
+def _die_with(parent: int) -> None:
+    """The kernel ends this process when the one that started it has ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended meanwhile
+        os._exit(1)
