@@ -1,6 +1,8 @@
 """Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
-from thalweg import _core, layouts
+from typing import TYPE_CHECKING, Any
+
+from thalweg import _core
 from thalweg._attach import Attached, Producer, attach
 from thalweg._attributes import Attributes
 from thalweg._column import Column
@@ -125,3 +127,19 @@ __all__ = [
 ]
 
 __version__ = _core.version()
+
+if TYPE_CHECKING:
+    from thalweg import layouts
+
+
+def __getattr__(name: str) -> Any:
+    """`layouts` takes as long to import as everything else here, and few need it: it is, once it is asked for."""
+    if name == "layouts":
+        from importlib import import_module
+
+        return import_module("thalweg.layouts")
+    raise AttributeError(f"module 'thalweg' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "layouts"})

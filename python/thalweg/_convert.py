@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
@@ -84,6 +83,8 @@ class _Copy:
 
     def all_tables(self, copiers: int, threads_each: int) -> None:
         largest_first = sorted(self._run, key=lambda name: -self._raw_bytes[name])
+        from concurrent.futures import ThreadPoolExecutor  # which takes long to import
+
         with ThreadPoolExecutor(copiers) as pool:
             copies = [pool.submit(self._table, name, threads_each) for name in largest_first]
             try:
