@@ -196,8 +196,7 @@ def _texts(value: Any, shape: Shape, place: Place) -> list[Array]:
 def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
     dtype = type_.dtype
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        array = np.asarray(value)
-        _check_type(array, dtype, place)
+        array = _cast(np.asarray(value), dtype, place)
     else:
         array = _of_list(value, dtype, shape, place)
     if array.shape != shape and not (array.size == 0 and 0 in shape):
@@ -205,10 +204,25 @@ def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
     return np.ascontiguousarray(array, dtype)
 
 
-def _check_type(array: Array, dtype: np.dtype[Any], place: Place) -> None:
-    if not np.can_cast(array.dtype, dtype, "safe"):
+def _cast(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
+    """In the type that is declared: what it always holds, and integers as long as it holds these values.
+
+    Floats are not made others, or integers, even if these would do: the next values would not.
+    """
+    if np.can_cast(array.dtype, dtype, "safe"):
+        return array
+    if array.dtype.kind not in "iu" or dtype.kind not in "iuf":
         why = f"{dtype} is declared, and cannot hold every {array.dtype}; convert with .astype if that is meant"
         place.fail(f"values of type {array.dtype} were given", why)
+    with np.errstate(all="ignore"):
+        held = array.astype(dtype)
+        # A negative integer comes back from a type without a sign as it was.
+        changed = np.atleast_1d((held.astype(array.dtype) != array) | ((held < 0) != (array < 0)))
+    if np.any(changed):
+        index = int(np.argwhere(changed)[0][0])
+        value = np.atleast_1d(array)[changed].flat[0]
+        place.fail(f"{value} does not fit", f"{dtype} is declared", index if array.ndim else None)
+    return held
 
 
 def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Array:
@@ -220,8 +234,7 @@ def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Ar
     while isinstance(inner, list | tuple) and inner:
         inner = inner[0]
     if isinstance(inner, np.ndarray):
-        _check_type(array, dtype, place)
-        return array
+        return _cast(array, dtype, place)
     if dtype.kind in "iu" and array.dtype.kind in "fO":
         numbers = np.asarray(value, object)  # NumPy takes large integers for something else
         if all(isinstance(number, int) for number in numbers.flat):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from thalweg import _core
 from thalweg._attributes import Attributes
@@ -101,12 +101,10 @@ class Schema(Mapping[str, TableSchema]):
         return Schema(tuple(tables), Attributes.from_json(stored.get("attributes", {})), groups)
 
 
-def schema(
-    tables: Mapping[str, Mapping[str, TypeLike]], *, attrs: Mapping[str, Mapping[str, Any]] | None = None
-) -> Schema:
+def schema(tables: Mapping[str, TypeLike], *, attrs: Mapping[str, Mapping[str, Any]] | None = None) -> Schema:
     """The schema of a run: `tw.schema({"ch0": {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32}})`.
 
-    Slashes in the names of tables nest them.
+    Slashes in the names of tables nest them. What a table has is a dictionary, or a structured NumPy dtype.
 
     attrs: attributes by the name of what they are of: of a table ("ch0"), of a group above or beside tables
         ("detector"), of a column ("ch0/energy", which `tw.float32(attrs={...})` says as well), or of the run ("/").
@@ -117,13 +115,22 @@ def schema(
         raise UsageError("the schema is empty: give it at least one table")
     made = Schema(
         tuple(
-            TableSchema(name, tuple((each, as_type(like)) for each, like in fields.items()))
+            TableSchema(name, tuple((each, as_type(like)) for each, like in _fields(name, fields).items()))
             for name, fields in tables.items()
         )
     )
     for path, given in (attrs or {}).items():
         made = _with_attributes(made, path.strip("/"), given)
     return made
+
+
+def _fields(table: str, given: TypeLike) -> Mapping[str, TypeLike]:
+    if isinstance(given, Mapping):
+        return cast("Mapping[str, TypeLike]", given)
+    row = as_type(given)
+    if row.name != "struct" or row.shape:
+        raise UsageError(f"table '{table}' is {given!r}, and has no fields; give a dictionary or a structured dtype")
+    return dict(row.members)
 
 
 def _with_attributes(made: Schema, path: str, given: Mapping[str, Any]) -> Schema:

@@ -188,7 +188,7 @@ def test_python_numbers_that_fit_are_taken(appended: Append) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"time": np.array([1, 2])}, "column 'time': values of type int64.*uint64 is declared"),
+        ({"time": np.array([1, -2])}, "column 'time', row 1 .*: -2 does not fit .uint64 is declared"),
         ({"time": np.array([1.0, 2.0])}, "column 'time': values of type float64"),
         ({"time": [1.5, 2]}, "column 'time': values such as"),
         ({"time": [1, -1]}, "column 'time', row 1 .*: -1 does not fit"),
@@ -204,7 +204,8 @@ def test_python_numbers_that_fit_are_taken(appended: Append) -> None:
         ({"trace": np.zeros((2, 4, 1), np.uint16)}, "column 'trace': a value of 3 dimensions"),
         ({"trace": [[1, 2, 3, 4], [1, 2]]}, r"column 'trace', row 1 .*: shape \(2,\).*\(4,\) is declared"),
         ({"trace": [np.zeros(4, "u2"), np.zeros(3, "u2")]}, "column 'trace', row 1"),
-        ({"trace": [np.zeros(4, "i4"), np.zeros(4, "i4")]}, "column 'trace': values of type int32"),
+        ({"trace": [np.zeros(4, "i4"), np.full(4, 65536, "i4")]}, "column 'trace', row 1 .*: 65536 does not fit"),
+        ({"energy": np.array([1, 2**24 + 1])}, "column 'energy', row 1 .*: 16777217 does not fit .float32 is declared"),
         ({"trace": ak.Array([[1, 2, 3, 4], [1]])}, "column 'trace'"),
         (
             {"hits": [[{"x": 1.0}], []]},
@@ -253,3 +254,39 @@ def test_more_than_four_gigabytes_in_one_append(tmp_path: Path, long_mode: bool)
     table = tw.open(tmp_path / "run.h5")["t"]
     assert len(table) == rows
     np.testing.assert_array_equal(table.read(rows=slice(rows - 3, rows))["x"], block[-3:])
+
+
+@pytest.mark.parametrize("given", [np.int64, np.uint64, np.int8, np.uint8, np.int32], ids=str)
+@pytest.mark.parametrize("declared", ["int8", "uint8", "int16", "uint32", "int64", "uint64", "float32", "float64"])
+def test_integers_are_taken_where_no_value_changes(given: type, declared: str, tmp_path: Path) -> None:
+    low, high = np.iinfo(given).min, np.iinfo(given).max
+    numbers = sorted({0, 1, 3, 127, 128, 255, 2**24 + 1, 2**53 + 1, 2**63, low, high, -1, -128, -129})
+    with tw.create(tmp_path / "run.h5", {"t": {"x": getattr(tw, declared)}}) as out:
+        producer = out.producer("t")
+        taken = []
+        for number in (each for each in numbers if low <= each <= high):
+            holds = int(np.dtype(declared).type(number)) == number if declared.startswith("f") else None
+            if holds is None:
+                holds = np.iinfo(declared).min <= number <= np.iinfo(declared).max
+            array = np.array([number], given)
+            if holds or np.can_cast(given, declared):
+                producer.append(x=array)
+                taken.append(number)
+            else:
+                with pytest.raises(tw.UsageError, match=f"row 0 of this append: {number} does not fit"):
+                    producer.append(x=array)
+    assert tw.open(tmp_path / "run.h5")["t"]["x"][:].tolist() == np.array(taken, declared).tolist()
+
+
+def test_structured_arrays_are_schemas_and_rows(tmp_path: Path) -> None:
+    dtype = np.dtype([("x", "<i4"), ("pulse", [("t0", "<f8"), ("samples", "<u2", (4,))])])
+    rows = np.zeros(10, dtype)
+    rows["x"], rows["pulse"]["samples"] = np.arange(10), np.arange(40).reshape(10, 4)
+    with tw.create(tmp_path / "run.root", {"t": dtype}) as out:
+        out.producer("t").append(rows)
+    table = tw.open(tmp_path / "run.root")["t"]
+    assert str(table.schema["pulse"]) == "{t0: float64, samples: uint16[4]}"
+    np.testing.assert_array_equal(table.to_numpy(), rows)
+    for wrong in (np.int32, np.dtype("3i4"), np.dtype((dtype, (2,)))):
+        with pytest.raises(tw.UsageError, match=r"table 't' is .* has no fields"):
+            tw.schema({"t": wrong})

@@ -242,6 +242,17 @@ def test_a_failing_start_command_ends_it_before_it_begins(tmp_path: Path, thalwe
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="there is no IPv6")
+def test_metrics_are_served_over_ipv6(tmp_path: Path) -> None:
+    with recording(tmp_path / "run.h5", *SMALL, "--rate", "2kHz", "--metrics", "[::1]:0") as recorder:
+        found = re.search(r"http://\[::1\]:\d+/metrics", recorder.said)
+        assert found, recorder.said
+        with urllib.request.urlopen(found[0]) as answer:
+            assert b"thalweg_" in answer.read()
+        recorder.signal(signal.SIGINT)
+        recorder.report()
+
+
 def test_metrics_are_served_while_it_runs(tmp_path: Path) -> None:
     with recording(tmp_path / "run.h5", *SMALL, "--rate", "2kHz", "--metrics", 0) as recorder:
         found = re.search(r"http://127.0.0.1:\d+/metrics", recorder.said)

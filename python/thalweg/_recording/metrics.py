@@ -58,14 +58,19 @@ class MetricsServer:
     def __init__(self, address: str, look: Callable[[], Snapshot]) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"--metrics {address} is no address; say 7790 or 0.0.0.0:7790")
+            raise UsageError(f"--metrics {address} is no address; say 7790, 0.0.0.0:7790 or [::]:7790")
+        is_bracketed = host.startswith("[") and host.endswith("]")
+        if ":" in host and not is_bracketed:
+            raise UsageError(f"--metrics {address} is no address (an IPv6 address has brackets); say [{host}]:{port}")
+        host = host.strip("[]")
         registry = CollectorRegistry()
         registry.register(RunCollector(look))
         try:
             self._server, self._thread = start_http_server(int(port), host or "127.0.0.1", registry)
         except OSError as error:
             raise SystemError(error.errno, f"cannot serve metrics on {address} ({error.strerror})") from None
-        self.url = f"http://{host or '127.0.0.1'}:{self._server.server_port}/metrics"
+        shown = f"[{host}]" if is_bracketed else host or "127.0.0.1"
+        self.url = f"http://{shown}:{self._server.server_port}/metrics"
 
     def close(self) -> None:
         self._server.shutdown()

@@ -9,7 +9,7 @@ import typer
 from thalweg import __version__
 from thalweg._errors import Error, UsageError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 DONE, FAILED, WRONG_REQUEST = 0, 1, 2
 
@@ -44,7 +44,7 @@ def main() -> None:
 def run() -> int:
     """An error is one sentence on stderr, never a traceback."""
     try:
-        return app(standalone_mode=False) or DONE
+        return app(standalone_mode=False, prog_name="thalweg") or DONE
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
     except Error as error:
