@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,19 @@ struct MetadataBound {
     }
 };
 
+// Pages that `load` has left for later: those of a column that hold `count` items from `first` on, or all.
+struct WantedPages {
+    std::size_t table = 0;
+    std::size_t column = 0;
+    std::uint64_t first = 0;
+    std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
+};
+
+struct FoundPages {
+    model::TableMap::ColumnMap map;
+    std::string fault; // why they cannot be read, or are not those of the column that `load` has found; else empty
+};
+
 class Format {
   public:
     virtual ~Format() = default;
@@ -93,11 +107,13 @@ class Format {
     // else.
     virtual model::RunMap load(storage::Storage const& file) const = 0;
 
-    // The map of a column with the pages that `load` has left for later. Throws base::DataError where they cannot be
-    // read, or are no longer those of the column that `load` has found.
-    virtual model::TableMap::ColumnMap load_pages(storage::Storage const&, model::RunMap const& map, std::size_t table,
-                                                  std::size_t column) const {
-        return map.tables.at(table).columns.at(column);
+    // The maps of columns with the pages that `load` has left for later, in the order in which they are wanted. Throws
+    // base::DataError where none can be looked up.
+    virtual std::vector<FoundPages> load_pages(storage::Storage const&, model::RunMap const& map,
+                                               std::vector<WantedPages> const& wanted) const {
+        std::vector<FoundPages> found;
+        for (auto const& each : wanted) found.push_back({map.tables.at(each.table).columns.at(each.column), {}});
+        return found;
     }
 
     // The id of the run that the file belongs to; none for a file that Thalweg did not begin.

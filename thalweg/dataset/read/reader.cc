@@ -48,6 +48,7 @@ JournalFiles open_journal(RunPlace const& place) {
 struct Reader::Task {
     std::size_t table;
     std::size_t column;
+    Pages pages; // that the piece is of
     format::Piece piece;
 };
 
@@ -72,7 +73,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     reader->map_ = format_for(path).load(*reader->file_);
     model::make_names_readable(reader->map_);
     if (!even_without_tables) check_has_tables(path, reader->map_);
-    reader->note_late_columns();
+    reader->late_ = std::make_unique<LatePages>(*reader->file_, format_for(path), reader->map_);
     reader->open_run_ = !reader->map_.closed;
     return reader;
 }
@@ -84,53 +85,36 @@ std::vector<Unit> Reader::units() const {
     return decode_units(map_.units);
 }
 
-void Reader::note_late_columns() {
-    for (std::size_t table = 0; table < map_.tables.size(); ++table) {
-        for (std::size_t column = 0; column < map_.tables[table].columns.size(); ++column) {
-            auto const& each = map_.tables[table].columns[column];
-            if (!each.later.empty()) late_.emplace(std::pair(table, column), std::make_unique<Late>());
-        }
-    }
-}
-
 model::TableMap::ColumnMap const& Reader::column(std::size_t table, std::size_t column) const {
-    auto const& known = map_.tables.at(table).columns.at(column);
-    if (known.later.empty()) return known;
-    auto& late = *late_.at({table, column});
-    if (auto const* found = late.found.load(std::memory_order_acquire)) return *found;
-    base::Lock const lock(late.mutex);
-    if (auto const* found = late.found.load(std::memory_order_acquire)) return *found;
-    try {
-        late.map = format_for(path_).load_pages(*file_, map_, table, column);
-    } catch (base::DataError const& error) {
-        base::fail_data({fmt::format("{}: table '{}', column '{}' cannot be read", path_,
-                                     map_.head.schema.tables[table].name, map_.head.columns[table][column].path),
-                         error.what()});
-    }
-    late.found.store(&late.map, std::memory_order_release);
-    return late.map;
+    return late_ ? late_->all(table, column) : map_.tables.at(table).columns.at(column);
 }
 
-format::StoredColumn Reader::stored_column(std::size_t table, std::size_t column) const {
-    return {map_.head.columns[table][column], this->column(table, column),
-            map_.head.layouts[table].columns[column].codec};
+Reader::Pages Reader::pages(std::size_t table, std::size_t column, ItemRange items) const {
+    if (late_) return late_->some(table, column, items);
+    return {Pages(), &map_.tables.at(table).columns.at(column)};
+}
+
+format::StoredColumn Reader::stored_column(std::size_t table, std::size_t column,
+                                           model::TableMap::ColumnMap const& pages) const {
+    return {map_.head.columns[table][column], pages, map_.head.layouts[table].columns[column].codec};
 }
 
 void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
                   std::vector<Task>& tasks) const {
-    for (auto& piece : format::plan_pieces(stored_column(table, column), range.first, range.count, out)) {
-        tasks.push_back({table, column, std::move(piece)});
+    auto const known = pages(table, column, range);
+    for (auto& piece : format::plan_pieces(stored_column(table, column, *known), range.first, range.count, out)) {
+        tasks.push_back({table, column, known, std::move(piece)});
     }
 }
 
 // What the pages of a column count.
 std::uint64_t Reader::unit_values(std::size_t table, std::size_t column) const {
-    return this->column(table, column).by_value ? 1 : map_.head.columns[table][column].values_per_item;
+    return map_.tables[table].columns[column].by_value ? 1 : map_.head.columns[table][column].values_per_item;
 }
 
 std::vector<model::Page> Reader::slice(std::size_t table, std::size_t column, ItemRange items) const {
     auto const units = map_.head.columns[table][column].values_per_item / unit_values(table, column);
-    return model::slice(this->column(table, column).pages, items.first * units, items.count * units);
+    return model::slice(pages(table, column, items)->pages, items.first * units, items.count * units);
 }
 
 std::uint64_t Reader::page_end(std::size_t table, std::size_t column, std::uint64_t item) const {
@@ -150,7 +134,8 @@ void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& storage = page.place == model::Page::Place::journal ? *journal_ : *file_;
     thread_local format::PageDecoder decoder;
     try {
-        format::decode_piece(decoder, stored_column(task.table, task.column), task.piece, storage, check_checksum);
+        format::decode_piece(decoder, stored_column(task.table, task.column, *task.pages), task.piece, storage,
+                             check_checksum);
     } catch (base::DataError const& error) {
         base::fail_data(
             {fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
@@ -223,6 +208,7 @@ std::uint64_t Reader::first_element(std::size_t table, std::size_t column, std::
     auto const inside =
         std::find_if(columns.begin(), columns.end(), [&](auto const& each) { return each.parent == column; });
     auto const index = static_cast<std::size_t>(inside - columns.begin());
+    if (!map_.tables[table].columns[index].later.empty()) return 0; // another program's file is one cluster
     auto const& pages = this->column(table, index).pages;
     auto const page =
         std::partition_point(pages.begin(), pages.end(), [&](auto const& each) { return each.cluster < cluster; });
@@ -277,8 +263,8 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
                                       range.count, item_bytes)});
     }
     if (range.count == 0) return;
-    auto const& pages = this->column(table, column).pages;
-    if (std::any_of(pages.begin(), pages.end(), [](auto const& page) { return page.sums; })) {
+    auto const known = pages(table, column, range);
+    if (std::ranges::any_of(known->pages, [](auto const& page) { return page.sums; })) {
         std::span const lengths(reinterpret_cast<std::uint64_t*>(out.data()), out.size() / sizeof(std::uint64_t));
         read_stored(table, column, range, lengths, options);
         to_lengths(table, column, range, lengths);

@@ -13,6 +13,7 @@
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/read/late_pages.h"
 #include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
@@ -22,11 +23,6 @@ namespace thalweg::dataset {
 struct ReadOptions {
     unsigned threads = 0;        // 0: as many as there are usable cores
     bool check_checksums = true; // of every page read, where the file keeps them
-};
-
-struct ItemRange {
-    std::uint64_t first = 0;
-    std::uint64_t count = 0;
 };
 
 // A snapshot: rows that a live run gains later are seen by opening it again. Thread-safe.
@@ -44,7 +40,8 @@ class Reader {
     std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
     // Without the pages that are found when a column is asked for first: `column` has them.
     std::vector<model::TableMap> const& tables() const { return map_.tables; }
-    // With all its pages. Throws base::DataError naming table and column where they cannot be found.
+    // With all its pages, which are looked up now if they were left for later. Throws base::DataError naming table and
+    // column where they cannot be found.
     model::TableMap::ColumnMap const& column(std::size_t table, std::size_t column) const;
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
     // What of somebody else's file is not in the tables, and why.
@@ -78,14 +75,10 @@ class Reader {
     Reader() = default;
 
     struct Task;
-    // A column whose pages were left for later. The pointer is set once, under the mutex.
-    struct Late {
-        std::atomic<model::TableMap::ColumnMap const*> found = nullptr;
-        base::Mutex mutex;
-        model::TableMap::ColumnMap map;
-    };
-    void note_late_columns();
-    format::StoredColumn stored_column(std::size_t table, std::size_t column) const;
+    using Pages = std::shared_ptr<model::TableMap::ColumnMap const>; // of some items, or all
+    Pages pages(std::size_t table, std::size_t column, ItemRange items) const;
+    format::StoredColumn stored_column(std::size_t table, std::size_t column,
+                                       model::TableMap::ColumnMap const& pages) const;
     void plan(std::size_t table, std::size_t column, ItemRange range, std::span<std::byte> out,
               std::vector<Task>& tasks) const;
     void read_page(Task const& task, bool check_checksum) const;
@@ -104,8 +97,8 @@ class Reader {
     std::string path_;
     bool open_run_ = false;
     model::RunMap map_;
-    std::map<std::pair<std::size_t, std::size_t>, std::unique_ptr<Late>> late_; // by table and column
-    std::vector<Unit> open_units_;                                              // of an open run
+    std::unique_ptr<LatePages> late_; // of what is in the map
+    std::vector<Unit> open_units_;    // of an open run
     RunReport report_;
     std::unique_ptr<storage::Storage> file_;
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page

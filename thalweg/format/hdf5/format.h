@@ -15,8 +15,8 @@ class Hdf5Format final : public Format {
     std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
                            model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
-    model::TableMap::ColumnMap load_pages(storage::Storage const& file, model::RunMap const& map, std::size_t table,
-                                          std::size_t column) const override;
+    std::vector<FoundPages> load_pages(storage::Storage const& file, model::RunMap const& map,
+                                       std::vector<WantedPages> const& wanted) const override;
     std::optional<std::string> run_id_of(storage::Storage const& file) const override;
     void check(storage::Storage const& file) const override;
     MetadataBound metadata_bound(model::RunHead const& head) const override;

@@ -3,21 +3,31 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "thalweg/model/page.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::hdf5 {
 
-// A dataset as it is found now, with its pages, and what tells whether it still is the one that was found then.
+// A dataset of which pages are wanted: those of `count` items from `first` on.
+struct WantedDataset {
+    std::string path;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+};
+
+// A dataset as it is found now, with these pages, and what tells whether it still is the one that was found then; or
+// why it cannot be read.
 struct LateColumn {
     model::TableMap::ColumnMap map;
     std::uint64_t items = 0;
     std::uint64_t page_items = 0;
     std::string codec;
+    std::string fault;
 };
 
-// By libhdf5 in this process.
-LateColumn load_dataset_here(storage::Storage const& file, std::string const& dataset);
+// By libhdf5 in this process. As many as are wanted.
+std::vector<LateColumn> load_datasets_here(storage::Storage const& file, std::vector<WantedDataset> const& wanted);
 
 } // namespace thalweg::format::hdf5

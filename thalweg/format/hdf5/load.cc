@@ -205,7 +205,7 @@ std::vector<Page> pages_of(Dataset const& dataset) {
     }
     for (std::size_t i = 0; i < dataset.pages.size(); ++i) {
         auto const& page = dataset.pages[i];
-        auto const first = i / dataset.pages_a_band * dataset.page_items;
+        auto const first = (dataset.first_page + i) / dataset.pages_a_band * dataset.page_items;
         auto const count = std::min(dataset.page_items, dataset.items - first);
         auto const raw_bytes = page.encoded ? dataset.page_bytes() : page.stored_bytes;
         if (page.stored_bytes > 0) {

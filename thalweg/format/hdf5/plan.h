@@ -28,13 +28,14 @@ struct Dataset {
     std::string codec;
     std::uint64_t page_items = 0;
     std::uint64_t items = 0;
-    std::vector<GridPage> pages; // page i holds the items from i * page_items on; or see `tiling`
+    std::vector<GridPage> pages; // page i holds the items from i * page_items on; or see `tiling`, and `first_page`
 
     // Of datasets that other programs have laid out:
     std::optional<model::Tiling> tiling; // so many tiles for each `page_items` items, one after the other
     std::uint64_t pages_a_band = 1;      // pages for each `page_items` items: the tiles, or 1
     std::uint64_t tile_values = 0;
     std::vector<std::string> other_codecs;
+    std::uint64_t first_page = 0; // what number the first of `pages` has, where these are some of all
     bool big_endian = false;
     bool has_fill = false; // where there is no page, items are `fill`; otherwise it is a fault to ask for these
     std::vector<std::byte> fill;

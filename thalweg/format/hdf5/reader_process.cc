@@ -116,12 +116,12 @@ bool serve_read(int socket, storage::Storage const& file, MessageHead const& hea
 
 // Nothing where the program ended without an answer; `why` says how then.
 std::optional<std::vector<std::byte>> ask(storage::Storage const& file, MessageKind question, std::string& why,
-                                          std::string const& dataset = {}) {
+                                          std::span<std::byte const> datasets = {}) {
     ReaderProcess process;
     auto const& path = file.path();
     send_message(process.socket(), {question, file.size(), path.size()}, std::as_bytes(std::span(path)));
     if (question == MessageKind::file_pages) {
-        send_message(process.socket(), {MessageKind::dataset, 0, dataset.size()}, std::as_bytes(std::span(dataset)));
+        send_message(process.socket(), {MessageKind::datasets, 0, datasets.size()}, datasets);
     }
     MessageHead head;
     while (receive_all(process.socket(), std::as_writable_bytes(std::span(&head, 1)))) {
@@ -161,10 +161,14 @@ model::RunMap load_by_program(storage::Storage const& file) {
     fail_damaged(file, why);
 }
 
-LateColumn load_dataset_by_program(storage::Storage const& file, std::string const& dataset) {
+std::vector<LateColumn> load_datasets_by_program(storage::Storage const& file,
+                                                 std::vector<WantedDataset> const& wanted) {
     std::string why;
-    if (auto const answer = ask(file, MessageKind::file_pages, why, dataset)) return late_column_from_bytes(*answer);
-    fail_damaged(file, why);
+    auto const answer = ask(file, MessageKind::file_pages, why, to_bytes(wanted));
+    if (!answer) fail_damaged(file, why);
+    auto late = late_columns_from_bytes(*answer);
+    if (late.size() != wanted.size()) fail_damaged(file, "the process that read it has answered something else");
+    return late;
 }
 
 } // namespace thalweg::format::hdf5

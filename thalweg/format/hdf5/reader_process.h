@@ -13,7 +13,8 @@ namespace thalweg::format::hdf5 {
 // base::SystemError where the program cannot be started.
 model::RunMap load_by_program(storage::Storage const& file);
 
-// In the same way the pages of one dataset.
-LateColumn load_dataset_by_program(storage::Storage const& file, std::string const& dataset);
+// In the same way pages of datasets. As many as are wanted.
+std::vector<LateColumn> load_datasets_by_program(storage::Storage const& file,
+                                                 std::vector<WantedDataset> const& wanted);
 
 } // namespace thalweg::format::hdf5

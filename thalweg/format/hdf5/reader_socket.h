@@ -10,10 +10,10 @@ namespace thalweg::format::hdf5 {
 enum class MessageKind : std::uint64_t {
     file,       // to the program: its size is `offset`; the path follows
     file_rows,  // the same, where Contents::rows are enough
-    file_pages, // the same, where the pages of one dataset are wanted, whose `dataset` follows
-    dataset,    // its name follows
+    file_pages, // the same, where pages of datasets are wanted: `datasets` follows
+    datasets,   // to_bytes(std::vector<WantedDataset>) follows
     read,       // from it: `size_bytes` bytes at `offset` are wanted; they follow as they are
-    map,        // the answer, and the last that is said: to_bytes(RunMap) or to_bytes(LateColumn)
+    map,        // the answer, and the last that is said: to_bytes(RunMap) or to_bytes(std::vector<LateColumn>)
     data_error, // or why there is none
     usage_error,
 };

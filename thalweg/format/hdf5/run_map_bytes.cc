@@ -140,6 +140,13 @@ template <typename Stream, typename Late> void stream_late(Stream& stream, Late&
     stream(late.items);
     stream(late.page_items);
     stream(late.codec);
+    stream(late.fault);
+}
+
+template <typename Stream, typename Wanted> void stream_wanted(Stream& stream, Wanted& wanted) {
+    stream(wanted.path);
+    stream(wanted.first);
+    stream(wanted.count);
 }
 
 // All but schema and columns, which follow from it except for the types of lengths.
@@ -210,18 +217,32 @@ Bytes to_bytes(model::RunMap const& map) {
     return with_checksum(put.release());
 }
 
-Bytes to_bytes(LateColumn const& late) {
+Bytes to_bytes(std::vector<LateColumn> const& late) {
     Putter put;
-    stream_late(put, late);
+    put.list(late, [&](auto const& each) { stream_late(put, each); });
     return with_checksum(put.release());
 }
 
-LateColumn late_column_from_bytes(std::span<std::byte const> bytes) {
+std::vector<LateColumn> late_columns_from_bytes(std::span<std::byte const> bytes) {
     Taker take(without_checksum(bytes));
-    LateColumn late;
-    stream_late(take, late);
+    std::vector<LateColumn> late;
+    take.list(late, [&](auto& each) { stream_late(take, each); });
     if (!take.is_empty()) fail();
     return late;
+}
+
+Bytes to_bytes(std::vector<WantedDataset> const& wanted) {
+    Putter put;
+    put.list(wanted, [&](auto const& each) { stream_wanted(put, each); });
+    return with_checksum(put.release());
+}
+
+std::vector<WantedDataset> wanted_datasets_from_bytes(std::span<std::byte const> bytes) {
+    Taker take(without_checksum(bytes));
+    std::vector<WantedDataset> wanted;
+    take.list(wanted, [&](auto& each) { stream_wanted(take, each); });
+    if (!take.is_empty()) fail();
+    return wanted;
 }
 
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes) {

@@ -14,8 +14,10 @@ std::vector<std::byte> to_bytes(model::RunMap const& map);
 // Throws base::DataError for anything that is not such a map: the other process may have lost its mind.
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes);
 
-// In the same way, a dataset.
-std::vector<std::byte> to_bytes(LateColumn const& late);
-LateColumn late_column_from_bytes(std::span<std::byte const> bytes);
+// In the same way datasets, and what is wanted of them.
+std::vector<std::byte> to_bytes(std::vector<LateColumn> const& late);
+std::vector<LateColumn> late_columns_from_bytes(std::span<std::byte const> bytes);
+std::vector<std::byte> to_bytes(std::vector<WantedDataset> const& wanted);
+std::vector<WantedDataset> wanted_datasets_from_bytes(std::span<std::byte const> bytes);
 
 } // namespace thalweg::format::hdf5

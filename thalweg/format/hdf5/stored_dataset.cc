@@ -19,8 +19,8 @@ constexpr std::uint64_t kMostChunkBytes = std::uint64_t{1} << 32; // HDF5's own 
 // A page takes at least an entry in an index, but nothing where it was never written.
 constexpr std::uint64_t kLeastBytesOfPage = 8;
 constexpr std::uint64_t kFewPages = 1 << 16;
-constexpr std::uint64_t kMostPagesAtOnce = 1000; // whose places are looked up when a file is opened: half a millisecond
-constexpr std::size_t kMostCodecs = 255;         // that a page can name
+constexpr std::uint64_t kMostPagesAtOnce = 64; // whose places are looked up when a file is opened: a node of the index
+constexpr std::size_t kMostCodecs = 255;       // that a page can name
 
 // The address space is told where the chunk lies; from 2.0 on libhdf5 asks how much room there is.
 herr_t locate_chunk(DatasetHandle const& dataset, hsize_t const* corner, std::uint32_t& mask) {
@@ -250,14 +250,19 @@ Dataset StoredDataset::read_or_leave() {
     return dataset;
 }
 
-Dataset StoredDataset::read() {
+Dataset StoredDataset::read(std::uint64_t first, std::uint64_t count) {
     if (facts_.held) return facts_;
     check_size();
+    first = std::min(first, facts_.items);
+    auto const end = first + std::min(count, facts_.items - first);
+    auto const first_page = first / facts_.page_items * facts_.pages_a_band;
+    auto const end_page = (end + facts_.page_items - 1) / facts_.page_items * facts_.pages_a_band;
     std::vector<GridPage> pages;
-    pages.reserve(page_count());
-    for (std::uint64_t i = 0; i < page_count(); ++i) pages.push_back(page(i));
+    pages.reserve(end_page - std::min(first_page, end_page));
+    for (auto i = first_page; i < end_page; ++i) pages.push_back(page(i));
     auto dataset = facts_; // with the codecs that the pages have
     dataset.pages = std::move(pages);
+    dataset.first_page = first_page;
     return dataset;
 }
 

@@ -1,6 +1,7 @@
 // Datasets of a file, as HDF5's own metadata has them.
 #pragma once
 
+#include <limits>
 #include <map>
 
 #include "thalweg/format/hdf5/plan.h"
@@ -23,8 +24,8 @@ class StoredDataset {
     GridPage page(std::uint64_t page);
     std::uint64_t page_count() const { return bands() * facts_.pages_a_band; }
 
-    // With all its pages.
-    Dataset read();
+    // With all its pages, or with those of `count` items from `first` on.
+    Dataset read(std::uint64_t first = 0, std::uint64_t count = std::numeric_limits<std::uint64_t>::max());
     // With all its pages where they are soon found; else they are left for later.
     Dataset read_or_leave();
 

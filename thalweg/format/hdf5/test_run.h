@@ -6,6 +6,7 @@
 #include <random>
 
 #include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/format/hdf5/format.h"
@@ -93,7 +94,9 @@ class TestRun {
 
     // The items of a column by a page map.
     static Bytes read(model::RunMap const& map, storage::Storage const& file, std::size_t table, std::size_t column) {
-        auto const stored = hdf5_format().load_pages(file, map, table, column);
+        auto const found = std::move(hdf5_format().load_pages(file, map, {{table, column}}).at(0));
+        if (!found.fault.empty()) base::fail_data({found.fault});
+        auto const& stored = found.map;
         auto const& facts = map.head.columns[table][column];
         auto const items = stored.pages.empty() ? 0 : stored.pages.back().first + stored.pages.back().count;
         Bytes all(items * facts.item_bytes());

@@ -79,6 +79,10 @@ std::vector<std::byte> map_of(storage::Storage const& file, MessageKind question
     return to_bytes(map);
 }
 
+std::vector<std::byte> pages_of(storage::Storage const& file, std::span<std::byte const> datasets) {
+    return to_bytes(load_datasets_here(file, wanted_datasets_from_bytes(datasets)));
+}
+
 } // namespace
 
 int run_reader_program(int socket) {
@@ -92,15 +96,14 @@ int run_reader_program(int socket) {
     if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
     AskedFor const file(socket, path, head.offset);
     auto const question = head.kind;
-    std::string dataset;
+    std::vector<std::byte> datasets;
     if (question == MessageKind::file_pages) {
         if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
-        dataset.resize(head.size_bytes);
-        if (!receive_all(socket, std::as_writable_bytes(std::span(dataset)))) return 2;
+        datasets.resize(head.size_bytes);
+        if (!receive_all(socket, datasets)) return 2;
     }
     try {
-        auto const answer =
-            question == MessageKind::file_pages ? to_bytes(load_dataset_here(file, dataset)) : map_of(file, question);
+        auto const answer = question == MessageKind::file_pages ? pages_of(file, datasets) : map_of(file, question);
         return send_message(socket, {MessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
     } catch (base::UsageError const& error) {
         std::string const why = error.what();
