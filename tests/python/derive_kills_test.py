@@ -47,28 +47,32 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def disturbed(inputs: Path, folder: Path, ending: str, order: str, workers: int, kills: int, seed: int) -> None:
-    """Kills that many times, workers or all, and lets the job come to its end."""
+def disturbed(inputs: Path, folder: Path, ending: str, order: str, workers: int, kills: int, seed: int) -> int:
+    """Kills that many times, workers or all, and lets the job come to its end. Returns how many workers it killed."""
     folder.mkdir()
-    choose = random.Random(seed)
+    choose, killed, is_going = random.Random(seed), 0, False
     job = start(inputs, folder, ending, order, workers)
     try:
         for _ in range(kills):
-            try:
-                job.wait(choose.random() * choose.choice([0.3, 3]))
+            if not is_going and choose.random() < 0.8:  # while ranges are done; else at any time
+                assert job.stdout
+                is_going = bool(job.stdout.readline())
+            with suppress(subprocess.TimeoutExpired):
+                job.wait(choose.random() * 0.4)
                 break
-            except subprocess.TimeoutExpired:
-                victims = children(job.pid)
-            if victims and choose.random() < 0.6:
+            victims = children(job.pid)
+            if victims and choose.random() < 0.7:
                 kill(choose.choice(victims))
+                killed += 1
             else:
                 job.kill()
                 job.communicate()
-                job = start(inputs, folder, ending, order, workers)
+                job, is_going = start(inputs, folder, ending, order, workers), False
         finished(job)
     finally:
         job.kill()
         job.communicate()
+    return killed
 
 
 def kill(pid: int) -> None:
@@ -110,10 +114,12 @@ def test_whatever_is_killed_the_outputs_are_the_same(
 ) -> None:
     expected = undisturbed(inputs, tmp_path / "alone", ending, "any", workers)
     assert len(facts(expected, ending)[0]) > 20
+    killed = 0
     for seed in range(20 if long_mode else 2):
         folder = tmp_path / f"killed{seed}"
-        disturbed(inputs, folder, ending, "any", workers, 12, seed)
+        killed += disturbed(inputs, folder, ending, "any", workers, 12, seed)
         same(expected, folder, ending)
+    assert killed > 3
 
 
 def test_in_the_order_of_the_input_pages_are_the_same_too(inputs: Path, tmp_path: Path, long_mode: bool) -> None:

@@ -22,7 +22,7 @@ def main(path: str, folder: str, ending: str, order: str, workers: str) -> None:
     both = [replace(first, function=slow), second]
     groups = {"ranges_per_group": 3} if order == "input" else {}
     job = tw.derive(
-        path, both, workers=int(workers), order=order, resume=True, attempts=1000, range_bytes=20_000, **groups
+        path, both, workers=int(workers), order=order, resume=True, attempts=1000, range_bytes=1, **groups
     )
     said: list[str] = []
 
