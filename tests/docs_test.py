@@ -84,6 +84,17 @@ def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.journal"))
 
 
+def test_the_page_on_derived_data_runs(repository: Path, tmp_path: Path) -> None:
+    printed = []
+    for number, (kind, text) in enumerate(blocks(repository / "docs" / "derive.md")):
+        printed.append(run_python(text, tmp_path, number) if kind == "python" else run_console(text, tmp_path))
+    everything = "".join(printed)
+    assert "100,000 of 100,000 events" in everything
+    assert "'selected'" in everything
+    assert printed[-1] == "True\n"
+    assert not list(tmp_path.glob("*.journal"))
+
+
 def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
     shortened = {"--channels 6 --duration 10s": "--channels 6 --duration 1s"}
@@ -105,7 +116,7 @@ def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
     assert ran >= 2
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/derive.md"])
 def test_no_block_is_passed_over(repository: Path, document: str) -> None:
     text = (repository / document).read_text()
     languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))

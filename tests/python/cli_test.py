@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
 
-from thalweg.cli import convert, inspect, plot, recover, snapshot, verify
+from thalweg.cli import convert, derive, inspect, plot, recover, snapshot, verify
 from thalweg.cli import record as record_command
 
-COMMANDS = [record_command, recover, snapshot, inspect, verify, plot, convert]
+COMMANDS = [record_command, recover, snapshot, inspect, verify, plot, convert, derive]
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +233,7 @@ def test_the_examples_in_the_help_work(
     monkeypatch.chdir(tmp_path)
     compass_file(Path("run.BIN"))
     Path("run.toml").write_text("channels = 2\nsamples = 100\n")
+    Path("train.py").write_text("import thalweg as tw\ntrain = [tw.Derivation('times.root', keep='timestamp')]\n")
     commands = [example for module in COMMANDS for example in module.EXAMPLES]
     assert len(commands) >= 8
     for command in commands:

@@ -21,13 +21,11 @@ def main(path: str, folder: str, ending: str, order: str, workers: str) -> None:
     first, second = train(Path(folder), ending)
     both = [replace(first, function=slow), second]
     groups = {"ranges_per_group": 3} if order == "input" else {}
-    job = tw.derive(
-        path, both, workers=int(workers), order=order, resume=True, attempts=1000, range_bytes=1, **groups
-    )
+    job = tw.derive(path, both, workers=int(workers), order=order, resume=True, attempts=1000, range_bytes=1, **groups)
     said: list[str] = []
 
-    def progress(_: Any) -> None:
-        if job.report.events_done and not said:
+    def progress(state: Any) -> None:
+        if state.events_per_s and not said:
             said.append("ranges are being done")
             print(*said, flush=True)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
@@ -23,6 +23,7 @@ from thalweg._derive.outputs import (
 from thalweg._derive.ranges import Plan, as_text, plan
 from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
 from thalweg._derive.session import Job
+from thalweg._derive.state import Progress, state_of
 from thalweg._derive.summaries import Summary, merged
 from thalweg._derive.usage import own_cpu_seconds
 from thalweg._derive.workers import Workers, check_start
@@ -30,7 +31,6 @@ from thalweg._errors import Error, UsageError
 from thalweg._types import Type
 from thalweg._write import Path
 
-Progress: TypeAlias = "Callable[[Loop], None]"
 _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
 
 
@@ -81,7 +81,10 @@ class DerivationJob:
             books = self._books(outputs)
             loop = Loop(self._job, books, outputs, workers, self.report, self._on_error, self._attempts, self._timeout)
             with Interrupts(loop) as interrupts:
-                loop.run(count, progress or (lambda _: None))
+                loop.run(
+                    count,
+                    lambda: progress(state_of(loop, self.inputs.rows, time.monotonic() - begin)) if progress else None,
+                )
             self._note(loop, books)
             if interrupts.count:
                 raise KeyboardInterrupt("the job was interrupted; resume=True goes on with it")

@@ -35,7 +35,7 @@ class Loop:
         self.stopped_by = ""
         """Why no more ranges are given out."""
 
-    def run(self, count: int, tick: Callable[[Loop], None]) -> None:
+    def run(self, count: int, tick: Callable[[], None]) -> None:
         """With `count` workers. `tick` is called some times a second."""
         for each in self._workers.alive:
             self._begin_work(each)
@@ -52,7 +52,7 @@ class Loop:
                     self._said(each, message)
             self._end_those_that_hang()
             self._sample()
-            tick(self)
+            tick()
         self._end_workers(tick)
 
     def stop(self, why: str) -> None:
@@ -65,6 +65,14 @@ class Loop:
     @property
     def workers(self) -> list[Worker]:
         return self._workers.alive
+
+    @property
+    def report(self) -> DerivationReport:
+        return self._report
+
+    def output_bytes(self) -> int:
+        """That the outputs take by now."""
+        return sum(each.writer.status().claimed_bytes for each in self._outputs if each.writer is not None)
 
     @property
     def books(self) -> Books:
@@ -188,7 +196,7 @@ class Loop:
                 self._report.samples.append(Sample(now - self._begin, each.pid, each.report.cpu, pss))
         self._report.samples.append(Sample(now - self._begin, 0, own_cpu_seconds(), pss_bytes()))
 
-    def _end_workers(self, tick: Callable[[Loop], None]) -> None:
+    def _end_workers(self, tick: Callable[[], None]) -> None:
         for each in self._workers.alive:
             each.end()
         while self._workers.alive:
@@ -198,4 +206,4 @@ class Loop:
                     self._used(each, *message[2])
                 elif message is None and each.process.exitcode != 0:
                     each.report.how_it_ended = each.how_it_died()
-            tick(self)
+            tick()

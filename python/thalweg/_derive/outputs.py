@@ -15,9 +15,10 @@ from thalweg._derive.ranges import Plan, as_text
 from thalweg._derive.session import Job
 from thalweg._errors import Error, UsageError
 from thalweg._open import open  # noqa: A004
+from thalweg._read import Run
 from thalweg._schema import Schema, TableSchema
 from thalweg._types import Type
-from thalweg._write import Writer, create
+from thalweg._write import Writer, create, recover
 
 PLAN, OPTIONS, RESULT = "derive.plan", "derive.options", "derive.result"
 """Names of metadata: ranges and inputs; functions and what they are given; what came out, written at the end."""
@@ -55,14 +56,10 @@ def is_there(path: str) -> bool:
     return os.path.exists(path) or os.path.exists(f"{path}.journal")
 
 
-def is_complete(path: str) -> bool:
-    return os.path.exists(path) and not os.path.exists(f"{path}.journal")
-
-
-def stored_metadata(path: str) -> dict[str, str]:
-    """Of a complete file, or of a run whose processes are gone."""
+def opened(path: str) -> Run:
+    """A complete file, or a run whose processes are gone."""
     try:
-        return open(path).metadata
+        return open(path)
     except Error as error:
         raise UsageError(f"{path} cannot be gone on with ({error})") from error
 
@@ -87,10 +84,11 @@ def create_output(job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, 
 def resume_output(job: Job, index: int) -> Output:
     """Raises UsageError where input, functions or options are not those of the run."""
     path = os.fspath(job.train[index].path)
-    complete = is_complete(path)
-    metadata = stored_metadata(path)
-    _check(path, metadata, job, index)
-    writer = None if complete else create(path, resume=True)
+    run = opened(path)
+    _check(path, run.metadata, job, index)
+    if not run.is_open and os.path.exists(f"{path}.journal"):
+        recover(path)  # it was killed between completing the file and removing the journal, which this does
+    writer = create(path, resume=True) if run.is_open else None
     try:
         committed = {int(unit.key): unit.summary for unit in open(path).units}
         if writer is not None and (missing := set(writer.committed_keys()) - committed.keys()):
@@ -104,7 +102,7 @@ def resume_output(job: Job, index: int) -> Output:
 
 def stored_plan(path: str) -> Plan | None:
     """None where no job has written it."""
-    text = stored_metadata(path).get(PLAN)
+    text = opened(path).metadata.get(PLAN)
     return Plan.from_json(json.loads(text)["ranges"]) if text else None
 
 

@@ -97,8 +97,12 @@ class DerivationReport:
     @property
     def is_whole(self) -> bool:
         """Every event of the input was looked at, no column was left out, and what was derived is in the files."""
-        files = [output.file for output in self.outputs]
-        return not (self.skipped or self.left_out) and all(file is None or file.is_whole for file in files)
+        return self.has_all_events and not self.left_out
+
+    @property
+    def has_all_events(self) -> bool:
+        """Every event of the input was looked at, and what was derived is in the files."""
+        return not self.skipped and all(output.file is None or output.file.is_whole for output in self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""

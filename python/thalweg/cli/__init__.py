@@ -32,7 +32,7 @@ def _options(
     """
 
 
-_DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "plot")
+_DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "derive", "plot")
 for _name in (*_DATA, "readout", "clean", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 

@@ -1,0 +1,87 @@
+"""How a job of derivations is doing, on stderr: a table where it is a terminal, else a sentence a second."""
+
+import sys
+import time
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from thalweg._derive.state import JobState
+from thalweg._recording.units import as_bytes, as_duration
+
+_EVERY_S = 1.0
+_MOST_WORKERS = 32
+
+
+class DerivationProgress:
+    """Nobody needs to look: where stderr is closed, the job goes on without."""
+
+    def __init__(self, quiet: bool, events: int) -> None:
+        self._quiet = quiet
+        self._events = events
+        self._next_s = time.monotonic() + _EVERY_S
+        self._live: Live | None = None
+
+    def show(self, state: JobState) -> None:
+        if self._quiet or time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _EVERY_S
+        try:
+            if not sys.stderr.isatty():
+                print(sentence(state), file=sys.stderr, flush=True)
+                return
+            if self._live is None:
+                self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+                self._live.start()
+            self._live.update(view(state), refresh=True)
+        except OSError:
+            self._quiet = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def sentence(state: JobState) -> str:
+    parts = [
+        f"{state.events_done:,} of {state.events:,} events",
+        f"{state.events_per_s:,.0f} events/s",
+        f"{len(state.workers)} worker{'s'[: len(state.workers) != 1]}",
+        f"{state.waiting} in the queue",
+        f"{as_bytes(state.output_bytes)} written",
+    ]
+    if state.failed:
+        parts.append(f"{state.failed} failed")
+    if state.seconds_left is not None and not state.stopping:
+        parts.append(f"{as_duration(state.seconds_left)} left")
+    stopping = f"stopping ({state.stopping}): " if state.stopping else ""
+    return f"{as_duration(state.seconds)}: {stopping}{', '.join(parts)}"
+
+
+def view(state: JobState) -> RenderableType:
+    bar = ProgressBar(total=max(1, state.events), completed=state.events_done, width=60)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("worker", "events", "share", "does", "for", "CPU", "memory"):
+        table.add_column(name, justify="left" if name == "share" else "right", no_wrap=True)
+    most = max((each.events for each in state.workers), default=0)
+    for each in state.workers[:_MOST_WORKERS]:
+        table.add_row(
+            str(each.pid),
+            f"{each.events:,}",
+            ProgressBar(total=max(1, most), completed=each.events, width=20),
+            f"{each.doing:,} events" if each.doing else "waits",
+            as_duration(each.since) if each.doing else "",
+            as_duration(each.cpu),
+            as_bytes(each.pss),
+        )
+    if (hidden := len(state.workers) - _MOST_WORKERS) > 0:
+        table.add_row(f"{hidden} more", style="dim")
+    keys = Text("Ctrl-C: stop when these ranges are done; twice: at once", style="dim")
+    return Group(Text(sentence(state), no_wrap=True, overflow="ellipsis"), bar, table, keys)
