@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
+from thalweg._derive.executors import ExecutorWorkers, check_executor, workers_of
 from thalweg._derive.inputs import Inputs, open_inputs
 from thalweg._derive.interrupts import Interrupts
 from thalweg._derive.loop import Loop
@@ -37,12 +38,16 @@ _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
 class DerivationJob:
     """Derivations of one input, done by several workers. `tw.derive` makes it, and `run` does it."""
 
-    def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, workers: int | None, order: str,
-                 resume: bool, force: bool, on_error: str, attempts: int, timeout: float | None, start: str,
-                 ranges_per_group: int | None, range_bytes: int | None) -> None:  # fmt: skip
+    def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, workers: int | None,
+                 executor: Any, order: str, resume: bool, force: bool, on_error: str, attempts: int,
+                 timeout: float | None, start: str, ranges_per_group: int | None,
+                 range_bytes: int | None) -> None:  # fmt: skip
         self.inputs: Inputs = open_inputs(inputs)
         self._train = _checked_train(train, self.inputs)
-        self._workers = _checked_workers(workers)
+        if executor is not None:
+            check_executor(executor, timeout, start)
+            workers = workers_of(executor) if workers is None else workers
+        self._workers, self._executor = _checked_workers(workers), executor
         for name, value, known in (("order", order, _ORDERS), ("on_error", on_error, _ON_ERROR)):
             if value not in known:
                 raise UsageError(f"{name} cannot be {value!r}: give one of {', '.join(map(repr, known))}")
@@ -72,8 +77,7 @@ class DerivationJob:
         UsageError where functions or options are wrong, DerivationError where it stopped.
         """
         begin, cpu = time.monotonic(), own_cpu_seconds()
-        check_start(self._start, self._job)
-        workers = Workers(self._job, self._start)
+        workers = self._new_workers()
         outputs: list[Output] = []
         try:
             count = self._begin_workers(workers)
@@ -101,6 +105,12 @@ class DerivationJob:
             self.report.workers = workers.reports
             self.report.seconds, self.report.cpu = time.monotonic() - begin, own_cpu_seconds() - cpu
         return self.report
+
+    def _new_workers(self) -> Workers:
+        if self._executor is not None:
+            return ExecutorWorkers(self._job, self._executor)
+        check_start(self._start, self._job)
+        return Workers(self._job, self._start)
 
     def _begin_workers(self, workers: Workers) -> int:
         """Before there are outputs: so they have no thread or file of these."""

@@ -110,7 +110,7 @@ class Loop:
             self._failed(each, number, Fault(reason, text))
             self._give(each)
 
-    def _done(self, each: Worker, times: list[float], usage: tuple[float, int]) -> None:
+    def _done(self, each: Worker, times: list[float], usage: tuple[float, int], used: list[str]) -> None:
         assert each.task is not None
         self._count_commits(each)
         self._deaths = 0
@@ -120,6 +120,7 @@ class Loop:
         each.report.events += events
         each.report.busy += sum(times)
         self._used(each, *usage)
+        self._report.columns = sorted({*self._report.columns, *used})
         self._books.done()
         self._give(each)
 
@@ -191,7 +192,7 @@ class Loop:
             return
         self._sampled = now
         for each in self._workers.alive:
-            if pss := pss_bytes(each.pid):
+            if each.pid and (pss := pss_bytes(each.pid)):
                 self._used(each, cpu_seconds_of(each.pid), pss)
                 self._report.samples.append(Sample(now - self._begin, each.pid, each.report.cpu, pss))
         self._report.samples.append(Sample(now - self._begin, 0, own_cpu_seconds(), pss_bytes()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.job import DerivationJob
@@ -14,6 +15,7 @@ def derive(
     train: Sequence[Derivation],
     *,
     workers: int | None = None,
+    executor: Any = None,
     order: str = "any",
     resume: bool = False,
     force: bool = False,
@@ -34,6 +36,9 @@ def derive(
         cannot be read, are not there.
     train: one derivation for each output.
     workers: None: as many as there are usable cores. More than there are ranges are not started.
+    executor: whose workers do it instead: of `concurrent.futures`, or like it (`Client.get_executor()` of Dask).
+        They have to be on this machine. What one has of a range is written when the range is done, so let ranges be
+        large. Where one of them dies the job stops, and can be resumed.
     order: "input": rows stand in the input's order, with the same bytes of pages for any number of workers. In RNTuple
         alone.
     resume: go on, in the same files, with a job that has ended before its end; begin where there is nothing yet. Input,
@@ -54,6 +59,7 @@ def derive(
         inputs,
         train,
         workers=workers,
+        executor=executor,
         order=order,
         resume=resume,
         force=force,

@@ -29,7 +29,7 @@ def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
             what, *arguments = message
             _ANSWERS[what](session, pipe, *arguments)
         session.finish()
-        pipe.send(("ended", sorted(session.used), _usage()))
+        pipe.send(("ended", sorted(session.used), usage()))
     except (EOFError, BrokenPipeError):  # nobody is there to tell
         os._exit(1)
 
@@ -58,16 +58,22 @@ def _do(session: Session, pipe: Connection[Any, Any], task: Task) -> None:
 
     try:
         times = session.do(task, announce)
-    except BaseException as error:  # sys.exit in a function, too, is a failure of its range
-        pipe.send(("failed", range_[0] if range_ else None, _sentence(error), _text(), isinstance(error, SystemError)))
+    except BaseException as error:
+        pipe.send(failure_of(error, range_[0] if range_ else None))
     else:
-        pipe.send(("done", times, _usage()))
+        pipe.send(("done", times, usage(), []))
 
 
 _ANSWERS: dict[str, Callable[..., None]] = {"describe": _describe, "open": _open, "do": _do}
 
 
-def _usage() -> tuple[float, int]:
+def failure_of(error: BaseException, number: int | None) -> tuple[Any, ...]:
+    """What is said of it, and of the range in which it came: sys.exit in a function, too, is a failure."""
+    return "failed", number, _sentence(error), _text(), isinstance(error, SystemError)
+
+
+def usage() -> tuple[float, int]:
+    """CPU time and memory of this process."""
     return own_cpu_seconds(), pss_bytes()
 
 
