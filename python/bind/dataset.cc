@@ -51,7 +51,19 @@ void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::
 
 std::unique_ptr<Writer> create(std::string const& path, std::string const& schema, CreateOptions const& options,
                                std::map<std::string, std::string> metadata) {
-    return Writer::create(path, model::schema_from_json(schema), options, std::move(metadata));
+    auto interruptible = options;
+    interruptible.nodes.while_waiting = signal_check();
+    return Writer::create(path, model::schema_from_json(schema), interruptible, std::move(metadata));
+}
+
+std::unique_ptr<Writer> join(std::string const& path, std::uint32_t node, std::uint32_t nodes,
+                             std::optional<std::string> const& schema, std::uint64_t timeout_ns) {
+    JoinOptions options;
+    options.nodes = nodes;
+    options.timeout_ns = timeout_ns;
+    options.while_waiting = signal_check();
+    if (schema) options.schema = model::schema_from_json(*schema);
+    return Writer::join(path, node, options);
 }
 
 std::unique_ptr<Writer> resume(std::string const& path, std::optional<std::string> const& schema,
@@ -91,6 +103,13 @@ void bind_options(nb::module_& module) {
         .def_rw("force", &CreateOptions::force)
         .def_rw("keys_per_group", &CreateOptions::keys_per_group)
         .def(
+            "set_nodes",
+            [](CreateOptions& options, std::uint32_t nodes, std::uint64_t timeout_ns) {
+                options.nodes.nodes = nodes;
+                options.nodes.timeout_ns = timeout_ns;
+            },
+            nb::arg("nodes"), nb::arg("timeout_ns"))
+        .def(
             "set",
             [](CreateOptions& options, std::string const& knob, std::string const& text) {
                 tuning::set(options, knob, text);
@@ -113,6 +132,14 @@ void bind_reports(nb::module_& module) {
         .def_ro("rows", &AbandonedProducer::rows)
         .def_ro("reason", &AbandonedProducer::reason)
         .def("__str__", &AbandonedProducer::str);
+    nb::class_<NodeReport>(module, "NodeReport")
+        .def_ro("node", &NodeReport::node)
+        .def_ro("host", &NodeReport::host)
+        .def_ro("has_journal", &NodeReport::has_journal)
+        .def_ro("settled", &NodeReport::settled)
+        .def_ro("producers", &NodeReport::producers)
+        .def_ro("rows", &NodeReport::rows)
+        .def_ro("first_producer", &NodeReport::first_producer);
     nb::class_<RunReport>(module, "RunReport")
         .def_ro("tables", &RunReport::tables)
         .def_ro("pages", &RunReport::pages)
@@ -125,6 +152,7 @@ void bind_reports(nb::module_& module) {
         .def_ro("units_lost", &RunReport::units_lost)
         .def_ro("rows_may_be_missing", &RunReport::rows_may_be_missing)
         .def_ro("dropped_bytes", &RunReport::dropped_bytes)
+        .def_ro("nodes", &RunReport::nodes)
         .def_ro("notes", &RunReport::notes);
     nb::class_<CompleteResult>(module, "CompleteResult")
         .def_ro("report", &CompleteResult::report)
@@ -276,6 +304,8 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("metadata", [](Writer const& writer) { return writer.head().metadata; })
         .def_prop_ro("engine", &Writer::engine)
         .def_prop_ro("knobs", [](Writer const& writer) { return writer.head().knobs; })
+        .def_prop_ro("node", [](Writer const& writer) { return writer.node().node; })
+        .def_prop_ro("nodes", [](Writer const& writer) { return writer.node().nodes; })
         .def("status", &Writer::status)
         .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
         .def("file_problem", &Writer::file_problem)
@@ -295,10 +325,18 @@ void bind_writing(nb::module_& module) {
             nb::arg("table"), WithoutGil());
     module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
                WithoutGil());
+    module.def("join", join, nb::arg("path"), nb::arg("node"), nb::arg("nodes"), nb::arg("schema").none(),
+               nb::arg("timeout_ns"), WithoutGil());
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
     module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
-    module.def("remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
-    module.def("recover", recover, nb::arg("path"), WithoutGil());
+    module.def(
+        "remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
+    module.def(
+        "recover",
+        [](std::string const& path, bool all_nodes_are_down) {
+            return recover(path, {.all_nodes_are_down = all_nodes_are_down});
+        },
+        nb::arg("path"), nb::arg("all_nodes_are_down") = false, WithoutGil());
     module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }
 

@@ -10,6 +10,7 @@
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::bind {
 namespace {
@@ -51,19 +52,30 @@ struct LiveProducer {
     bool alive = false;
 };
 
+// On this machine: of a run of several nodes there may be more than one.
+std::vector<std::unique_ptr<Ledger>> ledgers_of(Reader const& reader) {
+    std::vector<std::unique_ptr<Ledger>> ledgers;
+    auto places = places_of_run(reader.path());
+    if (places.empty()) places.emplace_back(reader.path());
+    for (auto const& place : places) {
+        if (auto ledger = find_ledger(reader.head().id, place)) ledgers.push_back(std::move(ledger));
+    }
+    return ledgers;
+}
+
 // Of a run that is being written on this machine; nothing where it is not.
 std::vector<LiveProducer> live_producers(Reader const& reader) {
     std::vector<LiveProducer> producers;
     try {
-        auto const ledger = find_ledger(reader.head().id, reader.path());
-        if (!ledger) return producers;
-        for (std::size_t i = 0; i < ledger->slots_used(); ++i) {
-            auto const& slot = ledger->slot(i);
-            if (slot.state == SlotState::free) continue;
-            auto const state = slot.state.load();
-            bool const at_work = state == SlotState::attaching || state == SlotState::active;
-            producers.push_back({slot.producer.pid, reader.head().schema.tables.at(slot.table).name,
-                                 at_work && base::is_alive(slot.producer)});
+        for (auto const& ledger : ledgers_of(reader)) {
+            for (std::size_t i = 0; i < ledger->slots_used(); ++i) {
+                auto const& slot = ledger->slot(i);
+                if (slot.state == SlotState::free) continue;
+                auto const state = slot.state.load();
+                bool const at_work = state == SlotState::attaching || state == SlotState::active;
+                producers.push_back({slot.producer.pid, reader.head().schema.tables.at(slot.table).name,
+                                     at_work && base::is_alive(slot.producer)});
+            }
         }
     } catch (base::Error const&) {
         producers.clear();
@@ -74,8 +86,8 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
 // Where the memory of an open run lies; empty where it is gone, or was never shared.
 std::string memory_place(Reader const& reader) {
     try {
-        auto const ledger = find_ledger(reader.head().id, reader.path());
-        return ledger ? ledger->memory_place() : "";
+        auto const ledgers = ledgers_of(reader);
+        return ledgers.empty() ? "" : ledgers.front()->memory_place();
     } catch (base::Error const&) {
         return "";
     }

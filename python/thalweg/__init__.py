@@ -20,6 +20,7 @@ from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
     LeftOut,
+    NodeReport,
     ProducerStatus,
     RunReport,
     Snapshot,
@@ -54,7 +55,7 @@ from thalweg._types import (
     waveform,
 )
 from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
-from thalweg._write import Writer, create, recover, snapshot
+from thalweg._write import Writer, create, join, recover, snapshot
 
 __all__ = [
     "AbandonedProducer",
@@ -69,6 +70,7 @@ __all__ = [
     "EndedProducers",
     "Error",
     "LeftOut",
+    "NodeReport",
     "OutOfRangeError",
     "Producer",
     "ProducerStatus",
@@ -110,6 +112,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "join",
     "layouts",
     "list_",
     "open",

@@ -82,6 +82,22 @@ class _Completed:
 
 
 @dataclass(frozen=True)
+class NodeReport:
+    """What one node has in the file of a run of several."""
+
+    node: int
+    """Counted from 1."""
+    host: str
+    has_journal: bool
+    settled: bool
+    """Its journal holds all that its producers had published."""
+    producers: int
+    first_producer: int
+    """The number of its first one in this report; the others follow."""
+    rows: int
+
+
+@dataclass(frozen=True)
 class RunReport(_Completed):
     """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
 
@@ -104,6 +120,8 @@ class RunReport(_Completed):
     """Of the whole file."""
     problems: tuple[LeftOut, ...] = ()
     """Of `convert`: what the source has and this file has not."""
+    nodes: tuple[NodeReport, ...] = ()
+    """Of a run of several nodes; `close` tells them on node 1."""
 
     @property
     def is_whole(self) -> bool:
@@ -280,6 +298,14 @@ def report_of(result: _core.CompleteResult) -> RunReport:
         dropped_bytes=facts.dropped_bytes,
         adler32=result.adler32,
         notes=tuple(facts.notes),
+        nodes=nodes_of(facts),
+    )
+
+
+def nodes_of(report: _core.RunReport) -> tuple[NodeReport, ...]:
+    return tuple(
+        NodeReport(it.node + 1, it.host, it.has_journal, it.settled, it.producers, it.first_producer, it.rows)
+        for it in report.nodes
     )
 
 

@@ -44,6 +44,9 @@ class Writer:
         """The knobs in effect, by name: sizes in bytes, times in seconds."""
         self.handle = core.handle
         """What `tw.attach` takes in another process of this machine: a plain string."""
+        self.node = core.node + 1
+        """Which of the `nodes` this is, from 1."""
+        self.nodes = core.nodes
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -168,6 +171,8 @@ def create(
     order: str | None = None,
     keys_per_group: int | None = None,
     tuning: Mapping[str, Value] | None = None,
+    nodes: int = 1,
+    node_timeout: float = 60,
 ) -> Writer:
     """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
 
@@ -188,6 +193,9 @@ def create(
     keys_per_group: in such a run so many consecutive keys are one `work_group`, which is committed, and done again,
         whole; it has clusters of its own. 1: each `work_unit` is a group. Choose it so that a group has some MiB.
     tuning: `tw.Tuning(...)`, or a dictionary of the same: memory, page sizes, intervals, threads, the way to the disk.
+    nodes: so many machines, which see one folder, write the file; this one is the first, and the others `tw.join` it.
+        The call returns when all are there. Each of them closes; then the file is complete.
+    node_timeout: seconds in which all nodes have to come, and after which one is taken for dead that gives no sign.
 
     Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
     is a copy, still being written, or has another schema; SystemError where the place cannot be
@@ -201,6 +209,11 @@ def create(
     options = _core.CreateOptions()
     options.force = force
     options.keys_per_group = _checked_group(order, keys_per_group)
+    if nodes != 1 and resume:
+        raise UsageError("a run of several nodes cannot be resumed yet: recover it, and begin a new run")
+    if nodes < 1:
+        raise UsageError(f"{os.fspath(path)} cannot be written from {nodes} nodes: give at least 1")
+    options.set_nodes(nodes, int(node_timeout * 1e9))
     with_codec(tuning, codec).apply(options)
     texts = dict(metadata or {})
     for key, value in texts.items():
@@ -215,6 +228,42 @@ def create(
     return Writer(_core.create(os.fspath(path), given.to_json(), options, texts), texts)
 
 
+def join(
+    path: Path,
+    *,
+    node: int | None = None,
+    nodes: int | None = None,
+    schema: Schema | Mapping[str, Any] | None = None,
+    node_timeout: float = 60,
+) -> Writer:
+    """One of the nodes, but the first, of a run that `tw.create(path, ..., nodes=...)` begins on that one.
+
+    node: from 2 to the number of nodes; None: as the launcher says, by SLURM_NODEID, JOB_COMPLETION_INDEX (Kubernetes)
+        or GROUP_RANK (torchrun), which count from 0.
+    nodes, schema: where they are given they have to be those of the run.
+    node_timeout: as in `create`.
+
+    The result is used as that of `create`; knobs are those of the run. Raises UsageError naming who is missing when the
+    time is over, where the node is there already, or where nodes do not agree.
+    """
+    number = _node_of_launcher() if node is None else node
+    if number < 2:
+        raise UsageError(f"{os.fspath(path)} cannot be joined as node {number}: node 1 creates it, with tw.create")
+    given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
+    core = _core.join(
+        os.fspath(path), number - 1, nodes or 0, given.to_json() if given else None, int(node_timeout * 1e9)
+    )
+    return Writer(core, core.metadata)
+
+
+def _node_of_launcher() -> int:
+    names = ("SLURM_NODEID", "JOB_COMPLETION_INDEX", "GROUP_RANK")
+    for name in names:
+        if os.environ.get(name, "").isdecimal():
+            return int(os.environ[name]) + 1
+    raise UsageError(f"nobody says which node this is (none of {', '.join(names)} is set): give node=")
+
+
 def _checked_group(order: str | None, keys_per_group: int | None) -> int:
     if order not in (None, "key"):
         raise UsageError(f"rows cannot be ordered by {order!r}: give order='key', or none")
@@ -225,13 +274,15 @@ def _checked_group(order: str | None, keys_per_group: int | None) -> int:
     return 0 if order is None else keys_per_group or 1
 
 
-def recover(path: Path) -> RunReport:
+def recover(path: Path, *, all_nodes_are_down: bool = False) -> RunReport:
     """Completes a run whose processes have died, or that was abandoned, and says what is lost.
 
-    Raises UsageError where there is nothing to recover or the run is still being written, DataError where file and
-    journal do not belong together.
+    all_nodes_are_down: of a run of several nodes, that nobody writes it any more: this machine cannot know of others.
+
+    Raises UsageError where there is nothing to recover or the run is, or may be, still being written, DataError where
+    file and journal do not belong together.
     """
-    return report_of(_core.recover(os.fspath(path)))
+    return report_of(_core.recover(os.fspath(path), all_nodes_are_down))
 
 
 def snapshot(path: Path, out: Path, *, force: bool = False) -> Snapshot:

@@ -58,6 +58,19 @@ bool remove_file(std::string const& path) {
     return false;
 }
 
+bool make_directory(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->make_directory(path);
+    if (::mkdir(path.c_str(), 0777) == 0) return true;
+    if (errno != EEXIST) fail_system({"cannot create the directory " + path}, errno);
+    return false;
+}
+
+void remove_directory(std::string const& path) {
+    if (stand_in != nullptr) return stand_in->remove_directory(path);
+    if (::rmdir(path.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST) return;
+    fail_system({"cannot remove the directory " + path}, errno);
+}
+
 std::vector<std::string> list_directory(std::string const& path) {
     if (stand_in != nullptr) return stand_in->list_directory(path);
     std::vector<std::string> names;

@@ -41,6 +41,10 @@ std::optional<FileIdentity> identity_of(std::string const& path);
 bool is_directory(std::string const& path);
 // False where there was none.
 bool remove_file(std::string const& path);
+// False where there is something of that name already.
+bool make_directory(std::string const& path);
+// An empty one; nothing happens where there is none, or where it is not empty.
+void remove_directory(std::string const& path);
 // Names, in no order; none where there is no such directory.
 std::vector<std::string> list_directory(std::string const& path);
 

@@ -68,6 +68,9 @@ class StandIn {
     virtual bool remove_file(std::string const& path) = 0;
     virtual std::vector<std::string> list_directory(std::string const& path) = 0;
     virtual void sync_directory_of(std::string const& path) = 0;
+    // Runs of several nodes are not simulated: the directory is never there.
+    virtual bool make_directory(std::string const&) { return false; }
+    virtual void remove_directory(std::string const&) {}
 };
 
 // Set only while no other thread is there.

@@ -5,35 +5,37 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/run/run_memory.h"
-#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 namespace {
 
 // An unfinished run, with its memory where that is not of the run that this is a copy of.
-void remove_run_of(RunPlace const& place) {
-    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
-    bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
-    if (has_memory) remove_memory_of(start.preamble.run_id, place.data());
-    base::remove_file(place.data());
-    place.remove_journal();
+void remove_run_of(std::vector<RunPlace> const& places) {
+    for (auto const& place : places) {
+        auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
+        bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
+        if (has_memory) remove_memory_of(start.preamble.run_id, place);
+    }
+    base::remove_file(places.front().data());
+    places.front().remove_journal();
 }
 
 } // namespace
 
 void clear_place(std::string const& path, bool force) {
-    base::FileDescriptor lock; // until both are gone
+    std::vector<base::FileDescriptor> locks; // until all is gone
     auto const folder = std::filesystem::path(path).parent_path().string();
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
     if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
-    RunPlace const place(path);
-    if (place.has_journal()) {
-        lock = place.lock_exclusive(); // refused while somebody writes that run
+    if (auto const places = places_of_run(path); !places.empty()) {
+        for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while somebody writes it
+        check_nodes_are_down(places, "replace");
         if (force) {
-            remove_run_of(place);
-        } else if (place.is_stub()) {
-            place.clear_stub();
+            remove_run_of(places);
+        } else if (is_stub(places)) {
+            places.front().clear_stub();
         } else {
             base::fail_usage(
                 {"cannot create " + path, "the journal of an unfinished run is beside it",
@@ -46,18 +48,20 @@ void clear_place(std::string const& path, bool force) {
         base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
                           "replace it with --force (in Python: force=True)"});
     }
+    RunPlace const place(path);
     place.remove_later_segments(); // that somebody left without their journal
+    place.parts().remove();
     if (force) base::remove_file(path);
 }
 
-void remove_traces(OpenRun const& run, std::string const& path) {
+void remove_traces(OpenRun const& run, RunPlace const& place) {
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
-    RunPlace const place(path);
     auto const there = place.run_id();
     if (there && *there != run.head.id) return; // of somebody who was faster
     try {
-        if (run.file) base::remove_file(path);
+        if (run.file && place.node().node == 0) base::remove_file(place.data());
         base::remove_file(place.journal());
+        if (place.is_of_many() && place.node().node == 0) place.parts().remove();
     } catch (base::SystemError const&) {
         // Why the creation failed is what its caller has to hear.
     }

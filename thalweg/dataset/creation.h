@@ -4,6 +4,7 @@
 #include <string>
 
 #include "thalweg/dataset/run/open_run.h"
+#include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 
@@ -11,6 +12,6 @@ namespace thalweg::dataset {
 void clear_place(std::string const& path, bool force);
 
 // Of a creation that failed: there is nothing in it to recover.
-void remove_traces(OpenRun const& run, std::string const& path);
+void remove_traces(OpenRun const& run, RunPlace const& place);
 
 } // namespace thalweg::dataset

@@ -13,6 +13,10 @@ namespace thalweg::dataset {
 std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptions const& asked,
                                             std::map<std::string, std::string> metadata) {
     check_open();
+    if (run_->node) {
+        base::fail_usage({"cannot continue " + this->path() + " in " + path,
+                          "a run of several nodes cannot go on in another file yet", "close it, and begin another"});
+    }
     check_same_order(this->path(), asked.keys_per_group, run_->head);
     auto options = asked;
     options.keys_per_group = run_->head.keys_per_group;

@@ -35,13 +35,29 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
-// What the run is written with, which is not always what was asked for.
+} // namespace
+
 tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path) {
     tuning.layout = format.with_own_values(tuning.layout);
     if (path.empty()) return tuning;
     fit_to_disk_of(path, tuning.commit, tuning.write.staging);
     fit_to_shared_memory(storage::space_of("/dev/shm").free_bytes, tuning.write.staging);
     return tuning;
+}
+
+namespace {
+
+void check_nodes(std::string const& path, CreateOptions const& options, bool continues) {
+    if (options.nodes.nodes == 1) return;
+    std::string const what = fmt::format("cannot create {} for {} nodes", path, options.nodes.nodes);
+    if (options.nodes.nodes < 1 || options.nodes.nodes > kMostNodes)
+        base::fail_usage({what, "", fmt::format("give 1 to {} nodes", kMostNodes)});
+    if (options.keys_per_group > 0)
+        base::fail_usage({what, "rows of several nodes cannot be ordered by key yet", "leave the order out"});
+    if (continues)
+        base::fail_usage(
+            {what, "a run of several nodes cannot go on in another file yet", "close it, and begin another"});
+    if (!options.shared) base::fail_usage({what, "its memory is for one process only", "let it be shared"});
 }
 
 } // namespace
@@ -62,12 +78,14 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     set_order(absolute, options.keys_per_group, head);
     if (absolute.size() >= sizeof LedgerHead::path)
         base::fail_usage({"cannot create " + absolute, "its path has more than 1000 bytes", "choose a shorter one"});
+    check_nodes(absolute, options, before != nullptr);
     remove_stale_segments();
     clear_place(absolute, options.force);
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     auto& run = *writer->run_;
-    RunPlace const place(absolute);
+    RunPlace const place(absolute, {0, options.nodes.nodes});
+    if (place.is_of_many()) place.parts().make();
     writer->journal_ = place.open_journal(storage::OpenMode::create_new);
     try {
         run.journal_lock = place.lock_shared();
@@ -81,7 +99,7 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
     } catch (...) {
-        remove_traces(run, absolute);
+        remove_traces(run, place);
         throw;
     }
     return writer;
@@ -108,22 +126,31 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->head.knobs = tuning::texts(tuning);
     run_->head.engine = run_->file->engine();
     // Durable with the first BARRIER: until then `recover` writes it again.
-    auto const first_offset = format.begin(*run_->file, run_->head);
+    auto first_offset = format.begin(*run_->file, run_->head);
+    NodeOfRun const which{0, options.nodes.nodes};
+    if (which.nodes > 1) {
+        first_offset = 0; // until it has a region
+        run_->node = share_of(*run_, which, options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
+        run_->file->sync(); // for those who find the journal
+    }
     auto const fallback = !shared             ? base::MemoryFallback{}
                           : before != nullptr ? memory_fallback_of(before->head())
                                               : memory_fallback(run_->path(), options.memory_folder);
     auto const data_file =
         on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
-    auto journal = JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
-                                        data_file, fit_to_budget(options.journal, tuning.commit.rows_budget_bytes));
+    auto journal =
+        JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder), data_file,
+                             fit_to_budget(options.journal, tuning.commit.rows_budget_bytes), which);
     make_ledger(tuning, fallback, shared, first_offset, before);
+    if (run_->node) meet_as_first(*run_, options.nodes);
     start_committer(std::move(journal), tuning.commit);
 }
 
 void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
                          std::uint64_t first_offset, Ledger const* before) {
-    run_->ledger = Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback,
-                                  before != nullptr ? before->series() : nullptr);
+    run_->ledger =
+        Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback,
+                       before != nullptr ? before->series() : nullptr, run_->node ? run_->node->which : NodeOfRun{});
     if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
     run_->ledger->head().knobs = tuning::pack(tuning);
 }
@@ -143,6 +170,10 @@ void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
 std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<model::Schema> const& schema,
                                        CreateOptions const& options) {
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    if (auto const places = places_of_run(absolute); !places.empty() && places.front().is_of_many()) {
+        base::fail_usage({"cannot resume the run at " + absolute, "a run of several nodes cannot be resumed yet",
+                          "recover it, and begin a new run"});
+    }
     auto unfinished = take_over(absolute, "resume");
     if (!unfinished.is_original) {
         base::fail_usage(
@@ -162,7 +193,7 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
 
 void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto const path = unfinished.place.data();
-    auto gathered = gather(unfinished.journal, *unfinished.file, RunState::ended);
+    auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
     if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
@@ -176,17 +207,17 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     gathered.head.engine = file->engine();
     begin_again(*unfinished.file, *unfinished.format, gathered);
     unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
-    auto journal = JournalWriter::resume(unfinished.journal, options.journal);
+    auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
     journal_what_is_left(gathered, journal);
-    remove_memory_of(unfinished.head.id, path);
+    remove_memory_of(unfinished.head.id, unfinished.place);
     run_ = std::make_shared<OpenRun>();
     run_->format = unfinished.format;
     run_->head = gathered.head;
     run_->options = tuning.write;
     run_->file = std::move(file);
-    run_->journal_lock = std::move(unfinished.lock);
+    run_->journal_lock = std::move(unfinished.locks.front());
     static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
-    journal_ = unfinished.journal;
+    journal_ = unfinished.journals.front();
     whole_file_checksum_ = tuning.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     on_files_ = true;
@@ -203,7 +234,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
 }
 
 Writer::~Writer() {
-    if (committer_ && fork_generation_ == base::fork_generation()) abandon();
+    if ((committer_ || ending_) && fork_generation_ == base::fork_generation()) abandon();
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
     if (fork_generation_ != base::fork_generation()) new std::shared_ptr<Committer>(committer_);
 }
@@ -266,6 +297,8 @@ void Writer::drop_committer() {
 
 void Writer::set_metadata(std::string const& key, std::string const& value) {
     check_open();
+    if (ending_)
+        base::fail_usage({path() + " takes no more metadata", "this node has closed, and waits for the others"});
     added_metadata_[key] = value;
 }
 
@@ -292,6 +325,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     check_open();
     auto const begin_ns = base::monotonic_ns();
     auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
+    if (ending_) return close_with_others(end_ns); // again
     auto& state = run_->ledger->head().state;
     units_->finish();
     wait_for_producers(end_ns);
@@ -304,6 +338,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
         state.compare_exchange_strong(closing, LedgerState::open);
         throw;
     }
+    if (run_->node) return close_with_others(end_ns);
     ended_ = true;
     try {
         return complete();
@@ -330,7 +365,7 @@ CompleteResult Writer::complete() {
     // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;
-    if (on_files_) remove_journal(path(), run_->head.id);
+    if (on_files_) remove_journals({RunPlace(path())}, run_->head.id);
     return result;
 }
 
@@ -338,6 +373,9 @@ void Writer::abandon() {
     if (ended_) return;
     if (fork_generation_ != base::fork_generation()) check_open(); // the parent's run is not the child's to end
     ended_ = true;
+    // Without the first one nobody completes the file; what others have finished can be completed without them.
+    if (run_->node && (!ending_ || run_->node->which.node == 0)) run_->node->announce_failure("its run was abandoned");
+    if (ending_) return give_up_lock();
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,8 +15,23 @@
 #include "thalweg/dataset/commit/committer.h"
 #include "thalweg/dataset/commit/file_watch.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/meeting.h"
+#include "thalweg/dataset/node_ending.h"
 
 namespace thalweg::dataset {
+
+// Of a run that several nodes write, each on a machine of its own: all see the folder of the file.
+struct NodesOptions {
+    std::uint32_t nodes = 1;
+    // So long a node waits for the others to come, and so long it waits for a sign of life of another one later.
+    std::uint64_t timeout_ns = 60'000'000'000;
+    std::function<void()> while_waiting = {}; // may throw
+};
+
+struct JoinOptions : NodesOptions {
+    std::optional<model::Schema> schema = {}; // where one is given, it has to be that of the run; so has `nodes`
+    JoinOptions() { nodes = 0; }
+};
 
 struct CreateOptions : tuning::Tuning {
     bool force = false; // replace a file, or an unfinished run, that is there already
@@ -24,10 +40,14 @@ struct CreateOptions : tuning::Tuning {
     // consecutive ones: the file is the same for any number of workers. RNTuple alone. 0: in no order.
     std::uint64_t keys_per_group = 0;
     JournalLimits journal;
+    NodesOptions nodes;
     // Names of knobs that are given although they may have their default: `resume` takes these, and those that differ
     // from their defaults, from here, and all others from the run.
     std::set<std::string> given = {};
 };
+
+// What the run is written with, which is not always what was asked for.
+tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path);
 
 class Writer {
   public:
@@ -35,6 +55,11 @@ class Writer {
     // (unless forced), base::SystemError where the place cannot be written.
     static std::unique_ptr<Writer> create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                           std::map<std::string, std::string> metadata = {});
+
+    // One of the nodes of the run that `create` begins on its first one, whose number is 0: all calls return when all
+    // nodes are there. Knobs are those of the run. Throws base::UsageError that names who is missing when the time is
+    // over, where the node is there already, or where nodes do not agree.
+    static std::unique_ptr<Writer> join(std::string const& path, std::uint32_t node, JoinOptions const& options);
 
     // Goes on with the unfinished run at `path`, in the same file, after everybody who wrote it has died: rows that are
     // recovered stay, keys of units that count are taken, and producers get new numbers. Knobs that are not given keep
@@ -70,6 +95,7 @@ class Writer {
     std::string const& path() const { return run_->path(); }
     std::string engine() const { return run_->file->engine(); }
     model::RunHead const& head() const { return run_->head; }
+    NodeOfRun node() const { return run_->node ? run_->node->which : NodeOfRun{}; }
     CommitStatus status() const;
     // Empty, or what has become of the file since: somebody has removed or moved it (file_watch.h).
     std::string file_problem() const { return watch_ ? watch_->problem() : ""; }
@@ -82,6 +108,7 @@ class Writer {
 
     // Waits until all producers have finished or died, and completes the file. Throws base::SystemError naming those
     // that did not finish in time (the run stays open then), and any other error; the journal stays then, too.
+    // Of several nodes each has to close; the first one completes the file when all have finished, and the others wait.
     CompleteResult close(std::uint64_t timeout_ns);
 
     // Ends the run without completing the file. `recover` completes it.
@@ -109,6 +136,15 @@ class Writer {
     void drop_committer();
     void give_up_lock();
 
+    // Of one of several nodes.
+    static std::unique_ptr<Writer> try_join(RunPlace const& place, FirstNode const& first, JoinOptions const& options,
+                                            Deadline& deadline);
+    void start_joined(RunPlace const& place, FirstNode const& first, JoinOptions const& options);
+    void finish_part();
+    CompleteResult close_with_others(std::uint64_t end_ns);
+    CompleteResult complete_for_all();
+    CompleteResult completed_by_another();
+
     std::shared_ptr<OpenRun> run_;
     std::unique_ptr<WorkUnits> units_;
     JournalFiles journal_;
@@ -120,6 +156,8 @@ class Writer {
     bool whole_file_checksum_ = true;
     bool on_files_ = false;
     bool ended_ = false;
+    std::optional<JournalWriter> joined_journal_; // until all nodes are there
+    std::unique_ptr<NodeEnding> ending_;          // its part is finished
     std::uint64_t fork_generation_ = 0;
 };
 

@@ -87,6 +87,10 @@ class Format {
     // `extent` is all that will be written at `offset`.
     virtual void write_extent_head(std::span<std::byte>, std::uint64_t) const {}
 
+    // Marks bytes between extents that nobody uses, at multiples of base::kBlockBytes, for those who walk over the
+    // file.
+    virtual void write_gap(storage::Storage&, std::uint64_t, std::uint64_t) const {}
+
     // Writes what must lie in front of the first page and returns the offset from which extents may be claimed.
     virtual std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const = 0;
 

@@ -124,6 +124,15 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     if (error != 0) fail_at("reserve", path_, offset, size_bytes, error);
 }
 
+// Best effort: the file is right without it.
+void PosixStorage::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
+    check_writable();
+    static_cast<void>(uninterrupted([&] {
+        return ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                           static_cast<off_t>(size_bytes));
+    }));
+}
+
 void PosixStorage::sync() {
     static auto& timer = trace::timer("storage.sync");
     trace::Span const span(timer);

@@ -25,6 +25,7 @@ class PosixStorage : public Storage {
     std::uint64_t size() const override;
     void resize(std::uint64_t size_bytes) override;
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override;
+    void give_back(std::uint64_t offset, std::uint64_t size_bytes) override;
     void sync() override;
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 

@@ -57,6 +57,10 @@ class Storage {
     // may have grown by a part then. A file system that cannot allocate is only asked for its free space.
     virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
 
+    // What lies there is needed no more: its blocks are free again, where the file system can do that, and it reads as
+    // zeros or as it was.
+    virtual void give_back(std::uint64_t, std::uint64_t) {}
+
     // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
     // forgets what it could not write.
     virtual void sync() = 0;

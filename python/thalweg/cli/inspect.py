@@ -15,6 +15,7 @@ from thalweg._attributes import Attributes
 from thalweg._open import run_of
 from thalweg._read import Run
 from thalweg._recording.units import as_bytes
+from thalweg._reports import NodeReport, nodes_of
 from thalweg._schema import Schema, TableSchema
 from thalweg._tuning import in_effect, in_order
 from thalweg._types import Type
@@ -83,9 +84,17 @@ def facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
         ],
         "memory": _core.memory_place(reader) if reader.is_open_run else "",
+        "nodes": [asdict(node) for node in nodes_of(reader.report)],
         "notes": [*run.notes, *reader.report.notes],
         "problems": as_json(run.problems),
     }
+
+
+def node_sentence(node: NodeReport) -> str:
+    if not node.has_journal:
+        return f"Node {node.node}: it has no journal"
+    state = ", and it is done" if node.settled else ""
+    return f"Node {node.node} ({node.host}): {node.rows:,} rows of {node.producers:,} producers{state}"
 
 
 def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
@@ -132,8 +141,14 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
     if reader.is_open_run and reader.id:
         producers = _core.live_producers(reader)
         alive = [producer for producer in producers if producer.alive]
+        nodes = nodes_of(reader.report)
+        for node in nodes:
+            yield node_sentence(node)
         if alive:
-            yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive)
+            here = " (on this machine)" if nodes else ""
+            yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
+        elif nodes:
+            yield "Nobody on this machine writes to it now."
         else:
             yield "Nobody writes to it now; if its processes are gone, `thalweg recover` completes it."
         if memory := _core.memory_place(reader):

@@ -14,6 +14,10 @@ EXAMPLES = ["thalweg recover run.h5"]
 def recover(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run whose processes are gone.")],
     json: JsonOption = False,
+    all_nodes_are_down: Annotated[
+        bool,
+        typer.Option(help="Of a run of several nodes: nobody writes it any more, which this machine cannot know."),
+    ] = False,
 ) -> int:
     """Complete the file of a run that ended in a crash, with everything that was published.
 
@@ -21,7 +25,7 @@ def recover(
     where rows or work units are lost, pages are damaged, or nobody can know, since memory or a part of the journal is
     gone, as after a power cut.
     """
-    report = thalweg.recover(file)
+    report = thalweg.recover(file, all_nodes_are_down=all_nodes_are_down)
     code = 0 if report.is_whole else 1
     if json:
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})

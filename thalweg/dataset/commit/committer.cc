@@ -32,10 +32,11 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
                      std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
                      std::shared_ptr<FileWatch const> watch)
     : run_(run), journal_(std::move(journal)), options_(options), producers_(run),
-      space_(run, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
+      space_(run, journal_, options.allocate_ahead_bytes, std::move(reserve_bytes)), clusters_(run.head),
       durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share), watch_(std::move(watch)),
       begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
       this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
+    if (run.node) node_watch_.emplace(*run.node);
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
@@ -91,6 +92,7 @@ void Committer::run() {
         error_ = std::current_exception();
         run_.ledger->fail(fmt::format("{} takes no more rows (its committer failed: {}): run `thalweg recover`",
                                       run_.path(), error.what()));
+        if (run_.node) run_.node->announce_failure(error.what());
     }
 }
 
@@ -107,6 +109,7 @@ void Committer::step() {
     if (now >= next_look_ns_) {
         look_for_dead();
         look_for_file();
+        look_for_nodes();
         next_look_ns_ = now + kLookIntervalNs;
     }
     advance_flush(now);
@@ -204,6 +207,13 @@ void Committer::look_for_file() {
     auto problem = watch_->problem();
     if (!problem.empty() && problem != file_problem_) fmt::print(stderr, "thalweg: {}\n", problem);
     file_problem_ = std::move(problem);
+}
+
+// Where the others cannot complete the run, what is still appended here would be promised in vain.
+void Committer::look_for_nodes() {
+    if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
+    auto const problem = node_watch_->problem();
+    if (!problem.empty()) run_.ledger->fail(fmt::format("{} takes no more rows ({})", run_.path(), problem));
 }
 
 // A flush notes what is published; waits a little for pages that are being written; journals the rows that are in no
@@ -321,9 +331,13 @@ JournalWriter Committer::finish() {
     journal_cluster_ends();
     producers_.drop_settled();
     has_everything_ = producers_.all().empty();
-    if (has_everything_) journal_.append(RecordType::settled, {});
-    // Who closes the run makes it complete in the file itself, and needs the journal no more (docs/decisions/0037).
-    if (run_.ledger->head().state == LedgerState::closing) return std::move(journal_);
+    if (has_everything_) {
+        space_.finish();
+        journal_.append(RecordType::settled, {});
+    }
+    // Who closes the run makes it complete in the file itself, and needs the journal no more (docs/decisions/0037): but
+    // for one of several nodes, whose journal another one completes the file from.
+    if (run_.ledger->head().state == LedgerState::closing && !run_.node) return std::move(journal_);
     auto const covers = journal_.size_bytes();
     run_.file->sync();
     journal_.append(RecordType::barrier, BarrierRecord{covers});

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/commit/cluster_collector.h"
 #include "thalweg/dataset/commit/file_watch.h"
 #include "thalweg/dataset/commit/flush.h"
+#include "thalweg/dataset/commit/node_watch.h"
 #include "thalweg/dataset/commit/producer_list.h"
 #include "thalweg/dataset/commit/space.h"
 #include "thalweg/dataset/commit/unit_collector.h"
@@ -63,6 +65,7 @@ class Committer {
     void count_units(ProducerIntake& producer);
     void reserve_journal(std::uint64_t units_bytes);
     void look_for_file();
+    void look_for_nodes();
     void advance_flush(std::uint64_t now);
     void note_age(std::uint64_t now);
     void note_published(std::uint64_t now);
@@ -88,6 +91,7 @@ class Committer {
     std::uint64_t journaled_entry_bytes_ = 0; // of work units, in the table of them
     std::shared_ptr<FileWatch const> watch_;
     std::string file_problem_; // that was said last
+    std::optional<NodeWatch> node_watch_;
     Durability::Items flushing_items_;
     std::uint64_t next_look_ns_ = 0;
     std::uint64_t const begin_ns_;

@@ -11,7 +11,8 @@ namespace thalweg::dataset {
 
 Flush::Flush(OpenRun& run, JournalWriter& journal, double interim_footer_share)
     : run_(run), journal_(journal), interim_footer_share_(interim_footer_share),
-      interim_footers_(run.format->interim_footers(run.head)), last_footer_ns_(base::monotonic_ns()) {
+      interim_footers_(run.node ? nullptr : run.format->interim_footers(run.head)),
+      last_footer_ns_(base::monotonic_ns()) {
     try {
         thread_ = base::Thread([this] { loop(); });
     } catch (std::system_error const& error) {

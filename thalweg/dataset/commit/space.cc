@@ -18,12 +18,15 @@ bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == 
 
 } // namespace
 
-Space::Space(OpenRun& run, std::uint64_t allocate_ahead_bytes,
+Space::Space(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
              std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), allocate_ahead_bytes_(allocate_ahead_bytes), reserve_bytes_(std::move(reserve_bytes)),
-      allocation_bytes_(std::min(kFirstAllocationBytes, allocate_ahead_bytes)) {}
+      allocation_bytes_(std::min(kFirstAllocationBytes, allocate_ahead_bytes)) {
+    if (run.node) regions_.emplace(run, journal, allocate_ahead_bytes);
+}
 
 void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
+    if (regions_) return regions_->allocate(reserve_bytes_(pages) + unwritten_bytes);
     auto& head = run_.ledger->head();
     if (head.claims_refused != 0) return;
     auto const claimed = head.claimed.load();

@@ -13,6 +13,8 @@
 #include "thalweg/dataset/commit/intake.h"
 #include "thalweg/dataset/commit/unit_collector.h"
 #include "thalweg/dataset/complete/file_checksum.h"
+#include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/complete/region_gaps.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/ledger.h"
@@ -36,9 +38,10 @@ namespace {
 
 constexpr std::size_t kLastWriteBytes = 512; // of both containers: one sector, at offset 0
 
-bool has_barrier(JournalFiles const& journal) {
+// Of the first node, who wrote what the file begins with.
+bool has_barrier(Journals const& journals) {
     bool found = false;
-    read_journal({journal.main}, [&](RecordView const& record) {
+    read_journal({journals.front().main}, [&](RecordView const& record) {
         found = record.type == RecordType::barrier;
         return !found;
     });
@@ -63,7 +66,7 @@ bool may_lack_its_beginning(UnfinishedRun const& run) {
     if (!run.is_original) return false;
     auto const id = run.format->run_id_of(*run.file);
     bool const is_cut_short = !id || (*id != run.head.id && run.head.id.starts_with(*id));
-    return is_cut_short && !has_barrier(run.journal) && may_be_torn(*run.file, *run.format, run.head);
+    return is_cut_short && !has_barrier(run.journals) && may_be_torn(*run.file, *run.format, run.head);
 }
 
 std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
@@ -150,13 +153,13 @@ void begin_again(storage::Storage& file, format::Format const& format, Gathered 
     if (!gathered.has_barrier) format.begin(file, gathered.head);
 }
 
-CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
                             CompleteOptions const& options) {
     CompleteResult result;
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_the_dead(file);
-    auto gathered = gather(journal, file, options.state);
+    auto gathered = gather(journals, file, options.state);
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
@@ -171,17 +174,20 @@ CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal,
     }
     if (options.state != RunState::closing) begin_again(file, format, gathered);
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
+    if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
+    mark_gaps(file, format, gathered);
     result.file_bytes = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
-    JournalWriter::resume(journal.main).append(RecordType::closed, {});
+    JournalWriter::resume(journals.front().main).append(RecordType::closed, {});
     result.report = std::move(gathered.report);
     return result;
 }
 
-void remove_journal(std::string const& data_path, std::string const& run_id) {
-    remove_memory_of(run_id, data_path); // first: while there is a journal, `recover` comes back for the rest
-    RunPlace(data_path).remove_journal();
+void remove_journals(std::vector<RunPlace> const& places, std::string const& run_id) {
+    // First: while there is a journal, `recover` comes back for the rest.
+    for (auto const& place : places) remove_memory_of(run_id, place);
+    places.front().remove_journal();
 }
 
 namespace {
@@ -206,52 +212,78 @@ std::string note_of_lost_memory(std::string const& path, bool is_original, bool 
                        is_known ? "are" : "may be", is_original ? "lost" : "missing");
 }
 
+// The journals are of one run, which is that of the file. What producers have left in memory on this machine is taken
+// into their journals; whether that is all, is the result.
+void take_up(UnfinishedRun& run, std::vector<RunPlace> const& places) {
+    run.has_memory = run.is_original;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const ledger = run.is_original ? find_ledger(run.head.id, places[i]) : nullptr;
+        if (!ledger) {
+            run.has_memory = false;
+            continue;
+        }
+        check_not_written(places[i].data(), *ledger);
+        auto const memory_lock = hold_memory(ledger->name());
+        wait_for_the_dead(*run.file);
+        salvage(places[i].data(), run.head, *ledger, run.journals[i], run.notes);
+        run.claimed = std::max<std::uint64_t>(run.claimed, ledger->head().claimed);
+    }
+}
+
+[[noreturn]] void fail_nothing_there(std::string const& path, char const* verb) {
+    RunPlace const place(path);
+    // What whoever closed it could not remove.
+    if (exists(path) && place.parts().is_there()) place.parts().remove();
+    base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
+                      exists(path) ? "the file is complete, or was never Thalweg's" : ""});
+}
+
 } // namespace
 
-UnfinishedRun take_over(std::string const& path, char const* verb) {
-    UnfinishedRun run{.place = RunPlace(path)};
-    auto const& place = run.place;
-    if (!place.has_journal()) {
-        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path), "there is no " + place.journal(),
-                          exists(path) ? "the file is complete, or was never Thalweg's" : ""});
-    }
-    run.lock = place.lock_exclusive();
-    if (place.is_stub()) {
-        place.clear_stub();
+UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options) {
+    auto const places = places_of_run(path);
+    if (places.empty()) fail_nothing_there(path, verb);
+    UnfinishedRun run{.place = places.front()};
+    for (auto const& place : places) run.locks.push_back(place.lock_exclusive());
+    if (!options.all_nodes_are_down) check_nodes_are_down(places, verb);
+    if (is_stub(places)) {
+        run.place.clear_stub();
         base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
                           "whoever created it died before anything was recorded; what was left is cleared away"});
     }
-    run.journal = place.open_journal(storage::OpenMode::read_write);
-    auto const start = require_start(*run.journal.main);
+    for (auto const& place : places) run.journals.push_back(place.open_journal(storage::OpenMode::read_write));
+    auto const start = require_start(*run.journals.front().main);
     run.head = model::run_head_from_json(start.head_json);
     run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
     run.format = &format_for(path);
-    run.is_original = place.is_original(start.preamble);
+    run.is_original = run.place.is_original(start.preamble);
     if (!may_lack_its_beginning(run)) check_pair(*run.file, *run.format, run.head);
-    auto const ledger = run.is_original ? find_ledger(run.head.id, path) : nullptr;
-    if (!ledger) return run;
-    check_not_written(path, *ledger);
-    auto const memory_lock = hold_memory(ledger->name());
-    wait_for_the_dead(*run.file);
-    salvage(path, run.head, *ledger, run.journal, run.notes);
-    run.claimed = ledger->head().claimed;
-    run.has_memory = true;
+    take_up(run, places);
     return run;
 }
 
-CompleteResult recover(std::string const& path) {
-    auto run = take_over(path, "recover");
+CompleteResult recover(std::string const& path, RecoverOptions const& recover_options) {
+    auto run = take_over(path, "recover", recover_options);
     CompleteOptions options;
     if (!run.is_original) options.state = RunState::copied;
     options.least_end = run.claimed;
-    auto result = complete_run(*run.file, run.journal, *run.format, options);
+    auto const places = places_of_run(path);
+    if (run.place.is_of_many()) {
+        options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run.file, end); };
+    }
+    auto result = complete_run(*run.file, run.journals, *run.format, options);
     auto& report = result.report;
-    if (!run.has_memory && !report.settled)
+    if (!run.has_memory && !report.settled && report.nodes.empty())
         run.notes.push_back(note_of_lost_memory(path, run.is_original, report.producers_unsettled > 0));
+    for (auto const& node : report.nodes) {
+        if (node.settled || !node.has_journal) continue;
+        run.notes.push_back(note_of_lost_memory(fmt::format("{}, {} ({})", path, name_of_node(node.node), node.host),
+                                                run.is_original, false));
+    }
     if (!run.notes.empty()) report.rows_may_be_missing = true; // all of them say so of memory
     result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
     if (run.is_original)
-        remove_journal(path, run.head.id);
+        remove_journals(places, run.head.id);
     else
         run.place.remove_journal();
     return result;

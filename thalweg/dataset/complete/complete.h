@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/run/run_place.h"
@@ -15,6 +17,8 @@ struct CompleteOptions {
     RunState state = RunState::ended;
     bool whole_file_checksum = true;
     std::uint64_t least_end = 0; // extents may have been claimed up to here
+    // Called when it is known from where on the file gets its metadata.
+    std::function<void(std::uint64_t end_offset)> before_metadata = {};
 };
 
 struct CompleteResult {
@@ -28,8 +32,12 @@ struct CompleteResult {
 
 // Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption; a file that is
 // complete already stays as it is. The journal itself stays: removing it is the caller's last step.
-CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
                             CompleteOptions const& options);
+inline CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
+                                   CompleteOptions const& options) {
+    return complete_run(file, Journals{journal}, format, options);
+}
 
 // Throws base::DataError where the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
@@ -40,29 +48,35 @@ bool is_complete(storage::Storage const& file, format::Format const& format, mod
 // Writes what a run begins with where a power cut may have taken it.
 void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered);
 
+struct RecoverOptions {
+    // Of a run of several nodes: nobody writes it any more, although other machines than this one did, of which this
+    // one cannot know.
+    bool all_nodes_are_down = false;
+};
+
 // Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
 // journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
 // written, base::DataError where file and journal do not belong together.
-CompleteResult recover(std::string const& path);
+CompleteResult recover(std::string const& path, RecoverOptions const& options = {});
 
 // What is left of an unfinished run, taken over by this process.
 struct UnfinishedRun {
-    RunPlace place;
-    base::FileDescriptor lock; // exclusive
-    JournalFiles journal;
+    RunPlace place;                          // of the first node
+    std::vector<base::FileDescriptor> locks; // exclusive
+    Journals journals;
     model::RunHead head;
     format::Format const* format = nullptr;
     std::unique_ptr<storage::Storage> file;
     bool is_original = true;   // not a copy
-    bool has_memory = false;   // what its producers had published is in the journal now
+    bool has_memory = false;   // what its producers had published is in the journals now: of all nodes
     std::uint64_t claimed = 0; // extents may have been claimed up to here
     std::vector<std::string> notes;
 };
 
 // Throws as `recover` does. Waits for what killed processes have left on its way to the disk.
-UnfinishedRun take_over(std::string const& path, char const* verb);
+UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options = {});
 
-// Removes a journal, durably, and the shared memory of its run.
-void remove_journal(std::string const& data_path, std::string const& run_id);
+// Removes the journals of a run, durably, and its shared memory on this machine.
+void remove_journals(std::vector<RunPlace> const& places, std::string const& run_id);
 
 } // namespace thalweg::dataset

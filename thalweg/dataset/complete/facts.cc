@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_set>
 
 #include "thalweg/base/checksum.h"
@@ -13,6 +12,7 @@
 #include "thalweg/dataset/complete/part_builder.h"
 #include "thalweg/dataset/complete/unit_count.h"
 #include "thalweg/dataset/complete/whole_rows.h"
+#include "thalweg/dataset/run/parts_folder.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -137,23 +137,103 @@ void note_abandoned(RunReport& report) {
 // While the run is being written, a segment may begin between our look at the folder and at the main journal.
 constexpr int kTries = 3;
 
-std::tuple<JournalFacts, std::shared_ptr<JournalRows>, std::set<std::uint32_t>, JournalDamage>
-read_facts(JournalFiles const& files) {
-    JournalFacts journal(files.main->path());
-    auto const rows = std::make_shared<JournalRows>(files.main->path());
+// What one node's journal says.
+struct NodeFacts {
+    JournalFacts journal;
+    NodeOfRun which;
+    std::string host;
+    std::set<std::uint32_t> missing; // later segments
+    JournalDamage damage;
+};
+
+NodeFacts read_node(JournalFiles const& files, JournalRows& rows) {
+    auto const preamble = require_start(*files.main).preamble;
+    NodeFacts facts{JournalFacts(files.main->path()), node_of(preamble), preamble.host, {}, {}};
+    auto& journal = facts.journal;
     std::set<std::uint32_t> found;
-    auto const damage = read_journal(
-        files, [&](RecordView const& record) { return journal.read(record); }, rows.get(), &found);
-    std::set<std::uint32_t> missing;
+    facts.damage = read_journal(
+        files, [&](RecordView const& record) { return journal.read(record); }, &rows, &found);
     bool is_damaged =
-        std::ranges::any_of(damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
+        std::ranges::any_of(facts.damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
     for (auto const& [segment, offset] : journal.segments) {
         if (journal.closed || found.contains(segment)) continue;
-        missing.insert(segment);
+        facts.missing.insert(segment);
         is_damaged = is_damaged || journal.was_durable(offset);
     }
     if (!is_damaged) journal.find_durable_items();
-    return {std::move(journal), rows, std::move(missing), damage};
+    return facts;
+}
+
+std::pair<std::vector<NodeFacts>, std::shared_ptr<JournalRows>> read_nodes(Journals const& files) {
+    for (int tries = 0;; ++tries) {
+        auto const rows = std::make_shared<JournalRows>(files.front().main->path());
+        std::vector<NodeFacts> nodes;
+        for (auto const& each : files) nodes.push_back(read_node(each, *rows));
+        bool const is_whole = std::ranges::all_of(nodes, [](auto const& node) { return node.missing.empty(); });
+        if (is_whole || tries == kTries) return {std::move(nodes), rows};
+    }
+}
+
+void check_same_run(std::vector<NodeFacts> const& nodes) {
+    auto const& first = *nodes.front().journal.head;
+    for (auto const& node : nodes) {
+        if (node.journal.head->id == first.id && node.which.nodes == nodes.front().which.nodes) continue;
+        base::fail_data(
+            {fmt::format("{} and {} do not belong together", nodes.front().journal.path(), node.journal.path()),
+             "they are of different runs", "move the one that is not of this run away"});
+    }
+}
+
+void note_damage(NodeFacts const& node, RunState state, RunReport& report) {
+    auto const& damage = node.damage;
+    bool const is_being_written = state == RunState::open && damage.is_at_end;
+    if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
+    report.rows_may_be_missing =
+        report.rows_may_be_missing || !node.missing.empty() || (!damage.reason.empty() && !damage.is_at_end);
+    report.notes.insert(report.notes.end(), node.journal.notes.begin(), node.journal.notes.end());
+    for (auto const segment : node.missing) { // moved without it, say
+        report.notes.push_back(fmt::format("{}.{} is missing: the rows in it that no page holds are left out",
+                                           node.journal.path(), segment));
+    }
+}
+
+// One line for each node that the run has, whether its journal is there or not.
+void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport& report) {
+    auto const count = nodes.front().which.nodes;
+    if (count <= 1) return;
+    for (std::uint32_t i = 0; i < count; ++i) report.nodes.push_back({.node = i});
+    for (auto const& node : nodes) {
+        if (node.which.node >= count) continue;
+        report.nodes[node.which.node].host = node.host;
+        report.nodes[node.which.node].has_journal = true;
+        report.nodes[node.which.node].settled = node.journal.settled;
+    }
+    for (auto const& node : report.nodes) {
+        if (node.has_journal || state == RunState::open) continue;
+        report.notes.push_back(fmt::format("{} has no journal: what it wrote, if it wrote anything, is left out",
+                                           name_of_node(node.node)));
+        report.rows_may_be_missing = true;
+    }
+}
+
+// Units of later nodes behind those of earlier ones, in the numbers that their producers have here.
+void take_units(NodeFacts& node, std::uint32_t first_producer, std::map<UnitKey, std::uint32_t>& taken,
+                std::vector<UnitFacts>& units, RunReport& report) {
+    if (node.which.nodes == 1) {
+        units = std::move(node.journal.units);
+        return;
+    }
+    for (auto& unit : node.journal.units) {
+        for (auto& part : unit.parts) part.producer += first_producer;
+        auto const [found, is_new] = taken.try_emplace(unit.key, node.which.node);
+        if (is_new || found->second == node.which.node) {
+            units.push_back(std::move(unit));
+            continue;
+        }
+        report.notes.push_back(fmt::format("work unit {} was committed by {} and by {}: that of {} counts",
+                                           unit.key.str(), name_of_node(found->second), name_of_node(node.which.node),
+                                           name_of_node(found->second)));
+    }
 }
 
 } // namespace
@@ -163,52 +243,73 @@ std::string AbandonedProducer::str() const {
                        reason.empty() ? "no reason was given" : reason);
 }
 
-Gathered gather(JournalFiles const& files, storage::Storage const& file, RunState state) {
-    auto [journal, rows, missing, damage] = read_facts(files);
-    for (int again = 0; again < kTries && !missing.empty(); ++again)
-        std::tie(journal, rows, missing, damage) = read_facts(files);
+Gathered gather(Journals const& files, storage::Storage const& file, RunState state) {
+    auto [nodes, rows] = read_nodes(files);
+    check_same_run(nodes);
+    auto& first = nodes.front().journal;
     Gathered gathered;
-    gathered.head = *journal.head;
+    gathered.head = *first.head;
     gathered.rows = rows;
-    gathered.closed = journal.closed;
-    gathered.has_barrier = journal.has_barrier();
+    gathered.closed = first.closed;
+    gathered.has_barrier = first.has_barrier();
     auto& report = gathered.report;
-    report.settled = journal.settled;
-    bool const is_being_written = state == RunState::open && damage.is_at_end;
-    if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
-    report.rows_may_be_missing = !missing.empty() || (!damage.reason.empty() && !damage.is_at_end);
-    report.notes.insert(report.notes.end(), journal.notes.begin(), journal.notes.end());
-    for (auto const segment : missing) { // moved without it, say
-        report.notes.push_back(
-            fmt::format("{}.{} is missing: the rows in it that no page holds are left out", journal.path(), segment));
-    }
-    for (auto const& table : journal.head->schema.tables) report.tables.push_back({table.name});
+    for (auto const& table : first.head->schema.tables) report.tables.push_back({table.name});
     gathered.facts.tables.resize(report.tables.size());
-    gathered.facts.metadata = journal.metadata;
-    gathered.facts.end_offset = journal.footers_end;
-    gathered.bad_pages = leave_out_bad_pages(journal, file, state, report);
-    gathered.known = std::move(journal.known);
+    report_nodes(nodes, state, report);
+    report.settled = first.closed || nodes.size() == nodes.front().which.nodes;
     bool const is_over = state != RunState::open;
     std::map<std::uint32_t, PartBuilder> parts;
-    for (auto& [number, producer] : journal.producers) {
-        auto const is_clustered = journal.head->layouts[producer.table].cluster_bytes > 0;
-        count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered.facts, report);
-        auto& part = parts.try_emplace(number, *journal.head, number, producer, file, *rows).first->second;
-        if (!producer.of_units) part.keep_all();
-        gathered.next_producer = number + 1;
+    std::map<UnitKey, std::uint32_t> units_taken;
+    std::vector<UnitFacts> units;
+    std::map<std::uint32_t, std::size_t> node_of_producer;
+    for (auto& node : nodes) {
+        auto& journal = node.journal;
+        note_damage(node, state, report);
+        report.settled = report.settled && (journal.settled || first.closed);
+        gathered.facts.metadata.merge(journal.metadata); // what an earlier node says stands
+        gathered.facts.end_offset = std::max(gathered.facts.end_offset, journal.footers_end);
+        auto const bad_pages = leave_out_bad_pages(journal, file, state, report);
+        gathered.bad_pages.insert(gathered.bad_pages.end(), bad_pages.begin(), bad_pages.end());
+        if (gathered.known.empty())
+            gathered.known = std::move(journal.known);
+        else
+            gathered.known.insert(gathered.known.end(), journal.known.begin(), journal.known.end());
+        for (auto const& region : journal.regions) {
+            gathered.regions.push_back(region);
+            if (region.is_over) gathered.facts.end_offset = std::max(gathered.facts.end_offset, region.used_end);
+        }
+        auto const first_producer = gathered.next_producer;
+        if (!report.nodes.empty()) report.nodes[node.which.node].first_producer = first_producer;
+        for (auto& [number, producer] : journal.producers) {
+            for (auto& [row, cluster] : producer.ended) // those of all nodes in turn
+                cluster.order = cluster.order * node.which.nodes + node.which.node;
+            auto const is_clustered = journal.head->layouts[producer.table].cluster_bytes > 0;
+            count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered.facts, report);
+            auto const here = first_producer + number;
+            auto& part = parts.try_emplace(here, gathered.head, here, producer, file, *rows).first->second;
+            if (!producer.of_units) part.keep_all();
+            gathered.next_producer = here + 1;
+            node_of_producer[here] = node.which.node;
+        }
+        take_units(node, first_producer, units_taken, units, report);
     }
     gathered.units =
-        count_units(std::move(journal.units), parts, is_over, gathered.left_out, report, journal.head->keys_per_group);
-    if (journal.head->keys_per_group > 0) {
+        count_units(std::move(units), parts, is_over, gathered.left_out, report, gathered.head.keys_per_group);
+    if (gathered.head.keys_per_group > 0) {
         gathered.groups = std::move(gathered.units);
         gathered.units = units_by_key(gathered.groups, parts, report.tables.size(), report);
     }
     for (auto& [number, part] : parts) {
-        report_part(part, *journal.head, is_over, report);
+        report_part(part, gathered.head, is_over, report);
         auto const& producer = part.facts();
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
         if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
         if (part.has_cut()) gathered.cut[number] = part.part().rows;
+        if (!report.nodes.empty()) {
+            auto& node = report.nodes[node_of_producer[number]];
+            ++node.producers;
+            node.rows += total(part.part().rows);
+        }
         gathered.facts.tables[part.facts().table].push_back(part.take_part());
     }
     note_abandoned(report);

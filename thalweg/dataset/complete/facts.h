@@ -33,6 +33,17 @@ struct AbandonedProducer {
     std::string str() const;
 };
 
+// Of a run of several nodes.
+struct NodeReport {
+    std::uint32_t node = 0; // from 0
+    std::string host;
+    bool has_journal = false;
+    bool settled = false; // its journal holds all that its producers had published
+    std::uint64_t producers = 0;
+    std::uint64_t rows = 0;           // of all tables, that are kept
+    std::uint32_t first_producer = 0; // its number in this report
+};
+
 struct RunReport {
     std::vector<TableReport> tables;
     std::uint64_t pages = 0;
@@ -48,6 +59,7 @@ struct RunReport {
     bool rows_may_be_missing = false; // beyond those that are counted: memory, or a part of the journal, is gone
     std::uint64_t dropped_bytes = 0;  // stored in the file for rows of units that were dropped
     std::vector<std::string> notes;   // plain sentences: what was damaged or left out, and where
+    std::vector<NodeReport> nodes;    // empty: the run has one
 };
 
 // Bytes of the file whose Adler-32 their producer told.
@@ -55,6 +67,14 @@ struct KnownBytes {
     std::uint64_t offset = 0;
     std::uint64_t size_bytes = 0;
     std::uint32_t adler32 = 1;
+};
+
+// What is in use of a region of the file: up to where a node has claimed it, or, where that is not known, up to the
+// last page of it that is.
+struct RegionUse {
+    std::uint32_t region = 0;
+    std::uint64_t used_end = 0;
+    bool is_over = false;
 };
 
 struct Gathered {
@@ -72,6 +92,7 @@ struct Gathered {
     std::uint32_t next_producer = 0;                           // no number from here on was ever used
     bool has_barrier = false;                                  // what the file begins with is durable
     bool closed = false;                                       // the journal says that the file is complete
+    std::vector<RegionUse> regions;                            // of a run of several nodes
 };
 
 // What happened to a run whose journal is read: what may be missing, and what is believed.
@@ -85,6 +106,11 @@ enum class RunState {
 // Pages behind the last BARRIER of a run that has ended, and all of a copy, are read and compared with their checksums;
 // those that are not what they should be are left out, and cost their block. Throws base::DataError where the journal
 // does not begin with the head of a run; whatever else makes no sense is left out and noted.
-Gathered gather(JournalFiles const& journal, storage::Storage const& file, RunState state);
+// Producers of all nodes are numbered anew, in the order of the nodes; where two nodes have committed a work unit of
+// one key, that of the first counts.
+Gathered gather(Journals const& journals, storage::Storage const& file, RunState state);
+inline Gathered gather(JournalFiles const& journal, storage::Storage const& file, RunState state) {
+    return gather(Journals{journal}, file, state);
+}
 
 } // namespace thalweg::dataset

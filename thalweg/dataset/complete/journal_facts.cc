@@ -98,6 +98,9 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::kept:
         read_kept(record);
         break;
+    case RecordType::region:
+        read_region(record);
+        break;
     default:
         break; // of a later version: more than we know, not less
     }
@@ -267,6 +270,16 @@ void JournalFacts::read_kept(RecordView const& record) {
         end = first + rows;
     }
     producer.kept = std::move(kept);
+}
+
+void JournalFacts::read_region(RecordView const& record) {
+    auto const value = take<RegionRecord>(record);
+    if (value.used_end >= kLimit) fail(record, "its region is impossible");
+    auto const found = std::ranges::find(regions, value.region, &RegionUse::region);
+    if (found == regions.end())
+        regions.push_back({value.region, value.used_end, value.over != 0});
+    else
+        *found = {value.region, value.used_end, value.over != 0};
 }
 
 void JournalFacts::find_durable_items() {

@@ -69,6 +69,7 @@ class JournalFacts {
     std::vector<UnitFacts> units;         // in the order in which they were journaled; each key once
     std::set<std::uint64_t> voided_pages; // by offset
     std::uint64_t footers_end = 0;        // of the room claimed for interim footers
+    std::vector<RegionUse> regions;
     std::vector<Announced> announced;
     std::vector<Announced> announced_rows;
     std::vector<KnownBytes> known; // of the announced pages
@@ -99,6 +100,7 @@ class JournalFacts {
     void read_metadata(RecordView const& record);
     void read_segment(RecordView const& record);
     void read_kept(RecordView const& record);
+    void read_region(RecordView const& record);
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;

@@ -13,6 +13,7 @@
 #include "thalweg/base/process.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/ledger.h"
@@ -42,22 +43,23 @@ void check_out(std::string const& path, std::string const& out, SnapshotOptions 
     if (!there) return;
     if (there == base::identity_of(path))
         base::fail_usage({"cannot write a snapshot of " + path + " to itself", "", "choose another name"});
-    if (RunPlace(out).has_journal())
+    if (!places_of_run(out).empty())
         base::fail_usage({"cannot write to " + out, "a run is there, open or unfinished", "choose another name"});
     if (!options.force)
         base::fail_usage({"cannot create " + out, "it exists already", "choose another name, or say --force"});
 }
 
-JournalFiles open_journal(RunPlace const& place) {
-    auto const& path = place.data();
-    if (!place.has_journal()) {
+Journals open_journals(std::string const& path, std::vector<RunPlace> const& places) {
+    if (places.empty()) {
         if (!exists(path)) refuse(path, "there is no such file", "name the file that is being written");
         refuse_complete(path);
     }
     try {
-        if (place.is_stub()) refuse(path, "nothing is recorded yet", "try again in a moment");
+        if (is_stub(places)) refuse(path, "nothing is recorded yet", "try again in a moment");
         if (!exists(path)) refuse(path, "its journal is there, and it is not", "has it been moved or removed?");
-        return place.open_journal(storage::OpenMode::read_only);
+        Journals journals;
+        for (auto const& place : places) journals.push_back(place.open_journal(storage::OpenMode::read_only));
+        return journals;
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) refuse_complete(path); // closed just now
         throw;
@@ -70,12 +72,19 @@ struct Circumstances {
     std::uint64_t committed = 0; // units or, in a run that is ordered by key, groups of them
 };
 
-Circumstances look_around(RunPlace const& place, JournalFiles const& journal, std::string const& run_id) {
-    if (!place.is_original(require_start(*journal.main).preamble)) return {};
-    auto const ledger = find_ledger(run_id, place.data());
-    if (!ledger) return {RunState::ended, 0};
-    auto const& head = ledger->head();
-    return {base::is_alive(head.committer) ? RunState::open : RunState::ended, head.units_committed};
+// Of several nodes, those on this machine: where all are elsewhere, pages that may not be durable are compared with
+// their checksums.
+Circumstances look_around(std::vector<RunPlace> const& places, Journals const& journals, std::string const& run_id) {
+    if (!places.front().is_original(require_start(*journals.front().main).preamble)) return {};
+    Circumstances found{RunState::ended, 0};
+    for (auto const& place : places) {
+        auto const ledger = find_ledger(run_id, place);
+        if (!ledger) continue;
+        auto const& head = ledger->head();
+        if (base::is_alive(head.committer)) found.state = RunState::open;
+        found.committed += head.units_committed;
+    }
+    return found;
 }
 
 // Of units that are committed, but of whose rows some are only in memory, the journal knows nothing yet.
@@ -112,14 +121,14 @@ std::uint64_t end_of_data(Gathered const& gathered, format::Format const& format
 
 SnapshotResult snapshot(std::string const& path, std::string const& out, SnapshotOptions const& options) {
     check_out(path, out, options);
-    RunPlace const place(path);
-    auto const journal = open_journal(place);
-    auto const head = read_head(*journal.main);
+    auto const places = places_of_run(path);
+    auto const journals = open_journals(path, places);
+    auto const head = read_head(*journals.front().main);
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     auto const& format = format_for(path);
     check_pair(*file, format, head);
-    auto const [state, committed] = look_around(place, journal, head.id); // before the journal: so none is missed
-    auto gathered = gather(journal, *file, state);
+    auto const [state, committed] = look_around(places, journals, head.id); // before the journal: so none is missed
+    auto gathered = gather(journals, *file, state);
     if (gathered.closed && state != RunState::copied) refuse_complete(path);
     gathered.facts.end_offset = end_of_data(gathered, format, path);
     gathered.facts.metadata[kMetadataKey] = described(path, gathered);

@@ -51,6 +51,7 @@ enum class RecordType : std::uint32_t {
     kept = 15,        // KeptRecord, then its ranges
     resumed = 16,     // JSON, the knobs from here on: what is damaged or missing before was so when the run was resumed
     settled = 17,     // empty: all that was ever published is in the journal, in front of it
+    region = 18,      // RegionRecord
 };
 
 struct RecordHead {
@@ -168,6 +169,15 @@ struct FooterRecord {
     std::uint64_t size_bytes;
 };
 static_assert(sizeof(FooterRecord) == 16);
+
+// Of a run of several nodes: this node took a region of the file (over: 0), or claims nothing in it any more (1), and
+// has claimed it up to `used_end`.
+struct RegionRecord {
+    std::uint32_t region;
+    std::uint32_t over;
+    std::uint64_t used_end;
+};
+static_assert(sizeof(RegionRecord) == 16);
 
 struct BarrierRecord {
     std::uint64_t covered_bytes; // every page announced by a record that ends at or below this offset is durable

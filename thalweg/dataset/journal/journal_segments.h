@@ -42,6 +42,9 @@ struct JournalFiles {
     std::shared_ptr<SegmentFolder> segments; // none: all rows are in `main`
 };
 
+// Of all nodes of a run, that of the first in front.
+using Journals = std::vector<JournalFiles>;
+
 // All that there are, each open, ascending: whatever is removed from now on can still be read through these.
 std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files);
 

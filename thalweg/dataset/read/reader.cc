@@ -33,10 +33,12 @@ void check_has_tables(std::string const& path, model::RunMap const& map) {
 }
 
 // Nothing where there is none.
-JournalFiles open_journal(RunPlace const& place) {
-    if (!place.has_journal()) return {};
+Journals open_journals(std::string const& path) {
     try {
-        return place.open_journal(storage::OpenMode::read_only);
+        Journals journals;
+        for (auto const& place : places_of_run(path))
+            journals.push_back(place.open_journal(storage::OpenMode::read_only));
+        return journals;
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return {}; // closed just now
         throw;
@@ -56,10 +58,10 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
-    auto const journal = open_journal(RunPlace(path));
+    auto const journals = open_journals(path);
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    if (journal.main) {
-        auto gathered = gather(journal, *reader->file_, RunState::open);
+    if (!journals.empty()) {
+        auto gathered = gather(journals, *reader->file_, RunState::open);
         // A power cut at the end of its close takes the end of the journal, or later segments, and not the file.
         if (!gathered.closed && !is_complete(*reader->file_, format_for(path), gathered.head)) {
             reader->open_run_ = true;

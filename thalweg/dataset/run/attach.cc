@@ -15,7 +15,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     run->ledger = Ledger::attach(handle);
     auto const& head = run->ledger->head();
     std::string const path = head.path;
-    RunPlace const place(path);
+    RunPlace const place(path, run->ledger->node());
     if (head.boot_id != base::boot_id() || head.pid_namespace != base::pid_namespace()) {
         base::fail_usage({"cannot attach to " + path, "its creator is on another machine or in another container",
                           "write from processes that can see each other"});

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/assert.h"
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
@@ -14,7 +15,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 10;
+constexpr std::uint32_t kVersion = 11;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -31,19 +32,29 @@ bool is_ledger(base::SharedMemory const& memory) {
     return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
 }
 
+void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
+    for (auto now = value.load(); now < least && !value.compare_exchange_weak(now, least);) {
+    }
+}
+
 bool is_in_folder(std::string const& name) { return name.find('/') != std::string::npos; }
 
 } // namespace
 
-std::string ledger_name(std::string const& run_id) { return kSegmentPrefix + run_id.substr(0, 16); }
+std::string ledger_name(std::string const& run_id, std::uint32_t node) {
+    if (node == 0) return kSegmentPrefix + run_id.substr(0, 16);
+    auto const text = fmt::format("{} {}", run_id, node);
+    return fmt::format("{}{:016x}", kSegmentPrefix, base::xxh3(std::as_bytes(std::span(text))));
+}
 
 std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string const& path, bool shared,
                                        std::uint64_t first_offset, base::MemoryFallback const& fallback,
-                                       std::shared_ptr<UnitSeries> series) {
+                                       std::shared_ptr<UnitSeries> series, NodeOfRun const& node) {
     auto const size_bytes = slots_offset() + kSlots * sizeof(Slot);
     std::unique_ptr<Ledger> ledger(new Ledger);
-    ledger->memory_ = shared ? base::SharedMemory::create_where_room(ledger_name(run_id), size_bytes, fallback)
-                             : base::SharedMemory::create_private(size_bytes);
+    ledger->memory_ = shared
+                          ? base::SharedMemory::create_where_room(ledger_name(run_id, node.node), size_bytes, fallback)
+                          : base::SharedMemory::create_private(size_bytes);
     ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
     auto& head = *new (ledger->memory_.data()) LedgerHead{};
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
@@ -54,6 +65,8 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     copy_text(head.boot_id, base::boot_id());
     copy_text(head.host, base::host_name());
     head.pid_namespace = base::pid_namespace();
+    head.node = node.node;
+    head.nodes = node.nodes;
     copy_text(head.path, path);
     head.device = device_of_directory(path);
     copy_text(head.memory_folder, fallback.folder);
@@ -158,7 +171,7 @@ std::string Ledger::memory_place() const {
 }
 
 std::string Ledger::staging_name(std::size_t slot) const {
-    return fmt::format("{}-p{}", ledger_name(head().run_id), slot);
+    return fmt::format("{}-p{}", ledger_name(head().run_id, head().node), slot);
 }
 
 std::shared_ptr<base::SharedMemory> Ledger::mapped(std::size_t slot) {
@@ -223,7 +236,7 @@ UnitTable& Ledger::units(std::function<void()> const& while_waiting) {
 
 void Ledger::make_units() { series_->make_table(*this); }
 
-std::string Ledger::units_name() const { return is_shared() ? ledger_name(head().run_id) + "-" : ""; }
+std::string Ledger::units_name() const { return is_shared() ? ledger_name(head().run_id, head().node) + "-" : ""; }
 
 void Ledger::set_units(std::shared_ptr<UnitTable> table) {
     base::Lock const lock(units_mutex_);
@@ -253,9 +266,8 @@ std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> cons
     Backoff backoff;
     while (true) {
         if (auto const offset = try_claim(size_bytes)) return *offset;
-        for (auto wanted = shared.wanted.load();
-             wanted < size_bytes && !shared.wanted.compare_exchange_weak(wanted, size_bytes);) {
-        }
+        raise_to(shared.wanted, size_bytes);
+        raise_to(shared.waiting, size_bytes);
         check_room();
         if (while_waiting) while_waiting();
         backoff.pause();
@@ -303,7 +315,7 @@ void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memor
 void remove_segments(std::string const& ledger) {
     try {
         auto const attached = Ledger::attach(ledger);
-        remove_memory(attached->head().run_id, {attached->head().memory_folder});
+        remove_memory(attached->head().run_id, {attached->head().memory_folder}, attached->head().node);
     } catch (base::Error const&) { // gone, or not whole
         base::SharedMemory::unlink(ledger);
     }

@@ -25,6 +25,7 @@
 #include "thalweg/base/memory.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/thread.h"
+#include "thalweg/dataset/journal/journal_preamble.h"
 #include "thalweg/dataset/run/unit_series.h"
 #include "thalweg/dataset/run/unit_table.h"
 #include "thalweg/tuning/words.h"
@@ -64,10 +65,12 @@ struct LedgerHead {
     char path[1024];
     std::uint64_t device;        // st_dev of the directory of `path`
     std::uint64_t pid_namespace; // in which the pids here mean something
-    tuning::Words knobs;         // how every process writes the run, as its creator wants it
-    char memory_folder[1024];    // where producers' memory goes when /dev/shm has no room; empty: nowhere
-    char next_ledger[1280];      // set before `has_next`: the ledger of the file that continues this one
-    char failure[1024];          // set before `failed` or `claims_refused`
+    std::uint32_t node;          // of the run's `nodes`, from 0
+    std::uint32_t nodes;
+    tuning::Words knobs;      // how every process writes the run, as its creator wants it
+    char memory_folder[1024]; // where producers' memory goes when /dev/shm has no room; empty: nowhere
+    char next_ledger[1280];   // set before `has_next`: the ledger of the file that continues this one
+    char failure[1024];       // set before `failed` or `claims_refused`
     std::atomic<std::uint32_t> has_next;
     std::atomic<std::uint32_t> claims_refused;
     std::atomic<LedgerState> state;
@@ -85,7 +88,8 @@ struct LedgerHead {
     std::atomic<std::uint32_t> slots_used;      // no slot behind these was ever taken
     alignas(64) std::atomic<std::uint64_t> claimed;
     alignas(64) std::atomic<std::uint64_t> claimable;
-    std::atomic<std::uint64_t> wanted; // the largest claim that ever had to wait
+    std::atomic<std::uint64_t> wanted;  // the largest claim that ever had to wait
+    std::atomic<std::uint64_t> waiting; // the same, since the committer looked last
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
 
@@ -95,7 +99,7 @@ class Ledger {
     // `series`: of the files that this one continues; its memory goes to the same folder as theirs.
     static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
                                           std::uint64_t first_offset, base::MemoryFallback const& fallback = {},
-                                          std::shared_ptr<UnitSeries> series = nullptr);
+                                          std::shared_ptr<UnitSeries> series = nullptr, NodeOfRun const& node = {});
     // `name`: as name() gives it, with a folder where it is not in /dev/shm. Throws base::UsageError where there is no
     // such ledger.
     static std::unique_ptr<Ledger> attach(std::string const& name);
@@ -105,6 +109,7 @@ class Ledger {
     Slot& slot(std::size_t index) const { return slots_[index]; }
     std::size_t slots() const { return head().slots; }
     std::string const& name() const { return memory_.name(); }
+    NodeOfRun node() const { return {head().node, head().nodes}; }
     bool is_shared() const { return !name().empty(); }
     // Where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and why.
     std::string memory_place() const;
@@ -185,7 +190,8 @@ class Ledger {
 // The common beginning of the names of all segments.
 inline constexpr char const* kSegmentPrefix = "thalweg-";
 
-std::string ledger_name(std::string const& run_id);
+// Nodes that share a machine have memory of their own.
+std::string ledger_name(std::string const& run_id, std::uint32_t node = 0);
 
 // A ledger and the memory of its producers, in /dev/shm and in the folder that the ledger names.
 void remove_segments(std::string const& ledger);

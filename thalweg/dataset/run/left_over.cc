@@ -43,7 +43,7 @@ void judge(Ledger const& ledger, bool held, MemoryOfRun& memory) {
     } else if (memory.closed) {
         memory.state = MemoryState::left_over;
         memory.why = "the run is closed";
-    } else if (RunPlace(head.path).may_be_of(head.run_id)) {
+    } else if (RunPlace(head.path, ledger.node()).may_be_of(head.run_id)) {
         memory.state = MemoryState::recoverable;
         memory.why = fmt::format("the run is unfinished: `thalweg recover {}` takes what is in it", head.path);
     } else {
@@ -61,9 +61,10 @@ std::uint64_t size_of(std::vector<std::string> const& names) {
     return size;
 }
 
-std::vector<std::string> files_of(std::string const& ledger, std::string const& run_id, std::string const& folder) {
+std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& head) {
     std::set<std::string> files{ledger};
-    for (auto const& name : {ledger_name(run_id), base::name_in_folder(folder, ledger_name(run_id))}) {
+    auto const plain = ledger_name(head.run_id, head.node);
+    for (auto const& name : {plain, base::name_in_folder(head.memory_folder, plain)}) {
         for (auto const& part : base::SharedMemory::list(name + "-")) files.insert(part);
     }
     return {files.begin(), files.end()};
@@ -78,7 +79,7 @@ MemoryOfRun look_at(std::string const& name, bool held) {
         auto const& head = ledger->head();
         memory.run_id = head.run_id;
         memory.data_path = head.path;
-        memory.files = files_of(name, head.run_id, head.memory_folder);
+        memory.files = files_of(name, head);
         auto const now = base::monotonic_ns(), beat = head.heartbeat_ns.load();
         memory.age_ns = head.boot_id == base::boot_id() && now > beat ? now - beat : 0;
         judge(*ledger, held, memory);
@@ -126,8 +127,8 @@ void remove_left_over(MemoryOfRun const& memory) {
     auto const now = look_at(memory.ledger, held);
     if (now.state != MemoryState::left_over)
         base::fail_usage({fmt::format("the memory {} of {} is not cleared", path, now.data_path), now.why});
-    std::string const folder = Ledger::attach(memory.ledger)->head().memory_folder;
-    remove_memory(now.run_id, {folder});
+    auto const ledger = Ledger::attach(memory.ledger);
+    remove_memory(now.run_id, {ledger->head().memory_folder}, ledger->node().node);
     if (exists(path)) base::fail_system({"cannot remove " + path});
 }
 

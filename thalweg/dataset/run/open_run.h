@@ -7,6 +7,7 @@
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/node_share.h"
 #include "thalweg/dataset/run/staging.h"
 #include "thalweg/format/format.h"
 #include "thalweg/model/run.h"
@@ -25,6 +26,7 @@ struct OpenRun {
     format::Format const* format = nullptr;
     base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
     base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
+    std::unique_ptr<NodeShare> node;   // of who creates it or joins: one of several nodes
 
     std::string const& path() const { return file->path(); }
 };

@@ -12,7 +12,6 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/process.h"
-#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/storage/probe.h"
 
 namespace thalweg::dataset {
@@ -52,10 +51,9 @@ base::MemoryFallback fallback_to(std::string folder, std::string const& path) {
     return {std::move(folder), text + ", or free some: `thalweg clean` lists what dead runs have left"};
 }
 
-std::vector<std::string> folders_of(std::string const& data_path) {
-    std::vector<std::string> folders{folder_of(data_path)};
+std::vector<std::string> folders_of(RunPlace const& place) {
+    std::vector<std::string> folders{folder_of(place.data())};
     try {
-        RunPlace const place(data_path);
         if (!place.has_journal()) return folders;
         folders.push_back(memory_folder_of(*place.open_journal(storage::OpenMode::read_only).main));
     } catch (base::Error const&) { // it has just been removed, or cannot be read: then the folder of the data remains
@@ -105,18 +103,18 @@ std::string memory_folder_of(storage::Storage const& journal) {
     return json[kFolderKey].get<std::string>();
 }
 
-std::unique_ptr<Ledger> find_ledger(std::string const& run_id, std::string const& data_path) {
-    auto const name = ledger_name(run_id);
+std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place) {
+    auto const name = ledger_name(run_id, place.node().node);
     if (auto ledger = ledger_at(name, run_id)) return ledger;
-    for (auto const& folder : folders_of(data_path)) {
+    for (auto const& folder : folders_of(place)) {
         if (folder.empty()) continue;
         if (auto ledger = ledger_at(base::name_in_folder(folder, name), run_id)) return ledger;
     }
     return nullptr;
 }
 
-void remove_memory(std::string const& run_id, std::vector<std::string> const& folders) {
-    auto const name = ledger_name(run_id);
+void remove_memory(std::string const& run_id, std::vector<std::string> const& folders, std::uint32_t node) {
+    auto const name = ledger_name(run_id, node);
     std::vector<std::string> ledgers{name};
     for (auto const& folder : folders) {
         if (!folder.empty()) ledgers.push_back(base::name_in_folder(folder, name));
@@ -136,8 +134,8 @@ std::uint64_t device_of_directory(std::filesystem::path path) {
     return found ? found->device : 0;
 }
 
-void remove_memory_of(std::string const& run_id, std::string const& data_path) {
-    remove_memory(run_id, folders_of(data_path));
+void remove_memory_of(std::string const& run_id, RunPlace const& place) {
+    remove_memory(run_id, folders_of(place), place.node().node);
 }
 
 } // namespace thalweg::dataset

@@ -10,6 +10,7 @@
 
 #include "thalweg/base/memory.h"
 #include "thalweg/dataset/run/ledger.h"
+#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -30,13 +31,13 @@ std::string add_memory_folder(std::string const& head_json, std::string const& f
 std::string memory_folder_of(storage::Storage const& journal);
 
 // Of a run that is open or unfinished; nothing where it is gone, as after a restart of the machine.
-std::unique_ptr<Ledger> find_ledger(std::string const& run_id, std::string const& data_path);
+std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place);
 
-// All memory of a run in /dev/shm and in these folders (where one is empty, it is none).
-void remove_memory(std::string const& run_id, std::vector<std::string> const& folders);
+// All memory of a run, of one node of it, in /dev/shm and in these folders (where one is empty, it is none).
+void remove_memory(std::string const& run_id, std::vector<std::string> const& folders, std::uint32_t node = 0);
 
-// The same in all folders in which that of the run at `data_path` may be.
-void remove_memory_of(std::string const& run_id, std::string const& data_path);
+// The same in all folders in which that of the run at this place may be.
+void remove_memory_of(std::string const& run_id, RunPlace const& place);
 
 // Of the nearest folder above `path` that is there: the same after the folder was removed, another one where its file
 // system is not mounted.

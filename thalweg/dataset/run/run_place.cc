@@ -1,5 +1,6 @@
 #include "thalweg/dataset/run/run_place.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
@@ -7,6 +8,20 @@
 #include "thalweg/dataset/run/lock.h"
 
 namespace thalweg::dataset {
+namespace {
+
+bool is_complete_file(std::string const& path) {
+    try {
+        if (!exists(path)) return false;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        return format_for(path).load(*file).closed;
+    } catch (base::DataError const&) {
+        return false;
+    }
+}
+
+} // namespace
+
 base::FileDescriptor RunPlace::lock_shared() const { return dataset::lock_shared(journal()); }
 
 base::FileDescriptor RunPlace::lock_exclusive() const { return dataset::lock_exclusive(journal()); }
@@ -23,13 +38,20 @@ bool RunPlace::may_be_of(std::string const& run_id) const {
 }
 
 bool RunPlace::is_original(JournalPreamble const& preamble) const {
-    return base::identity_of(data_) == base::FileIdentity{preamble.device, preamble.inode, 1};
+    auto const there = base::identity_of(data_);
+    // What another machine calls the device of a shared file system need not be what this one calls it.
+    bool const is_elsewhere = preamble.nodes > 1 && preamble.boot_id != base::boot_id();
+    if (there && is_elsewhere) return there->inode == preamble.inode;
+    return there == base::FileIdentity{preamble.device, preamble.inode, 1};
 }
 
 bool RunPlace::is_stub() const {
     auto const file = storage::open_file_storage(journal(), storage::OpenMode::read_only, storage::Engine::posix);
     auto const start = read_start(*file);
     if (start.kind == JournalKind::stub) return true;
+    // Nobody appends before all nodes have come.
+    if (is_of_many() && parts().announced(kBegun)) return false;
+    if (is_of_many()) return start.kind == JournalKind::journal && !has_record(*file, start.preamble.records);
     // A power cut may have taken the name of the data file: nothing was promised by then.
     return start.kind == JournalKind::journal && !exists(data_) && !has_record(*file, start.preamble.records);
 }
@@ -60,6 +82,11 @@ void RunPlace::clear_stub() const {
 }
 
 void RunPlace::remove_journal() const {
+    if (is_of_many()) {
+        parts().remove();
+        base::sync_directory_of(data_);
+        return;
+    }
     base::remove_file(journal());
     remove_later_segments();
     base::sync_directory_of(data_);
@@ -68,8 +95,24 @@ void RunPlace::remove_journal() const {
 // Behind the main one: nobody looks for these without it; had they gone first, what it says would be less than what is
 // known.
 void RunPlace::remove_later_segments() const {
+    if (is_of_many()) return; // they lie in the folder
     auto const later = segments_beside(journal());
     for (auto const number : later->list()) later->remove(number);
+}
+
+std::vector<RunPlace> places_of_run(std::string const& data_path) {
+    if (RunPlace place(data_path); place.has_journal()) return {std::move(place)};
+    PartsFolder const parts(data_path);
+    auto const there = parts.nodes_with_journal();
+    if (there.empty()) return {};
+    if (there.front() != 0) {
+        if (is_complete_file(data_path)) return {}; // whoever removes them removes that one first
+        base::fail_data({fmt::format("{} has journals of a run, and not that of its first node", parts.path()),
+                         fmt::format("{} is not complete, so that journal was taken away", data_path), "put it back"});
+    }
+    std::vector<RunPlace> places;
+    for (auto const node : there) places.emplace_back(data_path, NodeOfRun{node, std::max(2u, there.back() + 1)});
+    return places;
 }
 
 } // namespace thalweg::dataset

@@ -1,20 +1,27 @@
-// Where a run is: its data file, and the journal beside it. Paths, names, locks and beginnings are asked for here.
+// Where a run is: its data file, and its journals. That of a run of one node lies beside the file; of a run of several
+// nodes each has one, in a folder. Paths, names, locks and beginnings are asked for here.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/run/parts_folder.h"
 
 namespace thalweg::dataset {
 
+// Of one node, which is all of a run that has one.
 class RunPlace {
   public:
-    explicit RunPlace(std::string data_path) : data_(std::move(data_path)) {}
+    RunPlace(std::string data_path, NodeOfRun const& node = {}) : data_(std::move(data_path)), node_(node) {}
 
     std::string const& data() const { return data_; }
-    std::string journal() const { return journal_path(data_); }
+    NodeOfRun const& node() const { return node_; }
+    bool is_of_many() const { return node_.nodes > 1; }
+    PartsFolder parts() const { return PartsFolder(data_); }
+    std::string journal() const { return is_of_many() ? parts().journal(node_.node) : journal_path(data_); }
     bool has_journal() const { return exists(journal()); }
 
     base::FileDescriptor lock_shared() const;
@@ -37,7 +44,7 @@ class RunPlace {
     // else's. The place must be locked.
     void clear_stub() const;
 
-    // Removes the journal with all its segments, durably.
+    // Removes the journal with all its segments, durably: of all nodes.
     void remove_journal() const;
     void remove_later_segments() const;
 
@@ -45,6 +52,11 @@ class RunPlace {
     bool is_begun_and_no_more() const;
 
     std::string data_;
+    NodeOfRun node_;
 };
+
+// Of the run that is there, one for each node that has a journal; none where there is no run. Throws base::DataError
+// where there is a folder of journals and none of the first node, without which nobody knows what the others are.
+std::vector<RunPlace> places_of_run(std::string const& data_path);
 
 } // namespace thalweg::dataset

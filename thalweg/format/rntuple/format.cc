@@ -10,6 +10,7 @@
 #include "thalweg/format/rntuple/interim_footers.h"
 #include "thalweg/format/rntuple/ntuple_file.h"
 #include "thalweg/format/rntuple/schema.h"
+#include "thalweg/format/rntuple/tfile_records.h"
 
 namespace thalweg::format::rntuple {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::uint64_t kPageBytes = 256 * base::kKiB;
 constexpr std::uint64_t kClusterBytesPerColumn = 256 * base::kKiB; // more than one page each: memory ends it before
 constexpr std::uint64_t kMaxPageBytes = 512 * base::kMiB;          // a key holds 1 GiB at most
+constexpr std::uint64_t kLargestGapBytes = base::kGiB;             // its size is one number of 32 bits, with a sign
 constexpr char const* kCodec = "zstd-1";
 
 } // namespace
@@ -53,6 +55,16 @@ ExtentRules RNTupleFormat::extent_rules() const { return {kBlobHeadBytes, true, 
 
 void RNTupleFormat::write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const {
     write_blob_head(extent, offset, base::unix_seconds());
+}
+
+void RNTupleFormat::write_gap(storage::Storage& file, std::uint64_t offset, std::uint64_t size_bytes) const {
+    for (auto const end = offset + size_bytes; offset < end;) {
+        auto const bytes = std::min(end - offset, kLargestGapBytes);
+        BigPutter head;
+        head.put<std::int32_t>(-static_cast<std::int32_t>(bytes));
+        file.write(offset, head.bytes());
+        offset += bytes;
+    }
 }
 
 // The file can be opened from now on: it has no rows yet.

@@ -13,6 +13,7 @@ class RNTupleFormat final : public Format {
                              std::map<std::string, std::string> metadata) const override;
     ExtentRules extent_rules() const override;
     void write_extent_head(std::span<std::byte> extent, std::uint64_t offset) const override;
+    void write_gap(storage::Storage& file, std::uint64_t offset, std::uint64_t size_bytes) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
     std::unique_ptr<InterimFooters> interim_footers(model::RunHead const& head) const override;
     std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,

@@ -1,0 +1,44 @@
+#include "thalweg/dataset/commit/node_watch.h"
+
+#include <fmt/format.h>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kIntervalNs = 1'000'000'000;
+
+std::string host_of(std::string const& journal) {
+    try {
+        auto const file = storage::open_file_storage(journal, storage::OpenMode::read_only, storage::Engine::posix);
+        return read_start(*file).preamble.host;
+    } catch (base::Error const&) {
+        return "";
+    }
+}
+
+} // namespace
+
+std::string silent_node(PartsFolder const& parts, std::uint32_t node, std::uint64_t silent_ns) {
+    return fmt::format("{} ({}) has been silent for {} s", name_of_node(node), host_of(parts.journal(node)),
+                       silent_ns / 1'000'000'000);
+}
+
+NodeWatch::NodeWatch(NodeShare const& share)
+    : share_(share), neighbour_((share.which.node + 1) % share.which.nodes), life_(share.parts.journal(neighbour_)) {}
+
+std::string NodeWatch::problem() {
+    auto const now = base::monotonic_ns();
+    if (!problem_.empty() || now < next_look_ns_) return problem_;
+    next_look_ns_ = now + kIntervalNs;
+    is_over_ = is_over_ || share_.parts.announced(finished_name(neighbour_));
+    auto const silent_ns = is_over_ ? 0 : life_.silent_ns();
+    if (silent_ns > share_.timeout_ns) share_.announce_failure(silent_node(share_.parts, neighbour_, silent_ns));
+    problem_ = share_.failure();
+    return problem_;
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,70 @@
+#include "thalweg/dataset/complete/nodes_down.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/process.h"
+
+namespace thalweg::dataset {
+namespace {
+
+struct Machine {
+    std::string host;
+    std::string boot_id;
+};
+
+Machine machine_of(RunPlace const& place) {
+    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
+    return {start.preamble.host, start.preamble.boot_id};
+}
+
+bool is_finished(RunPlace const& place) {
+    // The first node completes the file: that it has journaled all that it had does not say that it is gone.
+    return place.node().node > 0 && place.parts().announced(finished_name(place.node().node));
+}
+
+} // namespace
+
+void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb) {
+    if (!places.front().is_of_many()) return;
+    std::map<std::string, std::set<std::string>> boots; // by host: where all machines have one name it tells nothing
+    std::vector<std::pair<std::uint32_t, Machine>> elsewhere;
+    for (auto const& place : places) {
+        auto machine = machine_of(place);
+        if (machine.boot_id.empty()) continue; // nothing but a beginning that was torn
+        boots[machine.host].insert(machine.boot_id);
+        if (machine.boot_id != base::boot_id() && !is_finished(place))
+            elsewhere.emplace_back(place.node().node, machine);
+    }
+    std::string who;
+    for (auto const& [node, machine] : elsewhere) {
+        bool const was_restarted = machine.host == base::host_name() && boots[machine.host].size() == 1;
+        if (!was_restarted) who += fmt::format("{}{} on {}", who.empty() ? "" : ", ", name_of_node(node), machine.host);
+    }
+    if (who.empty()) return;
+    base::fail_usage(
+        {fmt::format("cannot {} the run at {}", verb, places.front().data()),
+         fmt::format("{} may still write it, and this machine, {}, cannot know", who, base::host_name()),
+         "make sure that its processes are gone, and `thalweg recover --all-nodes-are-down` it (in Python: "
+         "all_nodes_are_down=True)"});
+}
+
+bool is_stub(std::vector<RunPlace> const& places) {
+    return std::ranges::all_of(places, [](auto const& place) { return place.is_stub(); });
+}
+
+void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std::uint64_t end_offset) {
+    std::uint64_t bytes = 0;
+    for (auto const& place : places) {
+        auto const room = place.parts().room(place.node().node);
+        if (!exists(room)) continue;
+        bytes += storage::open_file_storage(room, storage::OpenMode::read_only, storage::Engine::posix)->size();
+        base::remove_file(room);
+    }
+    file.reserve(end_offset, bytes);
+}
+
+} // namespace thalweg::dataset

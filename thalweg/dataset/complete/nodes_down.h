@@ -1,0 +1,23 @@
+// What must be known of the other nodes of a run before one completes it alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/dataset/run/run_place.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+
+// Throws base::UsageError where a node may still write: it was on another machine, or this one has another name than
+// the one that it had, and its journal does not say that all it had is there.
+void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb);
+
+// None of them has recorded anything.
+bool is_stub(std::vector<RunPlace> const& places);
+
+// The blocks that nodes have kept for the metadata are the file's from `end_offset` on. Throws base::SystemError where
+// the disk has less by now.
+void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std::uint64_t end_offset);
+
+} // namespace thalweg::dataset

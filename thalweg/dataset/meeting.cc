@@ -1,0 +1,145 @@
+#include "thalweg/dataset/meeting.h"
+
+#include <cerrno>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/sign_of_life.h"
+#include "thalweg/dataset/writer.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kPauseNs = 10'000'000;
+
+// None where it is not there, or not whole yet.
+std::optional<JournalStart> start_of(std::string const& journal) {
+    try {
+        auto const file = storage::open_file_storage(journal, storage::OpenMode::read_only, storage::Engine::posix);
+        auto start = read_start(*file);
+        if (start.kind == JournalKind::other_version) static_cast<void>(require_start(*file));
+        if (start.kind == JournalKind::journal) return start;
+    } catch (base::SystemError const& error) {
+        if (error.code != ENOENT) throw;
+    }
+    return std::nullopt;
+}
+
+std::string missing_nodes(NodeShare const& share, std::string const& run_id) {
+    std::string names;
+    for (std::uint32_t node = 0; node < share.which.nodes; ++node) {
+        auto const start = start_of(share.parts.journal(node));
+        if (start && start->preamble.run_id == run_id) continue;
+        names += (names.empty() ? "" : ", ") + name_of_node(node);
+    }
+    return names;
+}
+
+void check_failure(std::string const& path, NodeShare const& share) {
+    if (auto const why = share.failure(); !why.empty()) base::fail_usage({"cannot write " + path, why});
+}
+
+std::string seconds(std::uint64_t ns) { return fmt::format("{:g} s", static_cast<double>(ns) / 1e9); }
+
+// The others wait for this node in vain: they are told.
+[[noreturn]] void disagree(std::string const& path, std::uint32_t node, std::string const& why) {
+    PartsFolder const parts(path);
+    if (!parts.announced(kBegun)) NodeShare{{node, 0}, parts, RegionPlan(0, 1, 0, 0), 0}.announce_failure(why);
+    base::fail_usage(
+        {fmt::format("cannot join {} as {}", path, name_of_node(node)), why, "give the same on all nodes"});
+}
+
+void check_expected(std::string const& path, std::uint32_t node, JoinOptions const& options, FirstNode const& first) {
+    auto const nodes = first.which.nodes;
+    if (options.nodes != 0 && options.nodes != nodes)
+        disagree(path, node,
+                 fmt::format("node 1 was started with {} nodes, and this one with {}", nodes, options.nodes));
+    if (node == 0 || node >= nodes) {
+        base::fail_usage({fmt::format("cannot join {} as {}", path, name_of_node(node)),
+                          fmt::format("the run has {} nodes, and node 1 creates it", nodes),
+                          fmt::format("give 2 to {}", nodes)});
+    }
+    if (!options.schema) return;
+    auto const wanted = format_for(path).make_head(*options.schema, {}, {}).schema;
+    if (model::without_attributes(wanted) != model::without_attributes(first.head.schema))
+        disagree(path, node, "it has another schema than node 1");
+}
+
+} // namespace
+
+bool Deadline::pause() {
+    if (base::monotonic_ns() >= end_ns_) return false;
+    if (while_waiting_) while_waiting_();
+    base::sleep_ns(kPauseNs);
+    return true;
+}
+
+std::unique_ptr<NodeShare> share_of(OpenRun const& run, NodeOfRun const& which, std::uint64_t timeout_ns,
+                                    std::uint64_t flush_interval_ns) {
+    // A journal grows with each flush, and a busy disk may take its time.
+    auto const silence_ns = std::max(timeout_ns, 3 * flush_interval_ns);
+    return std::make_unique<NodeShare>(
+        NodeShare{which, PartsFolder(run.path()), region_plan(*run.format, run.head, which.nodes), silence_ns});
+}
+
+void meet_as_first(OpenRun const& run, NodesOptions const& options) {
+    auto const& share = *run.node;
+    share.parts.sync();
+    Deadline deadline(options.timeout_ns, options.while_waiting);
+    while (true) {
+        check_failure(run.path(), share);
+        auto const missing = missing_nodes(share, run.head.id);
+        if (missing.empty()) break;
+        if (deadline.pause()) continue;
+        auto const why = fmt::format("{} did not come within {}", missing, seconds(options.timeout_ns));
+        share.announce_failure(why);
+        base::fail_usage({fmt::format("cannot write {} from {} nodes", run.path(), share.which.nodes), why,
+                          "start them with the same path, in a folder that all machines see"});
+    }
+    share.parts.announce(kBegun, run.head.id);
+    share.parts.sync();
+}
+
+FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOptions const& options, Deadline& deadline) {
+    PartsFolder const parts(path);
+    SignOfLife mine(parts.journal(node));
+    bool was_silent = true;
+    while (true) {
+        std::string why = fmt::format("node 1 has not created it within {}", seconds(options.timeout_ns));
+        if (auto const start = start_of(parts.journal(0))) {
+            FirstNode first{node_of(start->preamble), model::run_head_from_json(start->head_json)};
+            check_expected(path, node, options, first);
+            bool const is_there = exists(parts.journal(node));
+            if (!is_there && !parts.announced(kBegun) && !parts.announced(kFailure)) return first;
+            why = is_there ? fmt::format("{} has joined already", name_of_node(node))
+                           : parts.announced(kFailure).value_or("it has begun without this node");
+            was_silent = was_silent && mine.silent_ns() > 0;
+            if (is_there && parts.announced(kBegun) && !was_silent) {
+                base::fail_usage({fmt::format("cannot join {} as {}", path, name_of_node(node)), why + ", and writes",
+                                  "give each node a number of its own"});
+            }
+        }
+        if (deadline.pause()) continue;
+        base::fail_usage({fmt::format("cannot join {} as {}", path, name_of_node(node)), why,
+                          "start node 1 with the same path, in a folder that all machines see; where a run has crashed "
+                          "there, recover it first"});
+    }
+}
+
+bool wait_until_begun(OpenRun const& run, Deadline& deadline) {
+    auto const& share = *run.node;
+    while (true) {
+        if (share.parts.announced(kBegun) == run.head.id) return true;
+        check_failure(run.path(), share);
+        auto const first = start_of(share.parts.journal(0));
+        if (!first || first->preamble.run_id != run.head.id) return false;
+        if (deadline.pause()) continue;
+        auto const missing = missing_nodes(share, run.head.id);
+        base::fail_usage({fmt::format("cannot write {} from {} nodes", run.path(), share.which.nodes),
+                          missing.empty() ? "node 1 does not answer" : missing + " did not come in time",
+                          "start them with the same path, in a folder that all machines see"});
+    }
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,57 @@
+// How the nodes of a run find each other, through the folder of its file alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/dataset/run/node_share.h"
+#include "thalweg/dataset/run/open_run.h"
+#include "thalweg/dataset/run/run_place.h"
+
+namespace thalweg::dataset {
+
+struct NodesOptions;
+struct JoinOptions;
+
+inline constexpr std::uint32_t kMostNodes = 4096;
+
+// A wait that ends.
+class Deadline {
+  public:
+    Deadline(std::uint64_t timeout_ns, std::function<void()> while_waiting)
+        : end_ns_(base::monotonic_ns() + timeout_ns), while_waiting_(std::move(while_waiting)) {}
+
+    // False when the time is over.
+    bool pause();
+    void shorten(std::uint64_t timeout_ns) { end_ns_ = std::min(end_ns_, base::monotonic_ns() + timeout_ns); }
+
+  private:
+    std::uint64_t end_ns_;
+    std::function<void()> while_waiting_;
+};
+
+// The journal of the first node, as others find it.
+struct FirstNode {
+    NodeOfRun which;
+    model::RunHead head;
+};
+
+std::unique_ptr<NodeShare> share_of(OpenRun const& run, NodeOfRun const& which, std::uint64_t timeout_ns,
+                                    std::uint64_t flush_interval_ns);
+
+// Returns when all others have come, and says so to them. Throws base::UsageError naming those who have not.
+void meet_as_first(OpenRun const& run, NodesOptions const& options);
+
+// Waits for a run that this node is missing in. Throws base::UsageError where it does not come, or where it is not the
+// one that is expected.
+FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOptions const& options, Deadline& deadline);
+
+// Returns when all nodes have come. False where the run was given up meanwhile. Throws base::UsageError naming those
+// who have not come, or why another node has failed.
+bool wait_until_begun(OpenRun const& run, Deadline& deadline);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,179 @@
+// A run that several nodes write: how one of them comes to it, and how it ends.
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/creation.h"
+#include "thalweg/dataset/resume.h"
+#include "thalweg/dataset/run/backoff.h"
+#include "thalweg/dataset/run/format_for.h"
+#include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/dataset/writer.h"
+#include "thalweg/tuning/knobs.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kGivenUpNs = 5'000'000'000; // to wait for a new run where one was given up
+
+std::string rows_are_safe(std::string const& path) {
+    return fmt::format("what was appended is in the journals: run `thalweg recover {}`", path);
+}
+
+} // namespace
+
+std::unique_ptr<Writer> Writer::join(std::string const& path, std::uint32_t node, JoinOptions const& options) {
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    static_cast<void>(format_for(absolute));
+    Deadline deadline(options.timeout_ns, options.while_waiting);
+    while (true) {
+        auto const first = wait_for_first(absolute, node, options, deadline);
+        if (auto writer = try_join({absolute, {node, first.which.nodes}}, first, options, deadline)) return writer;
+    }
+}
+
+// None where another one was faster, or the run is gone again.
+std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const& first, JoinOptions const& options,
+                                         Deadline& deadline) {
+    std::unique_ptr<Writer> writer(new Writer);
+    writer->run_ = std::make_shared<OpenRun>();
+    auto& run = *writer->run_;
+    try {
+        writer->journal_ = place.open_journal(storage::OpenMode::create_new);
+    } catch (base::SystemError const& error) {
+        if (error.code == EEXIST || error.code == ENOENT) return nullptr;
+        throw;
+    }
+    try {
+        run.journal_lock = place.lock_shared();
+        writer->start_joined(place, first, options);
+        if (wait_until_begun(run, deadline)) {
+            writer->start_committer(std::move(*writer->joined_journal_),
+                                    tuning::unpack(run.ledger->head().knobs).commit);
+            writer->joined_journal_.reset();
+            return writer;
+        }
+    } catch (std::exception const& error) {
+        if (run.node && !run.node->parts.announced(kBegun)) run.node->announce_failure(error.what());
+        remove_traces(run, place);
+        throw;
+    }
+    remove_traces(run, place);
+    deadline.shorten(kGivenUpNs);
+    return nullptr;
+}
+
+void Writer::start_joined(RunPlace const& place, FirstNode const& first, JoinOptions const& options) {
+    run_->format = &format_for(place.data());
+    run_->head = first.head;
+    fork_generation_ = base::fork_generation();
+    on_files_ = true;
+    auto const tuning =
+        in_effect(tuning_of_resumed(place.data(), first.head, *run_->format, {}, {}), *run_->format, place.data());
+    run_->options = tuning.write;
+    run_->file = storage::open_file_storage(place.data(), storage::OpenMode::read_write, tuning.write.engine);
+    run_->node = share_of(*run_, place.node(), options.timeout_ns, tuning.commit.flush_interval_ns);
+    check_pair(*run_->file, *run_->format, first.head);
+    whole_file_checksum_ = tuning.whole_file_checksum;
+    run_->head.knobs = tuning::texts(tuning);
+    run_->head.engine = run_->file->engine();
+    auto const fallback = memory_fallback(place.data());
+    joined_journal_ =
+        JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
+                             base::identity_of(place.data()).value_or(base::FileIdentity{}), {}, place.node());
+    make_ledger(tuning, fallback, true, 0);
+    watch_ = std::make_shared<FileWatch>(place.data(), place.journal());
+    run_->node->parts.sync();
+}
+
+void Writer::finish_part() {
+    auto journal = committer()->finish();
+    drop_committer();
+    if (!added_metadata_.empty()) {
+        journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
+        journal.sync();
+    }
+    if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
+    if (run_->ledger->head().state == LedgerState::failed)
+        base::fail_system({run_->ledger->head().failure, "", rows_are_safe(path())});
+    ending_ = std::make_unique<NodeEnding>(*run_->node, path());
+}
+
+CompleteResult Writer::close_with_others(std::uint64_t end_ns) {
+    try {
+        if (!ending_) finish_part();
+        Backoff backoff;
+        while (true) {
+            auto const unfinished = ending_->unfinished();
+            if (ending_->is_over()) return completed_by_another();
+            if (unfinished.empty() && run_->node->which.node == 0) return complete_for_all();
+            if (base::monotonic_ns() >= end_ns) {
+                base::fail_system(
+                    {fmt::format("{} cannot be closed yet", path()),
+                     unfinished.empty() ? "node 1 is completing it" : names_of(unfinished) + " still writes",
+                     "close it on all nodes"},
+                    ETIMEDOUT);
+            }
+            backoff.pause();
+        }
+    } catch (std::exception const& error) {
+        auto const* const system = dynamic_cast<base::SystemError const*>(&error);
+        if (ending_ && system != nullptr && system->code == ETIMEDOUT) throw; // the run stays open
+        ended_ = true;
+        run_->node->announce_failure(error.what());
+        if (run_->ledger->head().state != LedgerState::failed)
+            run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
+        ending_.reset();
+        give_up_lock();
+        throw;
+    }
+}
+
+CompleteResult Writer::complete_for_all() {
+    auto const places = places_of_run(path());
+    Journals journals{journal_};
+    for (auto const& place : places) {
+        if (place.node().node > 0) journals.push_back(place.open_journal(storage::OpenMode::read_only));
+    }
+    CompleteOptions options;
+    options.state = RunState::closing;
+    options.whole_file_checksum = whole_file_checksum_;
+    options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run_->file, end); };
+    auto result = complete_run(*run_->file, journals, *run_->format, options);
+    if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
+    ended_ = true;
+    run_->ledger->head().state = LedgerState::closed;
+    ending_.reset(); // its last beat, before the folder goes
+    remove_journals({places.front()}, run_->head.id);
+    return result;
+}
+
+// What the file says; the first node has the whole report.
+CompleteResult Writer::completed_by_another() {
+    if (!is_complete(*run_->file, *run_->format, run_->head)) {
+        base::fail_system({path() + " is not complete", "its journals were taken away while this node waited",
+                           "put them back, and recover it"});
+    }
+    ended_ = true;
+    ending_.reset();
+    run_->ledger->head().state = LedgerState::closed;
+    remove_memory(run_->head.id, {run_->ledger->head().memory_folder}, run_->node->which.node);
+    CompleteResult result;
+    result.path = path();
+    result.file_bytes = run_->file->size();
+    auto const map = run_->format->load(*run_->file);
+    result.report.settled = true;
+    result.report.units = decode_units(map.units).size();
+    for (std::size_t i = 0; i < map.tables.size(); ++i)
+        result.report.tables.push_back({.table = map.head.schema.tables[i].name, .rows = map.tables[i].rows});
+    return result;
+}
+
+} // namespace thalweg::dataset

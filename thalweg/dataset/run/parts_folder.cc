@@ -1,0 +1,115 @@
+#include "thalweg/dataset/run/parts_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fmt/format.h>
+#include <span>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char const* kRegionPrefix = "region-";
+constexpr char const* kNodePrefix = "node-";
+constexpr char const* kJournalEnding = ".journal";
+
+// Of names that are `prefix`, a number and `ending`.
+std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_view prefix, std::string_view ending) {
+    std::vector<std::uint32_t> numbers;
+    for (auto const& name : base::list_directory(folder)) {
+        if (!name.starts_with(prefix) || !name.ends_with(ending)) continue;
+        if (name.size() <= prefix.size() + ending.size()) continue;
+        auto const* const last = name.data() + name.size() - ending.size();
+        std::uint32_t number = 0;
+        auto const [stop, wrong] = std::from_chars(name.data() + prefix.size(), last, number);
+        if (wrong == std::errc{} && stop == last) numbers.push_back(number);
+    }
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+// None where somebody else has created it.
+std::unique_ptr<storage::Storage> create_first(std::string const& path) {
+    try {
+        return storage::open_file_storage(path, storage::OpenMode::create_new, storage::Engine::posix);
+    } catch (base::SystemError const& error) {
+        if (error.code == EEXIST) return nullptr;
+        throw;
+    }
+}
+
+} // namespace
+
+std::string name_of_node(std::uint32_t node) { return fmt::format("node {}", node + 1); }
+
+std::string finished_name(std::uint32_t node) { return fmt::format("finished-{:04}", node + 1); }
+
+bool PartsFolder::is_there() const { return base::is_directory(path_); }
+
+void PartsFolder::make() const {
+    if (base::make_directory(path_)) return;
+    base::fail_usage({fmt::format("cannot create {}", path_), "it is there already", "remove it if nobody needs it"});
+}
+
+std::string PartsFolder::journal(std::uint32_t node) const {
+    return fmt::format("{}/{}{:04}{}", path_, kNodePrefix, node + 1, kJournalEnding);
+}
+
+std::string PartsFolder::room(std::uint32_t node) const {
+    return fmt::format("{}/{}{:04}.room", path_, kNodePrefix, node + 1);
+}
+
+std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
+    auto nodes = numbers_of(path_, kNodePrefix, kJournalEnding);
+    std::erase(nodes, 0u);
+    for (auto& node : nodes) --node;
+    return nodes;
+}
+
+bool PartsFolder::take_region(std::uint32_t number) const {
+    return create_first(fmt::format("{}/{}{:06}", path_, kRegionPrefix, number)) != nullptr;
+}
+
+std::vector<std::uint32_t> PartsFolder::regions() const { return numbers_of(path_, kRegionPrefix, ""); }
+
+// The line end comes last, with the rest: a text without it is not there yet.
+bool PartsFolder::announce(std::string const& name, std::string const& text) const {
+    auto const file = create_first(path_ + "/" + name);
+    if (!file) return false;
+    auto const line = text + "\n";
+    file->write(0, std::as_bytes(std::span(line)));
+    file->sync();
+    return true;
+}
+
+std::optional<std::string> PartsFolder::announced(std::string const& name) const {
+    try {
+        auto const path = path_ + "/" + name;
+        if (!base::identity_of(path)) return std::nullopt;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        std::string text(file->size(), '\0');
+        if (!text.empty()) file->read(0, std::as_writable_bytes(std::span(text)));
+        if (!text.ends_with('\n')) return std::nullopt;
+        text.pop_back();
+        return text;
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT || error.code == ENODATA) return std::nullopt;
+        throw;
+    }
+}
+
+void PartsFolder::sync() const { base::sync_directory_of(journal(0)); }
+
+void PartsFolder::remove() const {
+    if (!is_there()) return;
+    base::remove_file(journal(0));
+    base::sync_directory_of(journal(0));
+    for (auto const& name : base::list_directory(path_)) base::remove_file(path_ + "/" + name);
+    base::remove_directory(path_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,52 @@
+// What the nodes of one run share beside its file: the folder `run.h5.parts`. Nodes agree by names that are created
+// once, by whoever is first: there are no locks, which do not reach over nodes everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/dataset/journal/journal_preamble.h"
+
+namespace thalweg::dataset {
+
+// As users count nodes, from 1: "node 2".
+std::string name_of_node(std::uint32_t node);
+
+class PartsFolder {
+  public:
+    explicit PartsFolder(std::string const& data_path) : path_(data_path + ".parts") {}
+
+    std::string const& path() const { return path_; }
+    bool is_there() const;
+    // Throws base::UsageError where it is there.
+    void make() const;
+
+    std::string journal(std::uint32_t node) const;
+    // A file whose blocks are kept for the metadata that this node's rows will need.
+    std::string room(std::uint32_t node) const;
+    std::vector<std::uint32_t> nodes_with_journal() const; // ascending
+
+    // False where a node has it already.
+    bool take_region(std::uint32_t number) const;
+    std::vector<std::uint32_t> regions() const; // that were taken, ascending
+
+    // A name with a text, which others see whole or not at all. False where it is there already: then that one stays.
+    bool announce(std::string const& name, std::string const& text) const;
+    std::optional<std::string> announced(std::string const& name) const;
+
+    void sync() const;
+    // All that is in it, and then itself: the journal of the first node goes first, and without it there is no run.
+    void remove() const;
+
+  private:
+    std::string path_;
+};
+
+// What nodes announce.
+inline constexpr char const* kBegun = "begun";     // all nodes are there
+inline constexpr char const* kFailure = "failure"; // the run cannot be completed by those who write it: why
+std::string finished_name(std::uint32_t node);     // all that this node had is in its journal, and durable
+
+} // namespace thalweg::dataset
