@@ -1,0 +1,108 @@
+"""Several machines on this one: each with its own host name, pids, /dev/shm, System V IPC and boot id.
+
+They share the disk, and one kernel: what a client of a network file system caches, and what a machine had not yet
+synced when it lost its power, is not seen here.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_UNSHARE = ["--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
+_SETUP = """set -e
+mount --make-rprivate /
+hostname "$1"
+mount -t tmpfs tmpfs /dev/shm
+mount --bind "$2" /proc/sys/kernel/random/boot_id
+touch "$3"
+exec sleep infinity
+"""
+_SECONDS = 20.0
+
+
+@functools.cache
+def why_not() -> str:
+    """Why there can be no such machines here; empty: there can."""
+    try:
+        probe = subprocess.run([*_as_root(), "true"], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if probe.returncode == 0 else probe.stderr.strip()
+
+
+def _as_root() -> list[str]:
+    own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return ["unshare", *own, *_UNSHARE]
+
+
+class Machine:
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self._started: list[subprocess.Popen[str]] = []
+        boot, up = folder / f"{name}.boot", folder / f"{name}.up"
+        boot.write_text(f"{uuid.uuid4()}\n")
+        arguments = [*_as_root(), "sh", "-c", _SETUP, "sh", name, str(boot), str(up)]
+        self._outer = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + _SECONDS
+        while not up.exists():
+            if self._outer.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"the machine {name} does not start")
+            time.sleep(0.01)
+        children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children").read_text().split()
+        self._first_pid = int(children[0])
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        enter = ["nsenter", "-t", str(self._first_pid), *user, "-m", "-u", "-i", "-p"]
+        process = subprocess.Popen([*enter, *command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._started.append(process)
+        return process
+
+    def run(self, *command: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        process = self.start(*command)
+        out, err = process.communicate(timeout=timeout)
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    def make_read_only(self, folder: Path) -> None:
+        script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"'
+        assert self.run("sh", "-c", script, "sh", str(folder)).returncode == 0
+
+    def kill(self) -> None:
+        """As if the power were cut, but for the page cache: all its processes are gone, and its memory."""
+        if self._outer.poll() is None:
+            os.kill(self._first_pid, signal.SIGKILL)
+        self._outer.wait()
+
+    def forget(self) -> None:
+        """Of a machine that was killed: waits for whatever was started there and not waited for."""
+        for process in self._started:
+            process.wait(_SECONDS)
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
+
+@contextmanager
+def machines(count: int) -> Iterator[Sequence[Machine]]:
+    with tempfile.TemporaryDirectory(prefix="thalweg-nodes-") as folder:
+        started: list[Machine] = []
+        try:
+            for number in range(1, count + 1):
+                started.append(Machine(f"machine{number}", Path(folder)))
+            yield started
+        finally:
+            for machine in started:
+                machine.kill()
+                machine.forget()
+
+
+Make = Callable[[int], Sequence[Machine]]

@@ -1,0 +1,66 @@
+"""What one node runs: rows that say who wrote them, and a log of what was promised about them.
+
+    node.py FILE NODE NODES ROWS LOG [PACE]
+
+ROWS 0: until the file LOG.stop is there. PACE: seconds between batches. The log has a line for each batch: the rows
+appended, and how many of them would survive the loss of this machine.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import thalweg as tw
+
+_BATCH = 50
+_SAMPLES = 200
+_SCHEMA = tw.schema({"events": {"node": tw.uint16, "id": tw.uint64, "samples": tw.array(tw.uint16, _SAMPLES)}})
+
+
+def rows(node: int, first: int) -> dict[str, np.ndarray]:
+    ids = np.arange(first, first + _BATCH, dtype=np.uint64)
+    samples = (ids[:, None] * 31 + np.arange(_SAMPLES, dtype=np.uint64) * (node + 1)) % 1021
+    return {"node": np.full(_BATCH, node, np.uint16), "id": ids, "samples": samples.astype(np.uint16)}
+
+
+def begin(path: str, node: int, nodes: int) -> tw.Writer:
+    tuning = {"flush_interval": 0.05}
+    if node == 1:
+        return tw.create(path, _SCHEMA, nodes=nodes, tuning=tuning, node_timeout=20)
+    return tw.join(path, node=node, nodes=nodes, schema=_SCHEMA, node_timeout=20)
+
+
+class Log:
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", buffering=1)
+        self._moments: list[tuple[float, int]] = []
+        self._durable = 0
+
+    def note(self, out: tw.Writer, appended: int) -> None:
+        now = time.monotonic()
+        self._moments.append((now, appended))
+        durable_at = now - out.status().durable_lag
+        while self._moments and self._moments[0][0] <= durable_at:
+            self._durable = self._moments.pop(0)[1]
+        self._file.write(f"{appended} {self._durable}\n")
+
+
+def main(path: str, node: int, nodes: int, wanted: int, log_path: str, pace: float) -> None:
+    with begin(path, node, nodes) as out:
+        Path(f"{log_path}.pid").write_text(str(os.getpid()))  # in this machine
+        log = Log(Path(log_path))
+        with out.producer("events") as producer:
+            appended = 0
+            while appended < wanted or (wanted == 0 and not Path(f"{log_path}.stop").exists()):
+                producer.append(**rows(node, appended))
+                appended += _BATCH
+                log.note(out, appended)
+                time.sleep(pace)
+
+
+if __name__ == "__main__":
+    path, node, nodes, wanted, log_path = sys.argv[1:6]
+    main(path, int(node), int(nodes), int(wanted), log_path, float(sys.argv[6]) if len(sys.argv) > 6 else 0)

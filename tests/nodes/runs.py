@@ -1,0 +1,99 @@
+"""A run on several machines, and what must be in its file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import h5py
+import numpy as np
+import uproot
+from machines import Machine
+
+import thalweg as tw
+
+_PROGRAM = str(Path(__file__).with_name("node.py"))
+_SECONDS = 60.0
+
+
+class NodesRun:
+    def __init__(self, machines: Sequence[Machine], path: Path, rows: int = 0, pace: float = 0.0) -> None:
+        self.machines = machines
+        self.path = path
+        self.logs = [path.parent / f"log{number}" for number in range(1, len(machines) + 1)]
+        self.nodes = [self._start(index, rows, pace) for index in range(len(machines))]
+
+    def _start(self, index: int, rows: int, pace: float) -> subprocess.Popen[str]:
+        command = [sys.executable, _PROGRAM, self.path, index + 1, len(self.machines), rows, self.logs[index], pace]
+        return self.machines[index].start(*map(str, command))
+
+    def wait_for_rows(self, least: int, nodes: Sequence[int] | None = None) -> None:
+        """Until so many are durable on each of these nodes, from 0."""
+        end = time.monotonic() + _SECONDS
+        for index in range(len(self.nodes)) if nodes is None else nodes:
+            while self.durable(index) < least:
+                if time.monotonic() > end or self.nodes[index].poll() is not None:
+                    raise AssertionError(
+                        f"node {index + 1} does not get on: {self.nodes[index].communicate(timeout=9)}"
+                    )
+                time.sleep(0.01)
+
+    def numbers(self, index: int) -> tuple[int, int]:
+        """Rows that were appended, and of these how many were durable, as the node's log has it."""
+        if not self.logs[index].exists():
+            return 0, 0
+        lines = [line for line in self.logs[index].read_text().splitlines(keepends=True) if line.endswith("\n")]
+        appended, durable = map(int, lines[-1].split()) if lines else (0, 0)
+        return appended, durable
+
+    def durable(self, index: int) -> int:
+        return self.numbers(index)[1]
+
+    def stop(self) -> None:
+        for log in self.logs:
+            Path(f"{log}.stop").touch()
+
+    def ends(self) -> list[tuple[int, str]]:
+        """Exit codes and what was said."""
+        return [
+            (node.returncode, err) for node, (_, err) in ((it, it.communicate(timeout=_SECONDS)) for it in self.nodes)
+        ]
+
+    def kill_all(self) -> None:
+        for machine in self.machines:
+            machine.kill()
+        for node in self.nodes:
+            node.communicate(timeout=_SECONDS)
+
+
+def rows_by_node(path: Path) -> dict[int, int]:
+    """As h5py and uproot see them, in their default settings; every row is what its node wrote, once, in its order."""
+    if path.suffix == ".h5":
+        import hdf5plugin  # noqa: F401
+
+        with h5py.File(path) as file:
+            nodes, ids, samples = (file["events"][each][:] for each in ("node", "id", "samples"))
+    else:
+        with uproot.open(path) as file:
+            columns = file["events"].arrays(["node", "id", "samples"], library="np")
+        nodes, ids = columns["node"], columns["id"]
+        samples = np.stack(columns["samples"]) if len(nodes) else np.zeros((0, 200), np.uint16)
+    counts: dict[int, int] = {}
+    for node in np.unique(nodes):
+        mine = nodes == node
+        counts[int(node)] = int(mine.sum())
+        np.testing.assert_array_equal(ids[mine], np.arange(counts[int(node)]))
+        expected = (ids[mine][:, None] * 31 + np.arange(samples.shape[1], dtype=np.uint64) * (int(node) + 1)) % 1021
+        np.testing.assert_array_equal(samples[mine], expected)
+    return counts
+
+
+def expect_complete(run: NodesRun, *, least: Sequence[int]) -> None:
+    counts = rows_by_node(run.path)
+    for index, wanted in enumerate(least):
+        assert wanted <= counts.get(index + 1, 0) <= run.numbers(index)[0] + 50, f"node {index + 1}"
+    assert tw.verify(run.path).is_sound
+    assert not Path(f"{run.path}.parts").exists()
