@@ -1,5 +1,7 @@
 """What users of uproot and pandas reach for: patterns of columns, steps of a size, libraries, frames."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import awkward as ak
@@ -117,3 +119,32 @@ def test_a_table_without_rows_is_empty_everywhere(tmp_path: Path) -> None:
     assert list(table.iterate()) == []
     assert table.read(rows=[])["x"].dtype == np.int32
     assert table[::2].read().row_count == 0
+
+
+def highest_memory_bytes(path: Path) -> int:
+    """Of a process that iterates over all of a file, above what it has before."""
+    program = """
+import sys, thalweg as tw, awkward
+def highest():
+    text = open("/proc/self/status").read()
+    return int(text.partition("VmHWM:")[2].split()[0]) * 1024
+table = tw.open(sys.argv[1])["t"]
+len(next(table.iterate("x", step_size=1)))
+before = highest()
+rows = sum(len(each) for each in table.iterate(step_size="20 MB"))
+assert rows == len(table), rows
+print(highest() - before)
+"""
+    command = [sys.executable, "-c", program, str(path)]
+    return int(subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout)
+
+
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+def test_iterating_takes_little_memory_of_a_large_file(name: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    with tw.create(tmp_path / name, {"t": {"x": tw.float64, "w": tw.array(tw.uint16, 500)}}) as out:
+        producer = out.producer("t")
+        for _ in range(25):
+            producer.append(x=random.random(8000), w=random.integers(0, 4096, (8000, 500)).astype(np.uint16))
+    assert (tmp_path / name).stat().st_size > 140e6
+    assert highest_memory_bytes(tmp_path / name) < 20e6 + (64 + 64) * 2**20

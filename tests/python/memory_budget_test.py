@@ -22,7 +22,7 @@ def test_the_report_says_what_is_more_than_the_budget(tmp_path: Path) -> None:
     with tw.create(tmp_path / "run.h5", WIDE, tuning={"memory_bytes": "4 MiB"}) as out:
         producers = [out.producer("t") for _ in range(3)]
         for producer in producers:
-            producer.append({name: 1.0 for name in WIDE["t"]})
+            producer.append(dict.fromkeys(WIDE["t"], 1.0))
             producer.finish()
         report = out.close()
     (note,) = report.notes
