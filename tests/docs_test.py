@@ -116,8 +116,21 @@ def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
     assert ran >= 2
 
 
+def test_the_cpp_of_the_readme_compiles(repository: Path, tmp_path: Path) -> None:
+    (block,) = [text for kind, text in blocks(repository / "README.md") if kind == "cpp"]
+    (tmp_path / "block.cc").write_text(
+        "#include <vector>\n"
+        "#include <thalweg/dataset/append/struct_producer.h>\n#include <thalweg/dataset/writer.h>\n"
+        f"using namespace thalweg;\nvoid block() {{\n{block}\n}}\n"
+    )
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only"]
+    command = ["c++", *flags, f"-I{repository}", str(tmp_path / "block.cc")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/derive.md"])
 def test_no_block_is_passed_over(repository: Path, document: str) -> None:
     text = (repository / document).read_text()
     languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))
-    assert languages <= {"console", "python", "cmake"}, "a block of another kind is not run: teach docs_test about it"
+    assert languages <= {"console", "python", "cmake", "cpp"}, "a block of another kind is not run: teach docs_test about it"

@@ -3,40 +3,41 @@
 #include <cstdint>
 #include <cstdio>
 #include <future>
-#include <span>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include <thalweg/base/error.h>
+#include <thalweg/dataset/append/struct_producer.h>
 #include <thalweg/dataset/writer.h>
 
 using namespace thalweg;
 
 namespace {
 
-constexpr std::uint64_t kSamples = 512;
+constexpr std::size_t kSamples = 512;
 constexpr std::uint64_t kPulses = 20'000;
 
-model::Table detector(std::string const& name) {
-    model::Field timestamp{.name = "timestamp", .scalar = model::Scalar::uint64, .unit = "ns"};
-    model::Field waveform{.name = "waveform", .scalar = model::Scalar::uint16, .shape = {kSamples}};
-    return {.name = name, .fields = {timestamp, waveform}};
+struct Pulse {
+    std::uint64_t timestamp;
+    std::array<std::uint16_t, kSamples> waveform;
+};
+
+auto pulse_type() {
+    return dataset::struct_type<Pulse>().with("timestamp", &Pulse::timestamp, "ns").with("waveform", &Pulse::waveform);
 }
 
 // One pulse a microsecond: a step that decays over a baseline of 100.
 void measure(dataset::Producer producer) {
-    std::vector<std::uint16_t> waveform(kSamples);
-    for (std::uint64_t pulse = 0; pulse < kPulses; ++pulse) {
+    dataset::StructProducer pulses(std::move(producer), pulse_type());
+    Pulse pulse{};
+    for (std::uint64_t number = 0; number < kPulses; ++number) {
+        pulse.timestamp = number * 1000;
         for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
             auto const height = sample < 50 ? 0 : 900 * 20 / (sample - 30);
-            waveform[sample] = static_cast<std::uint16_t>(100 + height + pulse % 2);
+            pulse.waveform[sample] = static_cast<std::uint16_t>(100 + height + number % 2);
         }
-        std::uint64_t const timestamp_ns = pulse * 1000;
-        std::array<std::span<std::byte const>, 2> const columns{std::as_bytes(std::span(&timestamp_ns, 1)),
-                                                                std::as_bytes(std::span(waveform))};
-        producer.append(1, columns);
+        pulses.append(pulse); // or many at once, as a std::span
     }
-    producer.finish();
+    pulses.finish();
 }
 
 } // namespace
@@ -46,7 +47,8 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "usage: %s FILE\n", argv[0]);
         return 2;
     }
-    auto const run = dataset::Writer::create(argv[1], {{detector("left"), detector("right")}}, {.force = true});
+    auto const run =
+        dataset::Writer::create(argv[1], {{pulse_type().table("left"), pulse_type().table("right")}}, {.force = true});
     auto left = std::async(std::launch::async, measure, run->producer("left"));
     auto right = std::async(std::launch::async, measure, run->producer("right"));
     left.get(); // throws what its thread threw

@@ -69,7 +69,8 @@ template <class T> constexpr model::Scalar scalar_of() {
 }
 
 template <class Value, class Inner> model::Field field_of(std::string name, Inner const& inner) {
-    model::Field field{.name = std::move(name)};
+    model::Field field;
+    field.name = std::move(name);
     if constexpr (std::is_same_v<Value, std::string>) {
         field.kind = model::Kind::string;
     } else if constexpr (ElementOf<Value>::kIsList) {
@@ -126,7 +127,12 @@ template <class Struct_, class... Members> class StructType {
     }
 
     // A table whose rows are these structs, for the schema of a run.
-    model::Table table(std::string name) const { return {.name = std::move(name), .fields = fields()}; }
+    model::Table table(std::string name) const {
+        model::Table table;
+        table.name = std::move(name);
+        table.fields = fields();
+        return table;
+    }
 
   private:
     template <class Each> static model::Field field(Each const& member) {
