@@ -15,7 +15,7 @@ from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError,
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Run, Unit, UnitRows, verify
+from thalweg._read import Run, Unit, UnitRows
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
@@ -54,6 +54,7 @@ from thalweg._types import (
     uint64,
     waveform,
 )
+from thalweg._verify import verify
 from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
 from thalweg._write import Writer, create, join, recover, snapshot
 

@@ -50,6 +50,8 @@ class H5Column:
             raise NoTypeError("its rows are empty")
         check_places(file, dataset)
         self._is_external = bool(dataset.external)
+        # What has any length lies elsewhere, without one.
+        self.has_checksum = bool(dataset.fletcher32) and not dataset.dtype.hasobject
         self._shape, self._chunks = dataset.shape, dataset.chunks
         self.stored_bytes = int(dataset.id.get_storage_size())
         row_bytes = self._stored_row_bytes = int(math.prod(dataset.shape[1:])) * int(dataset.dtype.itemsize)

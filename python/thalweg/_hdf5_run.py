@@ -159,11 +159,14 @@ class H5Run(Run):
 
 
 def with_h5py(core: _core.Reader) -> Run | None:
-    """None where it is a file of ours, or h5py cannot open it."""
+    """None where it is a file of ours, or h5py cannot open it.
+
+    Damaged metadata make it raise anything, anywhere: what the page map shows is there without it.
+    """
     source = Source(core.path)
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.opened())
-        except OSError:
+            return None if "/thalweg/run" in file else H5Run(core, source, file)
+        except Exception:
             return None
-        return None if "/thalweg/run" in file else H5Run(core, source, file)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+import h5py
 import numpy.typing as npt
 
 from thalweg import _core
+from thalweg._errors import DataError
 from thalweg._hdf5_column import H5Column
 from thalweg._rows import Rows
 from thalweg._scan import Items, Scan
@@ -79,7 +82,7 @@ class H5Table(Table):
             memory_bytes = max(1, memory_bytes // 2)
         source = _H5Scan(self._core, self._index, self._columns, threads, memory_bytes)
         each_bytes = (_CACHE_BYTES if memory_bytes is None else memory_bytes) // len(wanted)
-        with self._h5py.opened() as file:
+        with self._opened(wanted, 0, len(self)) as file:
             source.by_h5py = {path: column.scanned(file, each_bytes) for path, column in wanted.items()}
             start = 0
             while start < len(self):
@@ -96,10 +99,23 @@ class H5Table(Table):
         threads: int,
         out: Mapping[str, npt.NDArray[Any]],
     ) -> Rows:
-        if not self._wanted(selected_row(self.schema, columns)):
+        wanted = self._wanted(selected_row(self.schema, columns))
+        if not wanted:
             return super()._stretch(columns, start, stop, threads, out)
-        with self._h5py.opened():  # once for all columns
+        with self._opened(wanted, start, stop):  # once for all columns
             return super()._stretch(columns, start, stop, threads, out)
+
+    @contextmanager
+    def _opened(self, wanted: Mapping[str, H5Column], start: int, stop: int) -> Iterator[h5py.File]:
+        """It may be gone, or damaged, since these columns were found in it."""
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(self._h5py.opened())
+            except Exception as error:
+                paths = ", ".join(column.path for column in wanted.values())
+                where = f"{self._h5py.path}: rows {start} to {stop} of table '{self.schema.name}' ({paths})"
+                raise DataError(f"{where} cannot be read by h5py ({type(error).__name__}: {error})") from error
+            yield file
 
     def _wanted(self, row: Type) -> dict[str, H5Column]:
         return {path: each for path, each in self._by_h5py.items() if has_path(row, path)}

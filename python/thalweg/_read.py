@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,11 +11,10 @@ from weakref import WeakSet
 from thalweg import _core
 from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
-from thalweg._reports import LeftOut, Verification, problems_of, verification_of
+from thalweg._reports import LeftOut, problems_of
 from thalweg._schema import Schema
 from thalweg._table import Table, closed_reader, opener
 from thalweg._tuning import Value, in_effect
-from thalweg._write import Path
 
 
 @dataclass(frozen=True)
@@ -187,9 +185,3 @@ class Run(Mapping[str, Table]):
         tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
         missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
         return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
-
-
-def verify(path: Path, *, threads: int = 0) -> Verification:
-    """Compares every stored byte with what was written. Raises as `open` does; faults are in the result."""
-    name = os.fspath(path)
-    return verification_of(name, _core.verify(name, threads))

@@ -197,6 +197,10 @@ class Verification:
     file_bytes: int
     problems: tuple[LeftOut, ...] = ()
     """What is not read, of which nothing is known."""
+    read_by_h5py: tuple[str, ...] = ()
+    """Columns of other programs that only h5py reads: all values of each were read."""
+    read_without_checksum: tuple[str, ...] = ()
+    """Of those: the ones without a checksum in the file, of which is only known that they can be read."""
 
     @property
     def is_sound(self) -> bool:

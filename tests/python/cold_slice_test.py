@@ -12,7 +12,7 @@ import pytest
 import thalweg as tw
 
 ROWS, SAMPLES = 20_000, 64
-SLICE = (5000, 5010)
+SLICE = slice(5000, 5010)
 # Opening shows all columns, and looks for the seal and mark of our files; and small things are read with what is around
 # them.
 MORE_BYTES = 8192
@@ -49,7 +49,7 @@ def by_us(path: Path) -> Any:
 
 def by_h5py(path: Path) -> Any:
     with h5py.File(path) as file:
-        return file["g/wave"][slice(*SLICE)]
+        return file["g/wave"][SLICE]
 
 
 def check(path: Path, more_bytes: int = MORE_BYTES) -> None:

@@ -52,7 +52,7 @@ def test_columns_are_whole_whichever_is_read_first(path: Path) -> None:
     assert not run.problems
     table = run["g"]
     assert len(table) == ROWS
-    assert (table.read("y", rows=(1001, 1999))["y"] == VALUES[1001:1999]).all()
+    assert (table.read("y", rows=slice(1001, 1999))["y"] == VALUES[1001:1999]).all()
     rows = table.read()
     assert (rows["x"] == VALUES).all()
     assert (rows["z"] == np.arange(ROWS)).all()
@@ -66,7 +66,7 @@ def test_threads_that_read_a_column_first_at_once_all_see_it(path: Path) -> None
     for _ in range(10):
         table = tw.open(path)["g"]
         with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(table.read, "x", rows=(first, first + 50)) for first in range(0, 800, 100)]
+            asked = [pool.submit(table.read, "x", rows=slice(first, first + 50)) for first in range(0, 800, 100)]
         for first, each in zip(range(0, 800, 100), asked, strict=True):
             assert (each.result()["x"] == VALUES[first : first + 50]).all()
 
@@ -77,7 +77,9 @@ def test_an_index_that_is_damaged_is_an_error_at_first_use_and_costs_no_other_co
     for _ in range(2):
         with pytest.raises(tw.DataError, match=r"many\.h5: table 'g', column 'x' cannot be read \(.*/g/x"):
             table.read("x")
-    assert (tw.open(path)["g"].read("x", rows=(20_000, 20_010))["x"] == VALUES[20_000:20_010]).all()  # not of that part
+    assert (
+        tw.open(path)["g"].read("x", rows=slice(20_000, 20_010))["x"] == VALUES[20_000:20_010]
+    ).all()  # not of that part
     assert (table.read("y")["y"] == VALUES).all()
     found = tw.verify(path)
     assert not found.is_sound
@@ -119,7 +121,7 @@ def test_slices_and_whole_columns_are_equal_in_any_order(path: Path) -> None:
             first = int(random.integers(ROWS))
             last = min(ROWS, first + int(random.choice([1, 7, 300, ROWS])))
             name = str(random.choice(["x", "y", "hits"]))
-            got = table.read(name, rows=(first, last))[name]
+            got = table.read(name, rows=slice(first, last))[name]
             if name == "hits":
                 assert got.content.tolist() == list(range(2 * first, 2 * last))
             else:

@@ -6,6 +6,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from thalweg import _core
 from thalweg._recording.units import as_bytes
 from thalweg._reports import Verification, verification_of
+from thalweg._verify import with_h5py
 from thalweg.cli._output import (
     AllowMissingOption,
     FileArgument,
@@ -24,8 +25,9 @@ EXAMPLES = ["thalweg verify run.h5"]
 def verify(file: FileArgument, allow_missing: AllowMissingOption = False, json: JsonOption = False) -> int:
     """Compare every stored byte with what was written, and the file's own index with the page map.
 
-    Exit code 1 where faults are found; each is named with table, column and offset. What cannot be read of an RNTuple
-    of another program is not compared: it is named, and the exit code is 1 then, too.
+    Exit code 1 where faults are found; each is named with table, column and offset. What cannot be read of a file of
+    another program is not compared: it is named, and the exit code is 1 then, too. What only h5py reads of an HDF5 file
+    is read by a process of its own.
     """
     found = _with_progress(file)
     if json:
@@ -41,7 +43,7 @@ def _with_progress(file: str) -> Verification:
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         found = _core.verify_with_progress(file, lambda share: progress.update(task, completed=share))
-    return verification_of(file, found)
+    return with_h5py(verification_of(file, found))
 
 
 def sentences(found: Verification) -> list[str]:
@@ -54,6 +56,10 @@ def sentences(found: Verification) -> list[str]:
         lines.append(
             f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known."
         )
+    if found.read_by_h5py:
+        lines.append(f"Read by h5py, every value: {'; '.join(found.read_by_h5py)}.")
+    if found.read_without_checksum:
+        lines.append(f"Without a checksum, so that only this is known: {'; '.join(found.read_without_checksum)}.")
     if found.is_open:
         lines.append("It is still being written: what is not yet in the file, or in its journal, was not looked at.")
     else:

@@ -25,7 +25,7 @@ struct Item {
 class Verifier {
   public:
     Verifier(std::string const& path, std::function<void(double)> const& progress)
-        : reader_(Reader::open(path)),
+        : reader_(Reader::open(path, true)),
           file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
           progress_(progress) {
         result_.open_run = reader_->is_open_run();
