@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._awkward_columns import flat_columns
 from thalweg._count import Place, has_items, one_row, row_count
 from thalweg._errors import UsageError
 from thalweg._foreign import plain
@@ -27,6 +28,8 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
     """The number of rows, and one contiguous array a column. Raises UsageError naming table, column and row."""
     place = Place(table.name)
     row = Type("struct", members=table.fields)
+    if flat := flat_columns(row, fields if rows is None else rows if not fields else None):
+        return flat
     given = _plain(rows, place) if rows is not None else {}
     if not isinstance(given, Mapping):
         place.fail(f"{type(rows).__name__} is not rows", "give fields by name, or a dictionary, Awkward or Arrow table")
