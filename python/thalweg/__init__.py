@@ -7,10 +7,6 @@ from thalweg._attach import Attached, Producer, attach
 from thalweg._attributes import Attributes
 from thalweg._column import Column
 from thalweg._convert import convert
-from thalweg._derive.derivation import Derivation
-from thalweg._derive.job import DerivationJob
-from thalweg._derive.make import derive
-from thalweg._derive.report import DerivationError, DerivationReport
 from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
@@ -134,16 +130,31 @@ __version__ = _core.version()
 
 if TYPE_CHECKING:
     from thalweg import layouts
+    from thalweg._derive.derivation import Derivation
+    from thalweg._derive.job import DerivationJob
+    from thalweg._derive.make import derive
+    from thalweg._derive.report import DerivationError, DerivationReport
+
+_LATE = {
+    "Derivation": "derivation",
+    "DerivationError": "report",
+    "DerivationJob": "job",
+    "DerivationReport": "report",
+    "derive": "make",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """`layouts` takes as long to import as everything else here, and few need it: it is, once it is asked for."""
-    if name == "layouts":
-        from importlib import import_module
+    """`layouts` takes as long to import as everything else here, and derivations a quarter of that, and few need them:
+    they are, once they are asked for."""
+    from importlib import import_module
 
+    if name == "layouts":
         return import_module("thalweg.layouts")
+    if name in _LATE:
+        return getattr(import_module(f"thalweg._derive.{_LATE[name]}"), name)
     raise AttributeError(f"module 'thalweg' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "layouts"})
+    return sorted({*globals(), "layouts", *_LATE})
