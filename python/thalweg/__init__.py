@@ -10,6 +10,7 @@ from thalweg._convert import convert
 from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
+from thalweg._over_mpi import Shared, create_over
 from thalweg._ragged import Ragged
 from thalweg._read import Run, Unit, UnitRows
 from thalweg._reports import (
@@ -76,6 +77,7 @@ __all__ = [
     "Run",
     "RunReport",
     "Schema",
+    "Shared",
     "Snapshot",
     "Status",
     "SystemError",
@@ -102,6 +104,7 @@ __all__ = [
     "complex128",
     "convert",
     "create",
+    "create_over",
     "derive",
     "float32",
     "float64",
