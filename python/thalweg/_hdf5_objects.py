@@ -19,8 +19,6 @@ from thalweg._tree_types import NoTypeError
 
 _MOST_SOFT_LINKS = 64
 _MOST_SOURCES = 8  # virtual datasets that show each other
-_IN_USE = 1  # the file consistency flags of a superblock, from version 3 on
-_IN_USE_BY_SWMR = 4
 
 
 class NotFoundError(Exception):
@@ -28,14 +26,16 @@ class NotFoundError(Exception):
 
 
 def open_file(path: str) -> h5py.File:
-    """While a program writes it in the mode of a single writer and many readers, as one of these."""
-    with open(path, "rb") as file:
-        head = file.read(12)
-    is_swmr = head[:4] == b"\x89HDF" and head[8] >= 3 and head[11] & _IN_USE and head[11] & _IN_USE_BY_SWMR
-    try:
-        return h5py.File(path, "r", locking=False, swmr=bool(is_swmr))
-    except OSError:  # libhdf5 wants all who open a file in one process to agree on locks
-        return h5py.File(path, "r", swmr=bool(is_swmr))
+    """While a program writes it in the mode of a single writer and many readers, as one of these: libhdf5 refuses such
+    a file to others. It also wants all who open a file in one process to agree on locks."""
+    refusal: OSError | None = None
+    for swmr in (False, True):
+        for options in ({"locking": False}, {}):
+            try:
+                return h5py.File(path, "r", swmr=swmr, **options)
+            except OSError as error:
+                refusal = refusal or error
+    raise refusal or OSError(f"{path} cannot be opened")
 
 
 class Source:

@@ -182,3 +182,27 @@ def test_a_file_of_ours_that_another_program_has_open_is_an_error(path: Path) ->
         with pytest.raises(tw.DataError, match="is still being written"):
             tw.open(path)
     assert len(tw.open(path)["g"]) == 50
+
+
+# Holds a file open in SWMR mode, behind a user block, with a column of text beside one of numbers.
+TEXT_WRITER = """
+import sys, h5py, numpy
+with h5py.File(sys.argv[1], "w", libver="v110", userblock_size=1024) as file:
+    file.create_dataset("g/x", data=numpy.arange(9), chunks=(3,), maxshape=(None,))
+    file["g/text"] = numpy.array([b"word"] * 9)
+    file.swmr_mode = True
+    file.flush()
+    print("flushed", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_h5py_reads_its_part_of_a_file_with_a_user_block_that_is_written(path: Path) -> None:
+    words = [sys.executable, "-c", TEXT_WRITER, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline().strip() == "flushed"
+        run = tw.open(path)
+        assert run.is_open
+        assert not run.problems
+        assert run["g"].read("text")["text"].tolist() == ["word"] * 9
