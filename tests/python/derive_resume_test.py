@@ -145,3 +145,17 @@ def another(x: float) -> float:
 
 def calls_another(x: float) -> float:
     return another(x)
+
+
+def test_a_job_that_was_killed_before_a_journal_was_removed(inputs: Path, tmp_path: Path) -> None:
+    """The file is complete then; its journal, as it was when the last range was done, is put back."""
+    both = train(tmp_path)
+    journal = tmp_path / "lite.root.journal"
+    kept: list[bytes] = []
+    report = tw.derive(inputs, both, workers=2).run(lambda _: kept.append(journal.read_bytes()))
+    rows = [output.rows for output in report.outputs]
+    journal.write_bytes(kept[-1])
+    report = tw.derive(inputs, both, workers=2, resume=True).run()
+    assert [output.rows for output in report.outputs] == rows
+    assert not journal.exists()
+    check(tmp_path, report)
