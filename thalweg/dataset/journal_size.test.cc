@@ -36,7 +36,7 @@ TEST(JournalSize, OfAFastStreamIsBoundedWhileReadersLookOn) {
     auto const writer = Writer::create(path, pulses(kSamples), hundredth());
     std::atomic<bool> over = false;
     std::uint64_t looks = 0, most_rows = 0;
-    std::jthread const reader([&] {
+    std::jthread reader([&] {
         while (!over) {
             auto const run = Reader::open(path);
             auto const rows = run->rows(0);
@@ -63,6 +63,7 @@ TEST(JournalSize, OfAFastStreamIsBoundedWhileReadersLookOn) {
         std::this_thread::sleep_until(begin + std::chrono::milliseconds(step));
     }
     over = true;
+    reader.join();
     producer.finish();
     auto const bound = (64 << 20) / 100 + 2 * ((16 << 20) / 100);
     EXPECT_LT(most_bytes, bound);

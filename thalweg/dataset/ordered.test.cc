@@ -119,12 +119,8 @@ void expect_in_order(std::string const& path) {
 
 class Ordered : public ::testing::Test {
   protected:
-    // These fork while the committer's threads run, as a job may. A child of an AddressSanitizer of GCC 12 can wait for
-    // ever then: for its allocator's lock, which another thread of the parent had.
     void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__)
-        GTEST_SKIP() << "AddressSanitizer does not stand a fork while threads allocate memory";
-#endif
+        if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     }
 
     // So many processes, each of which begins elsewhere; `kills` of them are killed, and others do the rest.

@@ -78,6 +78,7 @@ class RunMemory : public ::testing::TestWithParam<char const*> {};
 
 // Nothing was flushed, so the rows are in memory only.
 TEST_P(RunMemory, WithoutRoomInDevShmAKilledRunLosesNothing) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     Directory const directory;
     auto const path = directory.file(GetParam());
     CreateOptions options;
@@ -93,6 +94,7 @@ TEST_P(RunMemory, WithoutRoomInDevShmAKilledRunLosesNothing) {
 }
 
 TEST_P(RunMemory, ItIsFoundWhereTheJournalSaysEvenIfTheRunWasMoved) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     Directory const directory, elsewhere, memory;
     auto const path = directory.file(GetParam()), moved = elsewhere.file(GetParam());
     CreateOptions options;
@@ -111,6 +113,7 @@ TEST_P(RunMemory, ItIsFoundWhereTheJournalSaysEvenIfTheRunWasMoved) {
 
 // Room for the ledger and one producer, and then for no more.
 TEST_P(RunMemory, BothPlacesServeOneRun) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     Directory const directory;
     auto const path = directory.file(GetParam());
     CreateOptions options;
@@ -149,6 +152,7 @@ TEST_P(RunMemory, AClosedRunLeavesNothingInTheFolder) {
 
 // A file outlives the restart, but the kernel wrote back what it liked, when it liked.
 TEST_P(RunMemory, WhatIsFromBeforeARestartIsNotTrusted) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     Directory const directory;
     auto const path = directory.file(GetParam());
     CreateOptions options;

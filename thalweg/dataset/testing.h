@@ -14,6 +14,14 @@
 
 namespace thalweg::dataset::testing {
 
+// What a child may do that is forked while threads run, as jobs of users may: AddressSanitizer's of GCC 12 can wait for
+// ever, for the lock of its allocator, which another thread of the parent had; ThreadSanitizer's may start no threads.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr char const* kWhyNoFork = "this sanitizer does not stand a fork while threads run";
+#else
+inline constexpr char const* kWhyNoFork = nullptr;
+#endif
+
 class Directory {
   public:
     Directory() {

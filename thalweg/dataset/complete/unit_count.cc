@@ -75,7 +75,7 @@ std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, Parts& parts
         ++rank;
         try {
             for (auto& unit : decode_group(group.summary, tables)) {
-                auto& placed = units.emplace_back(unit.key, std::move(unit.summary));
+                auto& placed = units.emplace_back(UnitFacts{unit.key, std::move(unit.summary), 0, {}});
                 for (auto& [table, part] : rest) {
                     auto const rows = std::min(unit.rows[table], part.rows);
                     if (rows > 0) placed.parts.push_back({part.producer, part.first_row, rows});

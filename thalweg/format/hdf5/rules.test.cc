@@ -308,7 +308,9 @@ TEST(Hdf5Rules, AMillionPages) {
     std::printf("10^6 pages: complete %llu, load %llu, check_index %llu ns of CPU and %llu bytes a page\n",
                 (completed - begin) / kPages * 1ull, (loaded - completed) / kPages * 1ull,
                 (base::thread_cpu_ns() - loaded) / kPages * 1ull, (size_bytes - run.facts.end_offset) / kPages * 1ull);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_LT(loaded - begin, 6'000'000'000u);
+#endif
     EXPECT_LE(size_bytes - run.facts.end_offset, hdf5_format().metadata_bound(run.head).bytes(kPages, 0));
 }
 
