@@ -11,6 +11,7 @@
 #include "buffer.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/scratch_budget.h"
 #include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/creation.h"
 #include "thalweg/dataset/read/reader.h"
@@ -367,6 +368,8 @@ void bind_reading(nb::module_& module) {
         .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
              nb::arg("threads"))
         .def("bytes_read", &Reader::bytes_read);
+    module.def("read_memory_bytes", &base::read_memory_bytes);
+    module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
     module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());
 }
 

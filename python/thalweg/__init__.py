@@ -12,7 +12,7 @@ from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
 from thalweg._over_mpi import Shared, create_over
 from thalweg._ragged import Ragged
-from thalweg._read import Run, Unit, UnitRows
+from thalweg._read import Run, Unit, UnitRows, read_memory
 from thalweg._reports import (
     AbandonedProducer,
     EndedProducers,
@@ -116,6 +116,7 @@ __all__ = [
     "layouts",
     "list_",
     "open",
+    "read_memory",
     "recover",
     "schema",
     "snapshot",

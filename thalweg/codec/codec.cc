@@ -1,10 +1,10 @@
 #include "thalweg/codec/codec.h"
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/scratch.h"
 #include "thalweg/codec/bitshuffle.h"
 #include "thalweg/codec/hdf5_pipeline.h"
 #include "thalweg/codec/root_codec.h"
-#include "thalweg/codec/scratch.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ class TransposedCodec : public Codec {
     bool bits_;
     Transposer transposer_;
     std::unique_ptr<Codec> inner_; // none: the prefilter alone
-    Scratch scratch_;
+    base::Scratch scratch_;
 };
 
 // Refuses what no caller may ask, so that no codec needs to, and settles the empty page, which has nothing to encode.

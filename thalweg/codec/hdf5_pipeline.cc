@@ -1,8 +1,8 @@
 #include "thalweg/codec/hdf5_pipeline.h"
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/scratch.h"
 #include "thalweg/codec/fletcher32.h"
-#include "thalweg/codec/scratch.h"
 
 #include <algorithm>
 #include <charconv>
@@ -72,7 +72,7 @@ class Pipeline : public Codec {
 
     std::vector<PipelineStage> stages_;
     std::vector<std::unique_ptr<Codec>> codecs_; // none: a checksum
-    Scratch scratch_[2];
+    base::Scratch scratch_[2];
 };
 
 } // namespace

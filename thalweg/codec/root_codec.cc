@@ -1,9 +1,9 @@
 #include "thalweg/codec/root_codec.h"
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/scratch.h"
 #include "thalweg/codec/root_blocks.h"
 #include "thalweg/codec/root_packing.h"
-#include "thalweg/codec/scratch.h"
 
 #include <cctype>
 #include <cstring>
@@ -99,7 +99,7 @@ class RootCodec : public Codec {
     std::unique_ptr<Packing> packing_; // none: elements are stored as they are
     std::size_t planes_;               // of a split page: bytes of an element; 1 where it is not split
     RootBlocks blocks_;
-    Scratch scratch_;
+    base::Scratch scratch_;
 };
 
 } // namespace

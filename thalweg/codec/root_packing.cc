@@ -1,9 +1,9 @@
 #include "thalweg/codec/root_packing.h"
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/scratch.h"
 #include "thalweg/codec/compressor.h"
 #include "thalweg/codec/root_elements.h"
-#include "thalweg/codec/scratch.h"
 #include "thalweg/codec/transposer.h"
 
 #include <array>
@@ -94,7 +94,7 @@ class Elements : public Packing {
     std::size_t element_bytes_, column_bytes_;
     Conversion conversion_;
     std::optional<Transposer> transposer_;
-    Scratch scratch_;
+    base::Scratch scratch_;
 };
 
 // A switch column's elements: u64 index into the alternative's own column, u32 tag of the alternative.

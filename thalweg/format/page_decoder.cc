@@ -19,12 +19,18 @@ void check(model::Page const& page, std::span<std::byte const> stored, std::uint
 
 } // namespace
 
-std::span<std::byte> PageDecoder::Scratch::of(std::size_t size_bytes) {
-    if (capacity < size_bytes) {
-        bytes = std::make_unique_for_overwrite<std::byte[]>(size_bytes);
-        capacity = size_bytes;
-    }
-    return {bytes.get(), size_bytes};
+// Sizes come from the file: one that is damaged may say anything, and is found out when the page is read.
+std::uint64_t PageDecoder::memory_for(model::Page const& page, std::optional<std::size_t> out_bytes) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+    auto const stored = std::min<std::uint64_t>(page.stored_bytes, kMostBytes);
+    auto const raw = std::min<std::uint64_t>(page.raw_bytes, kMostBytes);
+    bool const whole = out_bytes == page.raw_bytes, decodes = page.encoded && out_bytes;
+    bool const is_stored = page.place == model::Page::Place::file || page.place == model::Page::Place::journal;
+    bool const in_place = !is_stored || (!page.encoded && whole && !page.checksum_follows);
+    // A codec rearranges the bytes in a buffer, and one of several stages has two.
+    if (decodes && is_stored) codec_bytes_ = std::max(codec_bytes_, 2 * raw);
+    return std::max<std::uint64_t>(stored_.capacity(), in_place ? 0 : stored + kPageChecksumBytes) +
+           std::max<std::uint64_t>(raw_.capacity(), whole || in_place || !out_bytes ? 0 : raw) + codec_bytes_;
 }
 
 codec::Codec& PageDecoder::codec_for(std::string const& name, std::size_t element_bytes) {
@@ -51,7 +57,8 @@ std::span<std::byte const> PageDecoder::stored(model::Page const& page, storage:
             {fmt::format("the page at offset {} is cut off", page.offset),
              fmt::format("its checksum should follow its {} bytes, the file ends at {}", page.stored_bytes, size)});
     }
-    auto const bytes = stored_.of(page.stored_bytes + (follows ? kPageChecksumBytes : 0));
+    auto const size_bytes = page.stored_bytes + (follows ? kPageChecksumBytes : 0);
+    std::span const bytes(stored_.of(size_bytes), size_bytes);
     storage.read(page.offset, bytes);
     auto const stored = bytes.first(page.stored_bytes);
     if (check_checksum && page.checksum) check(page, stored, *page.checksum);
@@ -97,7 +104,8 @@ std::span<std::byte const> PageDecoder::raw(model::Page const& page, storage::St
                                             PageUnit const& unit, std::string const& codec, bool check_checksum) {
     auto const bytes = stored(page, storage, check_checksum);
     if (!page.encoded && !unit.big_endian) return bytes;
-    auto const decoded = raw_.of(page.encoded ? page.raw_bytes : bytes.size());
+    auto const decoded_bytes = page.encoded ? page.raw_bytes : bytes.size();
+    std::span const decoded(raw_.of(decoded_bytes), decoded_bytes);
     if (page.encoded) {
         codec_for(codec, model::size_bytes(unit.scalar)).decode(bytes, decoded);
     } else {

@@ -2,9 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "thalweg/base/scratch.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/model/column.h"
 #include "thalweg/model/page.h"
@@ -33,18 +35,16 @@ class PageDecoder {
     // The page's stored bytes, valid until the next call.
     std::span<std::byte const> stored(model::Page const& page, storage::Storage const& storage, bool check_checksum);
 
-  private:
-    struct Scratch {
-        std::span<std::byte> of(std::size_t size_bytes);
-        std::unique_ptr<std::byte[]> bytes;
-        std::size_t capacity = 0;
-    };
+    // Its buffers, once it has read this page, too, and decoded so many bytes of it (none: has but read it).
+    std::uint64_t memory_for(model::Page const& page, std::optional<std::size_t> out_bytes);
 
+  private:
     codec::Codec& codec_for(std::string const& name, std::size_t element_bytes);
 
     std::map<std::pair<std::string, std::size_t>, std::unique_ptr<codec::Codec>> codecs_;
-    Scratch stored_;
-    Scratch raw_;
+    base::Scratch stored_;
+    base::Scratch raw_;
+    std::uint64_t codec_bytes_ = 0; // about so much the codecs may have
 };
 
 } // namespace thalweg::format

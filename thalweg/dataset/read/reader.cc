@@ -14,12 +14,14 @@
 #include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/format/read_scratch.h"
 #include "thalweg/model/readable_names.h"
 
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::size_t kMostReasons = 8; // of a file without tables
+constexpr std::uint64_t kLengthsAtOnce = 128 << 10; // that are summed up, and not returned
+constexpr std::size_t kMostReasons = 8;             // of a file without tables
 
 void check_has_tables(std::string const& path, model::RunMap const& map) {
     if (!map.head.schema.tables.empty() || map.left_out.empty()) return;
@@ -134,10 +136,11 @@ std::uint64_t Reader::page_end(std::size_t table, std::size_t column, std::uint6
 void Reader::read_page(Task const& task, bool check_checksum) const {
     auto const& page = task.piece.page;
     auto const& storage = page.place == model::Page::Place::journal ? *journal_ : *file_;
-    thread_local format::PageDecoder decoder;
     try {
-        format::decode_piece(decoder, stored_column(task.table, task.column, *task.pages), task.piece, storage,
-                             check_checksum);
+        auto const column = stored_column(task.table, task.column, *task.pages);
+        auto const whole_bytes = column.map.tiling ? 0 : task.piece.out.size(); // tiles are copied from a buffer
+        format::ReadScratch const scratch(page, whole_bytes);
+        format::decode_piece(scratch.decoder(), column, task.piece, storage, check_checksum);
     } catch (base::DataError const& error) {
         base::fail_data(
             {fmt::format("{}: table '{}', column '{}', items {} to {} cannot be read", path_,
@@ -199,9 +202,17 @@ std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std
     auto first = std::upper_bound(pages.begin(), pages.end(), last.first,
                                   [](std::uint64_t at, auto const& page) { return at < page.first; });
     while (first != pages.begin() && (!(first - 1)->sums || (first - 1)->sum_before)) --first;
-    std::vector<std::uint64_t> lengths((item - first->first) * map_.head.columns[table][column].values_per_item);
-    read(table, column, {first->first, item - first->first}, std::as_writable_bytes(std::span(lengths)));
-    return std::accumulate(lengths.begin(), lengths.end(), elements_before(table, column, first->first));
+    auto sum = elements_before(table, column, first->first);
+    auto const values_per_item = map_.head.columns[table][column].values_per_item;
+    auto const stretch = std::max<std::uint64_t>(1, kLengthsAtOnce / values_per_item);
+    std::vector<std::uint64_t> lengths;
+    for (auto at = first->first; at < item; at += stretch) {
+        auto const count = std::min(stretch, item - at);
+        lengths.resize(count * values_per_item);
+        read(table, column, {at, count}, std::as_writable_bytes(std::span(lengths)));
+        sum = std::accumulate(lengths.begin(), lengths.end(), sum);
+    }
+    return sum;
 }
 
 // Where the elements of a cluster begin: those of its lists, which lie in the first column inside them.

@@ -9,7 +9,7 @@
 #include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/format_for.h"
-#include "thalweg/format/page_decoder.h"
+#include "thalweg/format/read_scratch.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -62,11 +62,14 @@ class Verifier {
     }
 
     void check(Item const& item) {
-        thread_local format::PageDecoder decoder;
         std::string fault;
         KnownBytes known;
         try {
             auto page = item.page;
+            std::optional<std::size_t> decoded_bytes; // what has a checksum is but read
+            if (!page.checksum && !page.checksum_follows) decoded_bytes = 0;
+            format::ReadScratch const scratch(page, decoded_bytes);
+            auto& decoder = scratch.decoder();
             auto const stored = decoder.stored(page, *file_, true);
             if (page.checksum_follows) page.checksum = base::xxh3(stored); // it has just been compared
             known = known_page(page, base::adler32(1, stored), page.checksum_follows);
