@@ -115,10 +115,12 @@ def test_whatever_is_killed_the_outputs_are_the_same(
     expected = undisturbed(inputs, tmp_path / "alone", ending, "any", workers)
     assert len(facts(expected, ending)[0]) > 20
     killed = 0
-    for seed in range(20 if long_mode else 2):
+    for seed in range(20):
         folder = tmp_path / f"killed{seed}"
         killed += disturbed(inputs, folder, ending, "any", workers, 12, seed)
         same(expected, folder, ending)
+        if killed > 3 and seed > 0 and not long_mode:  # the faster the machine is, the fewer meet a job that still runs
+            break
     assert killed > 3
 
 
