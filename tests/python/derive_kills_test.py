@@ -61,7 +61,8 @@ def disturbed(inputs: Path, folder: Path, ending: str, order: str, workers: int,
                 job.wait(choose.random() * 0.4)
                 break
             victims = children(job.pid)
-            if victims and choose.random() < 0.7:
+            # A worker that dies while the functions are tried ends the job, which says so.
+            if is_going and victims and choose.random() < 0.7:
                 kill(choose.choice(victims))
                 killed += 1
             else:
