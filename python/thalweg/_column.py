@@ -1,4 +1,4 @@
-"""A column of a table, of which no more is read than is asked for."""
+"""A column of a table: it is read where it is indexed."""
 
 from __future__ import annotations
 

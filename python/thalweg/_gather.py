@@ -38,9 +38,8 @@ def gathered(read: Callable[[int, int], Rows], chosen: Chosen, count: int, stora
 
 def _stretches(wanted: Indices, page_rows: int, most_rows: int) -> Iterator[Indices]:
     """Cut where a gap is wider than a page, and where rows from first to last would be too many."""
-    begin = 0
-    for end in range(1, len(wanted) + 1):
-        is_last = end == len(wanted)
-        if is_last or wanted[end] - wanted[end - 1] > page_rows or wanted[end] - wanted[begin] >= most_rows:
-            yield wanted[begin:end]
-            begin = end
+    for part in np.split(wanted, np.flatnonzero(np.diff(wanted) > page_rows) + 1):
+        while len(part):
+            end = np.searchsorted(part, part[0] + most_rows)
+            yield part[:end]
+            part = part[end:]

@@ -55,7 +55,7 @@ class Rows(Mapping[str, Any]):
             return self._row(row_number(key, self.row_count, "what was read"))
         chosen = chosen_rows(key, self.row_count, "what was read")
         if is_stretch(chosen):
-            return self.part(chosen.start, chosen.start + len(chosen)) if isinstance(chosen, range) else self
+            return self.part(chosen.start, chosen.stop)
         return self.taken(np.asarray(chosen, np.int64))
 
     def _field(self, name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,17 @@ def chosen_rows(rows: Any, count: int, of: str) -> Chosen:
     """
     if rows is None:
         return range(count)
+    if isinstance(rows, tuple):
+        warnings.warn(
+            f"rows={rows} as a tuple is deprecated; give slice({', '.join(map(str, rows))})",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        rows = slice(*rows)
     if isinstance(rows, slice):
-        return range(*rows.indices(count))
+        return range(*rows.indices(count)) or range(0)
     if isinstance(rows, range):
         return _checked_range(rows, count, of)
-    if isinstance(rows, tuple):
-        return _of_a_tuple(rows, count)
     if is_row_number(rows):
         raise UsageError(
             f"rows {rows!r} of {of} cannot be read (a number is one row); ask for [{rows}], or take table[{rows}]"
@@ -57,13 +62,13 @@ def part_of_chosen(chosen: Chosen, rows: Any, of: str) -> Chosen:
     if not isinstance(inner, range):
         return np.asarray(chosen, np.int64)[inner]
     if isinstance(chosen, range):
-        return range(*_ends(chosen, inner)) if len(inner) else range(0)
+        return range(*_ends(chosen, inner)) or range(0)
     return chosen[_slice_of(inner)]
 
 
-def is_stretch(chosen: Chosen) -> bool:
+def is_stretch(chosen: Chosen) -> TypeGuard[range]:
     """Rows that follow each other in the file."""
-    return isinstance(chosen, range) and (chosen.step == 1 or len(chosen) == 0)
+    return isinstance(chosen, range) and chosen.step == 1
 
 
 def _ends(chosen: range, inner: range) -> tuple[int, int, int]:
@@ -78,22 +83,14 @@ def _slice_of(inner: range) -> slice:
 
 
 def _checked_range(rows: range, count: int, of: str) -> range:
-    for end in (rows[0], rows[-1]) if len(rows) else ():
+    if not rows:
+        return range(0)
+    for end in (rows[0], rows[-1]):
         row_number(end, count, of)
-    if len(rows) and min(rows[0], rows[-1]) < 0 <= max(rows[0], rows[-1]):
+    if min(rows[0], rows[-1]) < 0 <= max(rows[0], rows[-1]):
         raise UsageError(f"rows {rows} of {of} cannot be read (some count from the end, and some do not)")
-    offset = count if len(rows) and rows[0] < 0 else 0
+    offset = count if rows[0] < 0 else 0
     return range(rows.start + offset, rows.stop + offset, rows.step)
-
-
-def _of_a_tuple(rows: tuple[Any, ...], count: int) -> range:
-    warnings.warn(
-        f"rows={rows} as a tuple is deprecated; give slice({', '.join(map(str, rows))})",
-        DeprecationWarning,
-        stacklevel=4,
-    )
-    start, stop, step = slice(*rows).indices(count)
-    return range(start, max(start, stop) if step > 0 else stop, step)
 
 
 def _of_an_array(rows: Any, count: int, of: str) -> Indices:
@@ -109,7 +106,7 @@ def _of_an_array(rows: Any, count: int, of: str) -> Indices:
         if len(array) != count:
             raise UsageError(f"a mask of {len(array)} bools cannot choose rows of {of} (it has {count} rows)")
         return np.flatnonzero(array).astype(np.int64)
-    numbers = array.astype(np.int64)
-    if wrong := np.flatnonzero((numbers < -count) | (numbers >= count)).tolist():
+    if wrong := np.flatnonzero((array < -count) | (array >= count)).tolist():  # before large ones become negative
         raise OutOfRangeError(f"there is no row {array[wrong[0]]} in {of} (it has {count} rows)")
+    numbers = array.astype(np.int64)
     return np.where(numbers < 0, numbers + count, numbers)

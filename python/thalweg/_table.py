@@ -142,8 +142,7 @@ class Table:
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         chosen = chosen_rows(rows, len(self), f"table '{self.name}'")
         if is_stretch(chosen):
-            start = chosen.start if isinstance(chosen, range) else 0
-            return self._stretch(names, start, start + len(chosen), threads, out or {})
+            return self._stretch(names, chosen.start, chosen.stop, threads, out or {})
         if out:
             raise UsageError(f"rows of table '{self.name}' that do not follow each other cannot be read into `out`")
         return gathered(

@@ -119,6 +119,7 @@ def test_a_table_without_rows_is_empty_everywhere(tmp_path: Path) -> None:
     assert list(table.iterate()) == []
     assert table.read(rows=[])["x"].dtype == np.int32
     assert table[::2].read().row_count == 0
+    assert table.read(rows=slice(None, None, -1)).row_count == 0
 
 
 def highest_memory_bytes(path: Path) -> int:

@@ -178,6 +178,26 @@ def test_a_function_that_ends_its_process_on_the_first_events(inputs: Path, tmp_
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", lambda _: is_killed())], workers=1).run()
 
 
+def test_another_worker_may_die_while_the_functions_are_tried(inputs: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    (tmp_path / "out").mkdir()
+    first, second = train(tmp_path / "out")
+
+    def kills_the_others(of: ak.Array) -> dict[str, Any]:
+        if not mark.exists():
+            mark.touch()
+            siblings = Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text().split()
+            for each in {int(each) for each in siblings} - {os.getpid()}:
+                os.kill(each, signal.SIGKILL)
+            time.sleep(1)  # until that is noticed
+        return muons(of)
+
+    killing = tw.Derivation(first.path, kills_the_others, select=first.select, summary=first.summary)
+    report = tw.derive(inputs, [killing, second], workers=2).run()
+    check(tmp_path / "out", report)
+    assert [each.how_it_ended for each in report.workers if "SIGKILL" in each.how_it_ended]
+
+
 def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
     one = [tw.Derivation(tmp_path / "a.root", muons)]
     other = dict(ROW, MET_pt=tw.float64)

@@ -50,6 +50,9 @@ CHOICES = [
     slice(990, 2000),
     slice(900, 100, -13),
     slice(None, None, -1),
+    slice(-5000, None, -1),
+    slice(7, 3),
+    range(9, 9, -2),
     range(5, 800, 100),
     range(-10, 0),
     [3],
@@ -117,6 +120,11 @@ def test_a_row_that_is_not_there_is_an_index_error(run: tw.Run, index: int) -> N
             holder[[0, index]]
     with pytest.raises(tw.OutOfRangeError, match="no row"):
         run["a"].read(rows=range(ROWS + 1))
+
+
+def test_large_numbers_without_a_sign_are_no_rows_from_the_end(run: tw.Run) -> None:
+    with pytest.raises(tw.OutOfRangeError, match="no row 18446744073709551615"):
+        run["a"].read(rows=np.array([2**64 - 1], np.uint64))
 
 
 def test_requests_for_rows_that_cannot_be_met_say_why(run: tw.Run) -> None:

@@ -143,6 +143,9 @@ class DerivationJob:
         first.tell("describe", self._plan.ranges)
         while True:
             for each, message in workers.events(1.0):
+                if message is None and each is not first:  # another one is started in its place
+                    each.report.how_it_ended = each.how_it_died()
+                    continue
                 if message is None:
                     raise Error(f"the functions were tried on the first events, and {each.how_it_died()}")
                 if message[0] == "described":

@@ -38,7 +38,7 @@ template <class Type> class StructProducer {
     void append(Struct const& row) { append(std::span(&row, 1)); }
 
     void finish() { producer_.finish(); }
-    Producer& columns() { return producer_; }
+    Producer& producer() { return producer_; }
 
   private:
     static constexpr std::size_t kRowsAtOnce = std::clamp<std::size_t>(32'768 / sizeof(Struct), 16, 1024);
