@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <fmt/format.h>
 #include <new>
+#include <span>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,11 +22,40 @@ namespace {
 constexpr std::uint64_t kHistoriesOfAProcess = 200;
 constexpr unsigned kLongestHistorySeconds = 120;
 constexpr std::size_t kMostFindings = 64;
+constexpr std::uint64_t kTellNs = 5'000'000'000;
+constexpr std::uint64_t kLookNs = 20'000'000;
+
+volatile std::sig_atomic_t end_asked_for = 0;
+
+void ask_for_end(int /*signal*/) { end_asked_for = 1; }
+
+// As long as it is there, SIGTERM and SIGINT are noted and do nothing else.
+class SignalsNoted {
+  public:
+    SignalsNoted() {
+        end_asked_for = 0;
+        struct sigaction action = {};
+        action.sa_handler = ask_for_end;
+        action.sa_flags = SA_RESTART; // those who wait for a process go on waiting
+        ::sigaction(SIGTERM, &action, &term_before_);
+        ::sigaction(SIGINT, &action, &int_before_);
+    }
+    SignalsNoted(SignalsNoted const&) = delete;
+    SignalsNoted& operator=(SignalsNoted const&) = delete;
+    ~SignalsNoted() {
+        ::sigaction(SIGTERM, &term_before_, nullptr);
+        ::sigaction(SIGINT, &int_before_, nullptr);
+    }
+
+  private:
+    struct sigaction term_before_ = {}, int_before_ = {};
+};
 
 struct SharedFinding {
     std::uint64_t seed;
     Container container;
     std::array<char, 1000> text;
+    bool whole;
 };
 
 // Shared by all processes of a campaign.
@@ -36,6 +68,7 @@ struct Board {
     };
     std::array<Job, 64> jobs;
     std::uint32_t findings;
+    bool is_over; // somebody wants it to end
     std::array<SharedFinding, kMostFindings> found;
 
     void add(std::uint64_t seed, Container container, std::string const& text) {
@@ -44,13 +77,22 @@ struct Board {
         found[place].seed = seed;
         found[place].container = container;
         text.copy(found[place].text.data(), found[place].text.size() - 1);
+        __atomic_store_n(&found[place].whole, true, __ATOMIC_RELEASE);
+    }
+
+    bool goes_on(std::uint64_t end_ns) const {
+        return !__atomic_load_n(&is_over, __ATOMIC_RELAXED) && base::monotonic_ns() < end_ns;
     }
 };
+
+// Nobody would count what they play any more. Where the parent is already gone, this comes too late, and `alarm` or the
+// end of the time ends them.
+void end_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 void play_some(Board& board, Board::Job& job, unsigned number, CampaignOptions const& options, std::uint64_t end_ns) {
     Workshop workshop;
     for (std::uint64_t i = 0; i < kHistoriesOfAProcess && job.played < options.histories; ++i) {
-        if (base::monotonic_ns() >= end_ns) return;
+        if (!board.goes_on(end_ns)) return;
         job.seed = options.first_seed + job.played * options.jobs + number;
         job.container = options.container.value_or(job.played % 2 == 0 ? Container::hdf5 : Container::rntuple);
         ::alarm(kLongestHistorySeconds);
@@ -64,9 +106,10 @@ void play_some(Board& board, Board::Job& job, unsigned number, CampaignOptions c
 
 void run_job(Board& board, unsigned number, CampaignOptions const& options, std::uint64_t end_ns) {
     auto& job = board.jobs[number];
-    while (base::monotonic_ns() < end_ns && job.played < options.histories) {
+    while (board.goes_on(end_ns) && job.played < options.histories) {
         auto const child = ::fork();
         if (child == 0) {
+            end_with_parent();
             play_some(board, job, number, options, end_ns);
             ::_exit(0);
         }
@@ -80,19 +123,44 @@ void run_job(Board& board, unsigned number, CampaignOptions const& options, std:
     }
 }
 
+CampaignResult sum_of(Board const& board) {
+    CampaignResult result;
+    for (auto const& job : board.jobs) {
+        result.hdf5.add(job.hdf5);
+        result.rntuple.add(job.rntuple);
+    }
+    auto const findings = std::min<std::size_t>(__atomic_load_n(&board.findings, __ATOMIC_ACQUIRE), kMostFindings);
+    for (auto const& found : std::span(board.found).first(findings)) {
+        if (!__atomic_load_n(&found.whole, __ATOMIC_ACQUIRE)) break; // told the next time
+        result.findings.push_back({found.seed, found.container, found.text.data()});
+    }
+    return result;
+}
+
+} // namespace
+
+namespace {
+
+constexpr std::array kCounts = {&Totals::histories, &Totals::states,       &Totals::history_ns, &Totals::state_ns,
+                                &Totals::faults,    &Totals::closed,       &Totals::resumed,    &Totals::ordered,
+                                &Totals::rows,      &Totals::promised_rows};
+static_assert(sizeof(Totals) == kCounts.size() * sizeof(std::uint64_t), "every count is summed up");
+
 } // namespace
 
 void Totals::add(Totals const& other) {
-    histories += other.histories;
-    states += other.states;
-    history_ns += other.history_ns;
-    state_ns += other.state_ns;
-    faults += other.faults;
-    closed += other.closed;
-    resumed += other.resumed;
-    ordered += other.ordered;
-    rows += other.rows;
-    promised_rows += other.promised_rows;
+    for (auto const count : kCounts) this->*count += other.*count;
+}
+
+Totals Totals::since(Totals const& before) const {
+    Totals more = *this;
+    for (auto const count : kCounts) more.*count -= before.*count;
+    return more;
+}
+
+CampaignResult CampaignResult::since(CampaignResult const& before) const {
+    auto const seen = static_cast<std::ptrdiff_t>(before.findings.size());
+    return {hdf5.since(before.hdf5), rntuple.since(before.rntuple), {findings.begin() + seen, findings.end()}};
 }
 
 Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::uint64_t states,
@@ -121,29 +189,39 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
     return totals;
 }
 
-CampaignResult run_campaign(CampaignOptions const& options) {
+CampaignResult run_campaign(CampaignOptions const& options, TellProgress const& tell) {
     void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     auto& board = *new (memory) Board{};
+    SignalsNoted const noted; // by those that play, too: a terminal gives them to all
     auto const end_ns = base::monotonic_ns() + static_cast<std::uint64_t>(options.seconds * 1e9);
     auto const jobs = std::min<std::size_t>(std::max(1u, options.jobs), board.jobs.size());
     for (unsigned number = 0; number < jobs; ++number) {
         if (::fork() == 0) {
+            end_with_parent();
             run_job(board, number, options, end_ns);
             ::_exit(0);
         }
     }
-    while (::wait(nullptr) > 0) {
+    CampaignResult told;
+    auto const tell_more = [&] {
+        auto const now = sum_of(board);
+        if (tell) tell(now.since(told));
+        told = now;
+    };
+    auto tell_ns = base::monotonic_ns() + kTellNs;
+    for (pid_t ended = 0; ended >= 0;) {
+        if (end_asked_for != 0) __atomic_store_n(&board.is_over, true, __ATOMIC_RELAXED);
+        if (base::monotonic_ns() >= tell_ns) {
+            tell_more();
+            tell_ns = base::monotonic_ns() + kTellNs;
+        }
+        ended = ::waitpid(-1, nullptr, WNOHANG);
+        if (ended == 0) base::sleep_ns(kLookNs);
     }
-    CampaignResult result;
-    for (auto const& job : board.jobs) {
-        result.hdf5.add(job.hdf5);
-        result.rntuple.add(job.rntuple);
-    }
-    for (std::size_t i = 0; i < std::min<std::size_t>(board.findings, kMostFindings); ++i)
-        result.findings.push_back({board.found[i].seed, board.found[i].container, board.found[i].text.data()});
+    tell_more();
     ::munmap(memory, sizeof(Board));
-    return result;
+    return told;
 }
 
 } // namespace thalweg::simulator

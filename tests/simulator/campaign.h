@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct Totals {
     std::uint64_t promised_rows = 0; // of these
 
     void add(Totals const& other);
+    Totals since(Totals const& before) const;
 };
 
 struct Finding {
@@ -49,9 +51,16 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
 struct CampaignResult {
     Totals hdf5, rntuple;
     std::vector<Finding> findings;
+
+    CampaignResult since(CampaignResult const& before) const;
 };
 
-// A history that crashes or does not end is a finding, too.
-CampaignResult run_campaign(CampaignOptions const& options);
+// What has come since it was told last.
+using TellProgress = std::function<void(CampaignResult const&)>;
+
+// A history that crashes or does not end is a finding, too. `tell` is called every few seconds and at the end, so that
+// what was played counts even where the campaign is killed. SIGTERM and SIGINT end it early, once each process has
+// ended the history it is at; so it is called by a program that has no other use for these.
+CampaignResult run_campaign(CampaignOptions const& options, TellProgress const& tell = {});
 
 } // namespace thalweg::simulator

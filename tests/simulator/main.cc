@@ -32,27 +32,33 @@ void tell(char const* name, Totals const& totals) {
         totals.promised_rows, totals.rows);
 }
 
-// The sums of all campaigns so far.
-void add_up(std::string const& path, CampaignResult const& result) {
-    auto const lock = base::open_file(path, O_RDWR | O_CREAT);
+// Adds to the sums of all campaigns so far. The file is replaced as a whole: whoever is killed here loses none of them.
+std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
+    auto const lock = base::open_file(path + ".lock", O_RDWR | O_CREAT);
     ::flock(lock.get(), LOCK_EX);
     std::ifstream in(path);
     auto json = nlohmann::ordered_json::parse(in, nullptr, false);
     if (!json.is_object()) json = nlohmann::ordered_json::object();
-    for (auto const& [name, totals] : {std::pair{"h5", result.hdf5}, std::pair{"root", result.rntuple}}) {
+    for (auto const& [name, totals] : {std::pair{"h5", more.hdf5}, std::pair{"root", more.rntuple}}) {
         auto& sums = json[name];
-        auto const add = [&](char const* key, std::uint64_t more) {
-            sums[key] = sums.value(key, std::uint64_t{0}) + more;
+        auto const add = [&]<class Count>(char const* key, Count count) {
+            sums[key] = sums.value(key, Count{}) + count;
         };
         if (!sums.is_object()) sums = nlohmann::ordered_json::object();
         add("histories", totals.histories);
         add("states", totals.states);
-        add("cpu_s", (totals.history_ns + totals.state_ns) / 1'000'000'000);
+        add("cpu_s", static_cast<double>(totals.history_ns + totals.state_ns) / 1e9);
         add("faults", totals.faults);
     }
-    std::ofstream(path) << json.dump(2) << '\n';
-    fmt::print(stderr, "in {} so far: {} crash states\n", path,
-               json["h5"]["states"].get<std::uint64_t>() + json["root"]["states"].get<std::uint64_t>());
+    auto const whole = path + ".new";
+    std::ofstream out(whole);
+    out << json.dump(2) << '\n';
+    out.close();
+    if (!out || std::rename(whole.c_str(), path.c_str()) != 0) {
+        fmt::print(stderr, "simulate: cannot write {}: what is added up there is not what was played\n", path);
+        std::exit(2);
+    }
+    return json["h5"]["states"].get<std::uint64_t>() + json["root"]["states"].get<std::uint64_t>();
 }
 
 [[noreturn]] void refuse(std::string const& what) {
@@ -111,13 +117,16 @@ int main(int count, char** arguments) {
         if (!options.container) refuse("--replay needs --container");
         return replay(*seed_to_replay, *options.container, options);
     }
-    auto const result = run_campaign(options);
+    std::uint64_t states_so_far = 0;
+    auto const result = run_campaign(options, [&](CampaignResult const& more) {
+        for (auto const& finding : more.findings) {
+            fmt::print(stderr, "{}\n  replay: simulate --container {} --replay {} --states {}\n", finding.text,
+                       name_of(finding.container), finding.seed, options.states);
+        }
+        if (!total.empty()) states_so_far = add_up(total, more);
+    });
     tell("h5", result.hdf5);
     tell("root", result.rntuple);
-    for (auto const& finding : result.findings) {
-        fmt::print(stderr, "{}\n  replay: simulate --container {} --replay {} --states {}\n", finding.text,
-                   name_of(finding.container), finding.seed, options.states);
-    }
-    if (!total.empty()) add_up(total, result);
+    if (!total.empty()) fmt::print(stderr, "in {} so far: {} crash states\n", total, states_so_far);
     return result.findings.empty() ? 0 : 1;
 }

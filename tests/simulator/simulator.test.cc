@@ -1,4 +1,5 @@
 // The simulator itself: it repeats what it did, and finds what is broken on purpose.
+#include <csignal>
 #include <gtest/gtest.h>
 #include <set>
 #include <tuple>
@@ -251,6 +252,24 @@ TEST_P(EveryContainer, ADiskThatLiesIsFound) {
         auto const result = run_campaign(options);
         EXPECT_GT(result.findings.size(), 3u) << file;
     }
+}
+
+// A campaign of hours is ended by somebody, sooner or later.
+TEST(Campaign, TellsAllThatItPlayedAlsoWhereItIsEnded) {
+    CampaignOptions options;
+    options.seconds = 3600;
+    options.jobs = 2;
+    Totals told;
+    std::uint64_t times = 0;
+    auto const result = run_campaign(options, [&](CampaignResult const& more) {
+        told.add(more.hdf5);
+        told.add(more.rntuple);
+        if (++times == 1) ::raise(SIGTERM);
+    });
+    EXPECT_GE(times, 2u);
+    EXPECT_GT(told.states, 0u);
+    EXPECT_EQ(told.states, result.hdf5.states + result.rntuple.states);
+    EXPECT_EQ(told.histories, result.hdf5.histories + result.rntuple.histories);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryContainer, ::testing::Values(Container::hdf5, Container::rntuple),
