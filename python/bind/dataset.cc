@@ -368,6 +368,7 @@ void bind_reading(nb::module_& module) {
         .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
              nb::arg("threads"))
         .def("bytes_read", &Reader::bytes_read);
+    module.def("fail_without_tables", &fail_without_tables, nb::arg("path"), nb::arg("reasons"));
     module.def("read_memory_bytes", &base::read_memory_bytes);
     module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
     module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());

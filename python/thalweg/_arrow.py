@@ -44,7 +44,7 @@ def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
         inner = _list(type_, value)
     else:
         inner = _numbers(type_.name, value)
-    return _fixed_sizes(inner, type_.shape, name, _metadata(type_))
+    return _fixed_sizes(inner, type_, name, count)
 
 
 # (format, length, buffers, children) of a node that has no name yet.
@@ -78,12 +78,12 @@ def _numbers(name: str, value: Any) -> _Nameless:
     return _FORMATS[name], values.size, [values], []
 
 
-def _fixed_sizes(inner: _Nameless, shape: tuple[int, ...], name: str, metadata: bytes) -> ArrowNode:
+def _fixed_sizes(inner: _Nameless, type_: Type, name: str, count: int) -> ArrowNode:
     format_, length, buffers, children = inner
-    for size in reversed(shape):
+    for axis, size in reversed(list(enumerate(type_.shape))):
         children = [ArrowNode(format_, "item", b"", length, buffers, children)]
-        format_, length, buffers = f"+w:{size}", length // size, []
-    return ArrowNode(format_, name, metadata, length, buffers, children)
+        format_, length, buffers = f"+w:{size}", count * math.prod(type_.shape[:axis]), []
+    return ArrowNode(format_, name, _metadata(type_), length, buffers, children)
 
 
 def _metadata(type_: Type) -> bytes:

@@ -32,8 +32,9 @@ def _content(type_: Type, value: Any, count: int) -> Any:
         content = _list(type_, value)
     else:
         content = ak.contents.NumpyArray(value.reshape(inner))
-    for size in reversed(type_.shape):
-        content = ak.contents.RegularArray(content, size)
+    for axis, size in reversed(list(enumerate(type_.shape))):
+        outer = count * math.prod(type_.shape[:axis])  # which awkward cannot tell where the size is 0
+        content = ak.contents.RegularArray(content, size, outer)
     return content
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,8 +12,10 @@ from thalweg import _core
 from thalweg._errors import Error, UsageError
 from thalweg._open import open  # noqa: A004
 from thalweg._read import Run
-from thalweg._reports import RunReport
+from thalweg._reports import LeftOut, RunReport
+from thalweg._schema import Schema
 from thalweg._tuning import Value, with_codec
+from thalweg._types import Type
 from thalweg._write import Path, Writer, create
 
 _BATCH_BYTES = 16 << 20
@@ -29,6 +31,7 @@ def convert(
     threads: int = 0,
     tuning: Mapping[str, Value] | None = None,
     progress: Callable[[float], None] | None = None,
+    external: Path | Iterable[Path] = (),
 ) -> RunReport:
     """Writes what is in `source` to a new file; the ending of `target` says in which container.
 
@@ -40,26 +43,33 @@ def convert(
     threads: that copy and compress; 0: as many as there are usable cores.
     tuning: as `create` takes it.
     progress: is told now and then, from any thread, which share is done.
+    external: folders for the source, as `open` takes them.
 
     Raises UsageError where there is no source, something is at the target already, or its container cannot hold a
     name or type; DataError naming table, column and offset where the source is damaged. There is no target then.
-    What cannot be read of a source of another program is left out, and listed in `problems` of the report.
+    What cannot be read of a source of another program is left out, and listed in `problems` of the report; so are
+    arrays of no values, which can be read, and not written.
     """
-    run = open(source)
+    run = open(source, external=external)
+    schema = run.schema.without_zero_width()
+    why = "its rows have no values, and no container of ours holds such"
+    problems = (*run.problems, *(LeftOut(f"/{table}/{path}", why) for table, path in run.schema.zero_width()))
+    if not schema and problems:
+        raise UsageError(f"{run.path} has nothing that can be written ({problems[-1]})")
     if os.path.exists(target) and os.path.samefile(source, target):
         raise UsageError(f"{os.fspath(target)} cannot be converted into itself; give the result another name")
     usable = threads or len(os.sched_getaffinity(0))
-    copiers = max(1, min(usable, len(run)))  # one a table, because a producer keeps the order of its rows
+    copiers = max(1, min(usable, len(schema)))  # one a table, because a producer keeps the order of its rows
     out = create(
         target,
-        run.schema,
+        schema,
         force=force,
         metadata=run.metadata,
         tuning={"threads": usable // copiers if usable > copiers else 0, **with_codec(tuning, codec)},
     )
     try:
-        _Copy(run, out, progress).all_tables(copiers, max(1, usable // copiers))
-        return replace(out.close(), problems=run.problems)
+        _Copy(run, schema, out, progress).all_tables(copiers, max(1, usable // copiers))
+        return replace(out.close(), problems=problems)
     except BaseException:
         out.abandon()
         _remove(target)
@@ -72,17 +82,18 @@ def _remove(target: Path) -> None:
 
 
 class _Copy:
-    def __init__(self, run: Run, out: Writer, progress: Callable[[float], None] | None) -> None:
+    def __init__(self, run: Run, schema: Schema, out: Writer, progress: Callable[[float], None] | None) -> None:
         self._run = run
+        self._schema = schema
         self._out = out
         self._progress = progress
-        self._raw_bytes = {name: _raw_bytes(run, name) for name in run}
+        self._raw_bytes = {name: _raw_bytes(run, name) for name in schema}
         self._lock = threading.Lock()
         self._done_bytes = 0.0
         self._stopped = threading.Event()
 
     def all_tables(self, copiers: int, threads_each: int) -> None:
-        largest_first = sorted(self._run, key=lambda name: -self._raw_bytes[name])
+        largest_first = sorted(self._raw_bytes, key=lambda name: -self._raw_bytes[name])
         from concurrent.futures import ThreadPoolExecutor  # which takes long to import
 
         with ThreadPoolExecutor(copiers) as pool:
@@ -100,7 +111,8 @@ class _Copy:
         table = self._run[name]
         with self._out.producer(name) as producer:
             # What is decoded with the rows of a batch, in wide pages of others, is kept for the next one.
-            for rows in table.batches(rows=self._batch_rows(name), memory_bytes=_KEPT_BYTES, threads=threads):
+            size, columns = self._batch_rows(name), list(_leaves(self._schema[name].row))
+            for rows in table.batches(columns, rows=size, memory_bytes=_KEPT_BYTES, threads=threads):
                 producer.append(rows)
                 self._is_done(self._raw_bytes[name] * rows.row_count / len(table))
                 if self._stopped.is_set():
@@ -119,6 +131,13 @@ class _Copy:
             share = self._done_bytes / max(1, sum(self._raw_bytes.values()))
         if self._progress:
             self._progress(share)
+
+
+def _leaves(type_: Type, path: str = "") -> Iterator[str]:
+    if type_.name != "struct":
+        yield path
+    for name, member in type_.members:
+        yield from _leaves(member, f"{path}/{name}" if path else name)
 
 
 def _raw_bytes(run: Run, table: str) -> int:

@@ -31,12 +31,12 @@ def _expect_progress(seconds: int = _MOST_SECONDS) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)  # whose signal ends the process, inside libhdf5, too
 
 
-def main(path: str) -> None:
+def main(path: str, *external: str) -> None:
     """Says `nothing`, or `problems`; then for each column that it has `begun`, its `fault`s, and it as `column`."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _expect_progress(_MOST_SECONDS_TO_OPEN)
     try:
-        run = open_run(path)
+        run = open_run(path, external=external)
     except DataError:  # h5py finds no table in it either
         run = None
     if not isinstance(run, H5Run):
@@ -58,4 +58,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

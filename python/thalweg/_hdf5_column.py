@@ -46,9 +46,7 @@ class H5Column:
     def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
         if not dataset.shape:
             raise NoTypeError("it has no dimension along which there are rows")
-        if math.prod(dataset.shape[1:]) == 0:
-            raise NoTypeError("its rows are empty")
-        check_places(file, dataset)
+        check_places(file, dataset, self.source.folders)
         self._is_external = bool(dataset.external)
         # What has any length lies elsewhere, without one.
         self.has_checksum = bool(dataset.fletcher32) and not dataset.dtype.hasobject
@@ -56,7 +54,7 @@ class H5Column:
         self.stored_bytes = int(dataset.id.get_storage_size())
         row_bytes = self._stored_row_bytes = int(math.prod(dataset.shape[1:])) * int(dataset.dtype.itemsize)
         file_bytes = os.path.getsize(self.source.path)
-        if len(self) * row_bytes > _SURE_BYTES + _MOST_BYTES_A_BYTE * file_bytes:
+        if len(self) * max(1, row_bytes) > _SURE_BYTES + _MOST_BYTES_A_BYTE * file_bytes:
             raise NoTypeError(
                 f"it says that it has {len(self)} items of {row_bytes} bytes, and the file has {file_bytes} in all"
             )
@@ -112,8 +110,8 @@ class H5Column:
     def _tried_rows(self) -> int:
         if not has_lists(self.type):
             return min(1, len(self))
-        strings = _TRIED_STRINGS // int(math.prod(self._shape[1:]))
-        return min(len(self), max(1, min(_TRIED_BYTES // self._stored_row_bytes, strings)))
+        strings = _TRIED_STRINGS // max(1, int(math.prod(self._shape[1:])))
+        return min(len(self), max(1, min(_TRIED_BYTES // max(1, self._stored_row_bytes), strings)))
 
 
 def with_attributes(type_: Type, dataset: h5py.Dataset, path: str, leave_out: LeaveOut) -> Type:

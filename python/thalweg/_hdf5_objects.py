@@ -1,15 +1,17 @@
 """Objects of HDF5 files of other programs, as h5py shows them: found by path, and never in another place than allowed.
 
 A file names other files in links, external storage and virtual datasets, and h5py opens whatever is named. A file of
-somebody else must not choose what is read: links into other files are not followed, and values lie beside the file.
+somebody else must not choose what is read: links into other files are not followed, and values lie beside the file, or
+in a folder that the caller has named.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,8 +43,11 @@ def open_file(path: str) -> h5py.File:
 class Source:
     """A file that is open while somebody reads it, and no longer: a user of h5py in this process may want it, too."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, external: Iterable[str] = ()) -> None:
+        """`external`: folders in which its values may lie, beside its own."""
         self.path = path
+        self.external = tuple(external)
+        self.folders = [os.path.realpath(each) for each in (os.path.dirname(os.path.abspath(path)), *self.external)]
         self._lock = threading.Lock()
         self._file: h5py.File = None
         self._users = 0
@@ -111,11 +116,11 @@ def open_dataset(file: h5py.File, path: str, cache_bytes: int = 0, *, is_externa
     return h5py.Dataset(h5py.h5d.open(group.id, name.encode("utf-8", "surrogateescape"), access))
 
 
-def check_places(file: h5py.File, dataset: h5py.Dataset, depth: int = 0) -> None:
-    """Raises NoTypeError where the values lie outside the file's folder, or are not there."""
+def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], depth: int = 0) -> None:
+    """Raises NoTypeError where values lie outside of these folders, or are not there."""
     folder = os.path.dirname(os.path.abspath(file.filename))
     for name, _, _ in dataset.external or ():
-        _check_beside(name, folder)
+        _check_inside(name, folder, folders)
     if not dataset.is_virtual:
         return
     if depth > _MOST_SOURCES:
@@ -124,24 +129,29 @@ def check_places(file: h5py.File, dataset: h5py.Dataset, depth: int = 0) -> None
         if "%" in file_name or "%" in path:
             raise NoTypeError(f"it shows as many datasets as there are, by the pattern {file_name} {path}")
         if file_name == ".":
-            _check_source(file, path, depth)
+            _check_source(file, path, folders, depth)
         else:
-            with open_file(_check_beside(file_name, folder)) as other:
-                _check_source(other, path, depth)
+            with open_file(_check_inside(file_name, folder, folders)) as other:
+                _check_source(other, path, folders, depth)
 
 
-def _check_source(file: h5py.File, path: str, depth: int) -> None:
+def _check_source(file: h5py.File, path: str, folders: list[str], depth: int) -> None:
     try:
         source = find(file, path)
     except NotFoundError:
         raise NoTypeError(f"it shows {path} of {os.path.basename(file.filename)}, which is not there") from None
-    check_places(file, source, depth + 1)
+    check_places(file, source, folders, depth + 1)
 
 
-def _check_beside(name: str, folder: str) -> str:
+def _check_inside(name: str, folder: str, folders: list[str]) -> str:
+    """The place of what is called so by a file of `folder`, with all symbolic links and `..` resolved."""
     place = os.path.realpath(os.path.join(folder, name))
-    if os.path.commonpath([place, os.path.realpath(folder)]) != os.path.realpath(folder):
-        raise NoTypeError(f"its values lie in {name}, outside of the folder of the file: move that file into it")
+    if not any(os.path.commonpath([place, each]) == each for each in folders):
+        there = os.path.dirname(place)
+        raise NoTypeError(
+            f"its values lie in {name}, outside of the folder of the file: move that file into it, or allow "
+            f"{there} (in Python external=[{there!r}], of commands --external {shlex.quote(there)})"
+        )
     if not os.path.isfile(place):
         raise NoTypeError(f"its values lie in the file {name}, which is not there")
     return place

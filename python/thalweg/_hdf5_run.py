@@ -70,6 +70,10 @@ class H5Run(Run):
             raise UsageError(f"{self.path} is written by another program: open it again for newer rows")
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        function, arguments = super().__reduce__()
+        return function, (*arguments, self._source.external)
+
     def _table(self, name: str) -> Table:
         table = self._schema[name]
         planned = self._plan.tables[name]
@@ -128,7 +132,7 @@ class H5Run(Run):
         group, _, name = problem.path.rpartition("/")
         try:
             dataset = open_dataset(self._file, problem.path)
-            check_places(self._file, dataset)
+            check_places(self._file, dataset, self._source.folders)
             self._plan.add_attribute(group, name, value_of(dataset[()], dataset.dtype))
         except Exception as error:
             why = f"{problem.why}, and is no attribute of its group: {type(error).__name__}: {error}"
@@ -158,12 +162,12 @@ class H5Run(Run):
             self._left_out.append(problem)
 
 
-def with_h5py(core: _core.Reader) -> Run | None:
-    """None where it is a file of ours, or h5py cannot open it.
+def with_h5py(core: _core.Reader, external: Iterable[str] = ()) -> Run | None:
+    """None where it is a file of ours, or h5py cannot open it. `external`: folders in which values may lie, too.
 
     Damaged metadata make it raise anything, anywhere: what the page map shows is there without it.
     """
-    source = Source(core.path)
+    source = Source(core.path, external)
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.opened())

@@ -46,18 +46,20 @@ class H5Table(Table):
         self._by_h5py = dict(columns)
         self._h5py = next(iter(columns.values())).source
 
-    def close(self) -> None:
-        super().close()
-        self._has_core = True  # which then says that it is closed
-
     def __len__(self) -> int:
+        self._check_is_open()
         return super().__len__() if self._has_core else len(next(iter(self._by_h5py.values())))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        function, arguments = super().__reduce__()
+        return function, (*arguments, self._h5py.external)
 
     @property
     def by_h5py(self) -> Mapping[str, H5Column]:
         return self._by_h5py
 
     def storage(self) -> list[tuple[int, int]]:
+        self._check_is_open()
         stored = super().storage() if self._has_core else []
         return [*stored, *((column.raw_bytes, column.chunk_rows) for column in self._by_h5py.values())]
 

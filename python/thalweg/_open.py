@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path as FilePath
 
@@ -12,20 +13,25 @@ from thalweg._read import Run
 from thalweg._table import Table
 from thalweg._write import Path
 
-_MOST_REASONS = 8  # of a file without tables
 _IS_TREE = "it is a TTree"  # so begins what the core says of them
 
 
-def open(path: Path, mode: str = "r") -> Run:  # noqa: A001 (tw.open, as h5py.File and uproot.open)
+def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
+    path: Path, mode: str = "r", *, external: Path | Iterable[Path] = ()
+) -> Run:
     """Opens a closed file, or a run that is still being written, which it does not disturb.
 
     What cannot be read of a file of another program is left out, and listed in `problems` of the run. What only h5py
     can read of an HDF5 file, and TTrees, the older tables of ROOT, are read where h5py and uproot are installed.
 
+    external: folders from which values are read that an HDF5 file has in other files (external storage, sources of
+    virtual datasets). Without it, from the file's own folder alone: a file does not choose what is read.
+
     Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
     without its journal.
     """
     name = os.fspath(path)
+    folders = external_folders(external)
     if mode not in ("r", "rb"):
         raise UsageError(f"{name} cannot be opened in mode {mode!r} (files are read only); write with tw.create")
     try:
@@ -36,20 +42,29 @@ def open(path: Path, mode: str = "r") -> Run:  # noqa: A001 (tw.open, as h5py.Fi
         raise
     if any(each.why.startswith(_IS_TREE) for each in core.left_out):
         return _with_trees(name, core) or Run(core)
-    return run_of(core)
+    return run_of(core, folders)
 
 
-def reopened_run(path: str, id_: str, was_open: bool, rows: dict[str, int]) -> Run:
+def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
+    """One, or several. Raises UsageError where one is no folder."""
+    folders = [given] if isinstance(given, str | os.PathLike) else list(given)
+    for each in folders:
+        if not os.path.isdir(each):
+            raise UsageError(f"values cannot be read from {os.fspath(each)} (it is no folder); external takes folders")
+    return tuple(os.path.abspath(each) for each in folders)
+
+
+def reopened_run(path: str, id_: str, was_open: bool, rows: dict[str, int], external: tuple[str, ...] = ()) -> Run:
     """What a pickle of a run is: the file, opened again. Raises DataError where that is another run by now."""
-    run = open(path)
+    run = open(path, external=external)
     for table, count in rows.items():
         _check_same(run, id_, was_open, table, count)
     return run
 
 
-def reopened_table(path: str, id_: str, was_open: bool, table: str, rows: int) -> Table:
+def reopened_table(path: str, id_: str, was_open: bool, table: str, rows: int, external: tuple[str, ...] = ()) -> Table:
     """What a pickle of a table is."""
-    run = open(path)
+    run = open(path, external=external)
     _check_same(run, id_, was_open, table, rows)
     return run[table]
 
@@ -64,17 +79,15 @@ def _check_same(run: Run, id_: str, was_open: bool, table: str, rows: int) -> No
         raise DataError(f"{where} (its table '{table}' had {rows} rows, and has {len(run[table])})")
 
 
-def run_of(core: _core.Reader) -> Run:
+def run_of(core: _core.Reader, external: tuple[str, ...] = ()) -> Run:
     """With what h5py can read beside it. Raises DataError where there is no table."""
-    run = (_with_h5py(core) if core.left_out else None) or Run(core)
+    run = (_with_h5py(core, external) if core.left_out else None) or Run(core)
     if not run and run.problems:
-        reasons = "; ".join(map(str, run.problems[:_MOST_REASONS]))
-        hidden = len(run.problems) - _MOST_REASONS
-        raise DataError(f"{core.path} holds no table ({reasons}{f'; and {hidden} more' if hidden > 0 else ''})")
+        _core.fail_without_tables(core.path, [str(problem) for problem in run.problems])
     return run
 
 
-def _with_h5py(core: _core.Reader) -> Run | None:
+def _with_h5py(core: _core.Reader, external: tuple[str, ...]) -> Run | None:
     """None where it is no HDF5 file of others, or h5py is not there."""
     if _begins_with(core.path, b"root"):
         return None
@@ -86,7 +99,7 @@ def _with_h5py(core: _core.Reader) -> Run | None:
         import hdf5plugin  # noqa: F401 (which gives h5py its filters)
     from thalweg._hdf5_run import with_h5py
 
-    return with_h5py(core)
+    return with_h5py(core, external)
 
 
 def _begins_with(path: str, signature: bytes) -> bool:

@@ -11,9 +11,10 @@ from weakref import WeakSet
 from thalweg import _core
 from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
+from thalweg._handles import closed_reader, opener
 from thalweg._reports import LeftOut, problems_of
 from thalweg._schema import Schema
-from thalweg._table import Table, closed_reader, opener
+from thalweg._table import Table
 from thalweg._tuning import Value, in_effect
 
 

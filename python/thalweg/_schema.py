@@ -23,6 +23,10 @@ class TableSchema(Mapping[str, Type]):
     description: str = ""
     attrs: Attributes = field(default_factory=Attributes)
 
+    @property
+    def row(self) -> Type:
+        return Type("struct", members=self.fields)
+
     def __getitem__(self, name: str) -> Type:
         for each, type_ in self.fields:
             if each == name:
@@ -50,7 +54,8 @@ class Schema(Mapping[str, TableSchema]):
     """Names and attributes of groups that are no tables."""
 
     def __post_init__(self) -> None:
-        _core.check_schema(self.to_json())
+        # Arrays of no values can be read from files of other programs, and `create` refuses them.
+        _core.check_schema(self.without_zero_width().to_json())
 
     def __getitem__(self, name: str) -> TableSchema:
         return self.tables[self.index(name)]
@@ -75,6 +80,17 @@ class Schema(Mapping[str, TableSchema]):
     def columns(self) -> list[list[_core.Column]]:
         """What the fields of each table flatten to."""
         return _core.flatten(self.to_json())
+
+    def zero_width(self) -> list[tuple[str, str]]:
+        """Table and path of the fields that are arrays of no values: nothing can store them."""
+        return [(table.name, path) for table in self.tables for path in table.row.zero_width()]
+
+    def without_zero_width(self) -> Schema:
+        """Nor can it store tables of nothing else."""
+        if not self.zero_width():
+            return self
+        kept = ((table, table.row.without_zero_width()) for table in self.tables)
+        return replace(self, tables=tuple(replace(table, fields=row.members) for table, row in kept if row))
 
     def to_json(self) -> str:
         """The text that is kept in every file, as docs/formats/schema.md describes it."""
@@ -119,6 +135,8 @@ def schema(tables: Mapping[str, TypeLike], *, attrs: Mapping[str, Mapping[str, A
             for name, fields in tables.items()
         )
     )
+    if made.zero_width():
+        _core.check_schema(made.to_json())  # which names the field
     for path, given in (attrs or {}).items():
         made = _with_attributes(made, path.strip("/"), given)
     return made

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from thalweg._attributes import Attributes
 from thalweg._column import Column
 from thalweg._errors import UnknownNameError, UsageError
 from thalweg._gather import gathered
+from thalweg._handles import ClosedReader, closed_reader, opener
 from thalweg._ragged import Ragged, Text
 from thalweg._rows import Rows
 from thalweg._scan import Items, Scan
@@ -109,6 +109,7 @@ class Table:
     def storage(self) -> list[tuple[int, int]]:
         """Of each column: its bytes when they are decoded, and how many items its pages have, where that is one number
         (else 0)."""
+        self._check_is_open()
         return [(column.raw_bytes, column.page_items) for column in _core.storage_of(self._core, self._index)]
 
     def page_ends(self, most: int) -> Iterator[list[int]]:
@@ -195,6 +196,11 @@ class Table:
         """What `Run.close` does to its tables."""
         if not isinstance(self._core, ClosedReader):
             self._core = closed_reader(self._core.path)
+
+    def _check_is_open(self) -> None:
+        """Raises UsageError where it was closed."""
+        if isinstance(self._core, ClosedReader):
+            self._core.refuse()
 
     def _file(self) -> tuple[str, str, bool]:
         """Path, id of the run, and whether it was still open."""
@@ -284,6 +290,16 @@ class RowsOfTable(Table):
     def __len__(self) -> int:
         return len(self._chosen)
 
+    def close(self) -> None:
+        self._table.close()
+
+    def _file(self) -> tuple[str, str, bool]:
+        return self._table._file()  # noqa: SLF001 (a table, as this one)
+
+    def page_ends(self, most: int) -> Iterator[list[int]]:  # noqa: ARG002
+        """None: what lies in a page of the file need not be together here."""
+        return iter(())
+
     def __reduce__(self) -> tuple[Any, ...]:
         return RowsOfTable, (self._table, self._chosen)
 
@@ -327,25 +343,6 @@ def _paths(type_: Type, path: str = "") -> Iterator[str]:
         inner = f"{path}/{name}" if path else name
         yield inner
         yield from _paths(member, inner)
-
-
-class ClosedReader:
-    """In the place of a reader that was closed: whatever is asked for is an error."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise UsageError(f"{self.path} was closed by close(); open it again")
-
-
-def closed_reader(path: str) -> _core.Reader:
-    return cast("_core.Reader", ClosedReader(path))
-
-
-def opener(function: str) -> Any:
-    """A function of the module that opens files, by name: it stands above all that is opened, and pickles need it."""
-    return getattr(import_module("thalweg._open"), function)
 
 
 def check_batches(rows: int, memory_bytes: int | None) -> None:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from thalweg import _core
 from thalweg._errors import DataError, UsageError
 from thalweg._foreign import plain
+from thalweg._handles import closed_reader
 from thalweg._ragged import Text
 from thalweg._read import Run, Unit
 from thalweg._reports import LeftOut
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
-from thalweg._table import Table, check_batches, closed_reader, selected_row
+from thalweg._table import Table, check_batches, selected_row
 from thalweg._tree_types import NoTypeError, name_of, strings_in, type_of, values_of
 from thalweg._types import Type
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
@@ -68,6 +68,22 @@ class Type:
     @property
     def is_scalar(self) -> bool:
         return self.name in _SCALARS
+
+    def zero_width(self, path: str = "") -> Iterator[str]:
+        """Paths of what in it is an array of no values: only files of other programs have such."""
+        if 0 in self.shape or (self.element is not None and any(self.element.zero_width())):
+            yield path
+            return
+        for name, member in self.members:
+            yield from member.zero_width(f"{path}/{name}" if path else name)
+
+    def without_zero_width(self) -> Type | None:
+        """The rest of it, which can be stored; None where there is none."""
+        if self.name != "struct" or 0 in self.shape:
+            return None if any(True for _ in self.zero_width()) else self
+        kept = ((name, member.without_zero_width()) for name, member in self.members)
+        members = tuple((name, member) for name, member in kept if member is not None)
+        return replace(self, members=members) if members or not self.members else None
 
     @property
     def has_split(self) -> bool:

@@ -7,31 +7,34 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 
 from thalweg import _core
+from thalweg._open import external_folders
 from thalweg._reports import LeftOut, Verification, verification_of
 from thalweg._write import Path
 
 _MOST_MESSAGES = 100
 
 
-def verify(path: Path, *, threads: int = 0) -> Verification:
+def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()) -> Verification:
     """Compares every stored byte with what was written. Raises as `open` does; faults are in the result.
 
     Of a file of another program every page is decoded, and what only h5py reads is read by a process of its own,
-    because libhdf5 may crash on damaged files, or come to no end.
+    because libhdf5 may crash on damaged files, or come to no end. external: as `open` takes it.
     """
     name = os.fspath(path)
-    return with_h5py(verification_of(name, _core.verify(name, threads)))
+    folders = external_folders(external)
+    return with_h5py(verification_of(name, _core.verify(name, threads)), folders)
 
 
-def with_h5py(found: Verification) -> Verification:
+def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:
     """And what h5py reads of what was left out, where it is installed."""
     if not found.problems or find_spec("h5py") is None or not sys.executable:
         return found
-    words = [sys.executable, "-m", "thalweg._hdf5_check", os.path.abspath(found.path)]
+    words = [sys.executable, "-m", "thalweg._hdf5_check", os.path.abspath(found.path), *external]
     child = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = [json.loads(line) for line in child.stdout.decode().splitlines() if line.endswith("}")]
     if any("nothing" in each for each in lines):

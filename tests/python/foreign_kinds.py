@@ -234,6 +234,9 @@ KINDS: dict[str, Make] = {
     "no rows": dataset(NUMBERS[:0]),
     "no rows of text": dataset(np.array([], "S4")),
     "zero width": dataset(np.zeros((ROWS, 0))),
+    "zero width, chunked": dataset(np.zeros((ROWS, 2, 0), "<f4"), chunks=(10, 1, 1), maxshape=(None, 2, None)),
+    "zero width of structs": dataset(np.zeros((ROWS, 0), [("a", "<i4"), ("b", "S3")])),
+    "zero width of texts": dataset(np.zeros((ROWS, 0), "S3")),
     "unwritten chunks": unwritten(chunks=(16, 8)),
     "fill value": unwritten(chunks=(16, 3), fillvalue=-9),
     "fill value, contiguous": unwritten(fillvalue=-9),
@@ -291,6 +294,6 @@ KINDS: dict[str, Make] = {
 }  # fmt: skip
 
 # What neither the page map nor h5py can show as a table: of these something is left out, of all others nothing.
-LEFT_OUT = ["zero width", "wide complex", "long double", "integers of 3 bytes", "time of Unix", "references", "links"]
+LEFT_OUT = ["wide complex", "long double", "integers of 3 bytes", "time of Unix", "references", "links"]
 LEFT_OUT += ["references to regions", "compound with references", "link to another file", "virtual without its source"]
 LEFT_OUT += ["scalar compound"]

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -179,3 +180,24 @@ def test_files_of_other_programs_are_handled_alike(name: str, tmp_path: Path) ->
     for use in (lambda: table.read(), lambda: next(table.batches()), lambda: len(table)):
         with pytest.raises(tw.UsageError, match="was closed"):
             use()
+
+
+def test_some_rows_are_a_table_in_every_way(tmp_path: Path) -> None:
+    """Also where the file was closed, or is asked for pages."""
+    with h5py.File(tmp_path / "foreign.h5", "w") as file:
+        file["t/text"] = np.array([b"a", b"b", b"c"])  # which h5py reads
+        file["u/x"] = np.arange(3)
+    run = tw.open(tmp_path / "foreign.h5")
+    for name in ("t", "u"):
+        whole = run[name]
+        some = whole[1:]
+        assert list(some.page_ends(3)) == []
+        assert len(pickle.loads(pickle.dumps(some))) == 2
+        some.close()
+        for each in (some, whole):
+            with pytest.raises(tw.UsageError, match="was closed"):
+                each.read()
+        with pytest.raises(tw.UsageError, match="was closed"):
+            len(whole)
+        with pytest.raises(tw.UsageError, match="was closed"):
+            whole.storage()

@@ -27,6 +27,17 @@ AllowMissingOption = Annotated[
 ]
 
 
+ExternalOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--external",
+        metavar="FOLDER",
+        help="Read what an HDF5 file of another program has in other files from this folder, too, and not from its own "
+        "alone. Can be repeated.",
+    ),
+]
+
+
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

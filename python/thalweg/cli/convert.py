@@ -11,6 +11,7 @@ from thalweg._recording.units import as_bytes
 from thalweg._tuning import Tuning
 from thalweg.cli._output import (
     AllowMissingOption,
+    ExternalOption,
     JsonOption,
     SetOption,
     as_epilog,
@@ -39,6 +40,7 @@ def convert(
         int, typer.Option(min=0, metavar="N", help="The number of threads. 0 means one for each core.")
     ] = 0,
     set_: SetOption = None,
+    external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
@@ -57,6 +59,7 @@ def convert(
             force=force,
             threads=threads,
             tuning=Tuning.parse(set_ or []),
+            external=external or (),
             progress=lambda share: progress.update(task, completed=share),
         )
     if json:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from thalweg import _core
 from thalweg._attributes import Attributes
-from thalweg._open import run_of
+from thalweg._open import external_folders, run_of
 from thalweg._read import Run
 from thalweg._recording.units import as_bytes
 from thalweg._reports import NodeReport, nodes_of
@@ -21,6 +21,7 @@ from thalweg._tuning import in_effect, in_order
 from thalweg._types import Type
 from thalweg.cli._output import (
     AllowMissingOption,
+    ExternalOption,
     FileArgument,
     JsonOption,
     as_epilog,
@@ -49,13 +50,18 @@ class Storage:
     stored_bytes: int
 
 
-def inspect(file: FileArgument, allow_missing: AllowMissingOption = False, json: JsonOption = False) -> int:
+def inspect(
+    file: FileArgument,
+    external: ExternalOption = None,
+    allow_missing: AllowMissingOption = False,
+    json: JsonOption = False,
+) -> int:
     """What is in a file: tables, columns, how they are stored, and what is known of the run.
 
     Exit code 1 where something in a file of another program cannot be read; it is named.
     """
     reader = _core.Reader.open(file, even_without_tables=True)
-    run = run_of(reader)
+    run = run_of(reader, external_folders(external or ()))
     if json:
         print_json(facts(file, reader, run))
     else:

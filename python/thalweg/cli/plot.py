@@ -12,6 +12,7 @@ from thalweg._errors import UsageError
 from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import (
     AllowMissingOption,
+    ExternalOption,
     FileArgument,
     JsonOption,
     as_epilog,
@@ -65,6 +66,7 @@ def plot(
         str,
         typer.Option(metavar="COLUMN", help="The column of the samples, where its name does not say that it is one."),
     ] = "",
+    external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
@@ -78,7 +80,7 @@ def plot(
     from thalweg.cli import _events  # matplotlib takes its time
     from thalweg.cli._figures import draw
 
-    run = thalweg.open(file)
+    run = thalweg.open(file, external=external or ())
     say_problems(file, run.problems)
     target = out or Path(file).with_suffix(".png")
     if target.suffix.lower() != ".png":

@@ -4,11 +4,13 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from thalweg import _core
+from thalweg._open import external_folders
 from thalweg._recording.units import as_bytes
 from thalweg._reports import Verification, verification_of
 from thalweg._verify import with_h5py
 from thalweg.cli._output import (
     AllowMissingOption,
+    ExternalOption,
     FileArgument,
     JsonOption,
     as_epilog,
@@ -22,14 +24,19 @@ from thalweg.cli._output import (
 EXAMPLES = ["thalweg verify run.h5"]
 
 
-def verify(file: FileArgument, allow_missing: AllowMissingOption = False, json: JsonOption = False) -> int:
+def verify(
+    file: FileArgument,
+    external: ExternalOption = None,
+    allow_missing: AllowMissingOption = False,
+    json: JsonOption = False,
+) -> int:
     """Compare every stored byte with what was written, and the file's own index with the page map.
 
     Exit code 1 where faults are found; each is named with table, column and offset. What cannot be read of a file of
     another program is not compared: it is named, and the exit code is 1 then, too. What only h5py reads of an HDF5 file
     is read by a process of its own.
     """
-    found = _with_progress(file)
+    found = _with_progress(file, external_folders(external or ()))
     if json:
         print_json({**found.to_dict(), "adler32": f"{found.adler32:08x}", "is_sound": found.is_sound})
     else:
@@ -38,12 +45,12 @@ def verify(file: FileArgument, allow_missing: AllowMissingOption = False, json: 
     return exit_code(found.problems, allow_missing) if found.is_sound else 1
 
 
-def _with_progress(file: str) -> Verification:
+def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
     columns = TextColumn("Verifying"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         found = _core.verify_with_progress(file, lambda share: progress.update(task, completed=share))
-    return with_h5py(verification_of(file, found))
+    return with_h5py(verification_of(file, found), external)
 
 
 def sentences(found: Verification) -> list[str]:

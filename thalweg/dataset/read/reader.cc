@@ -27,11 +27,7 @@ void check_has_tables(std::string const& path, model::RunMap const& map) {
     if (!map.head.schema.tables.empty() || map.left_out.empty()) return;
     std::vector<std::string> reasons;
     for (auto const& each : map.left_out) reasons.push_back(each.str());
-    if (reasons.size() > kMostReasons) {
-        reasons[kMostReasons] = fmt::format("and {} more", reasons.size() - kMostReasons);
-        reasons.resize(kMostReasons + 1);
-    }
-    base::fail_data({path + " holds no table", fmt::format("{}", fmt::join(reasons, "; "))});
+    fail_without_tables(path, std::move(reasons));
 }
 
 // Nothing where there is none.
@@ -48,6 +44,14 @@ Journals open_journals(std::string const& path) {
 }
 
 } // namespace
+
+void fail_without_tables(std::string const& path, std::vector<std::string> reasons) {
+    if (reasons.size() > kMostReasons) {
+        reasons[kMostReasons] = fmt::format("and {} more", reasons.size() - kMostReasons);
+        reasons.resize(kMostReasons + 1);
+    }
+    base::fail_data({path + " holds no table", fmt::format("{}", fmt::join(reasons, "; "))});
+}
 
 struct Reader::Task {
     std::size_t table;

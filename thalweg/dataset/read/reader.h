@@ -25,6 +25,9 @@ struct ReadOptions {
     bool check_checksums = true; // of every page read, where the file keeps them
 };
 
+// Throws base::DataError: nothing in the file is a table, for these reasons, of which it names some.
+[[noreturn]] void fail_without_tables(std::string const& path, std::vector<std::string> reasons);
+
 // A snapshot: rows that a live run gains later are seen by opening it again. Thread-safe.
 class Reader {
   public:

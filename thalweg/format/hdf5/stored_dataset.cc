@@ -97,7 +97,8 @@ void StoredDataset::refuse_external() const {
     hsize_t size_bytes = 0;
     check(H5Pget_external(creation_.get(), 0, name.size() - 1, name.data(), &offset, &size_bytes),
           "the dataset " + facts_.path + " cannot be read");
-    refuse(fmt::format("its values lie in another file, {}", name.data()), "rewrite it with h5repack -l CHUNK=...");
+    refuse(fmt::format("its values lie in another file, {}", name.data()),
+           "Python reads it; thalweg convert makes a file of ours of it");
 }
 
 void StoredDataset::read_chunks() {
