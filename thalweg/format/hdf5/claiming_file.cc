@@ -38,6 +38,11 @@ void ClaimingFile::disarm() {
     link_ = Link::none;
 }
 
+void ClaimingFile::disarm_allocated() {
+    if (link_ != Link::allocated) refuse(page_, "libhdf5 did not take it");
+    link_ = Link::none;
+}
+
 haddr_t ClaimingFile::allocate(H5FD_mem_t type, hsize_t size_bytes) {
     if (!has_superblock_) {
         if (type != H5FD_MEM_SUPER || size_bytes > kSuperblockBytes) {

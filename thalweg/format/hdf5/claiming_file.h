@@ -30,6 +30,8 @@ class ClaimingFile final : public AddressSpace {
     void arm(StoredRange const& page);
     // Throws base::DataError where libhdf5 did not take the page.
     void disarm();
+    // For what is no chunk: the bytes of a contiguous dataset that is allocated early lie there from its creation on.
+    void disarm_allocated();
 
     std::uint64_t begin() const { return begin_; }
     std::span<std::byte const> metadata() const { return metadata_; }

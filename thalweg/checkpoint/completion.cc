@@ -1,0 +1,107 @@
+#include "thalweg/checkpoint/completion.h"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/units.h"
+#include "thalweg/checkpoint/head.h"
+#include "thalweg/checkpoint/metadata.h"
+#include "thalweg/format/hdf5/header.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+constexpr char kRecordName[] = "thalweg/checkpoint";
+constexpr char kChecksumsName[] = "thalweg/checksums";
+
+Part part_with_checksums(Json const& fact) {
+    auto part = fact.at("part").get<Part>();
+    auto const& checksums = fact.at("checksums");
+    for (std::size_t i = 0; i < part.pages.size(); ++i) checksums.at(i).get_to(part.pages[i].checksums);
+    return part;
+}
+
+// One dataset has the pages of all.
+void merge_parts(StoredArray& array) {
+    Part whole{{Extents(array.shape.size(), 0), array.shape}};
+    for (auto& part : array.parts) {
+        whole.chunk = part.chunk;
+        std::ranges::move(part.pages, std::back_inserter(whole.pages));
+    }
+    array.parts.assign(1, std::move(whole));
+    std::ranges::sort(array.parts[0].pages, {}, [](Page const& page) { return page.box.start; });
+}
+
+// A dataset of bytes or words that lies somewhere: so the record is readable for others, too.
+StoredArray plain_dataset(std::string name, model::Scalar scalar, Checked const& place) {
+    Extents const shape{place.size_bytes / model::size_bytes(scalar)};
+    StoredArray array{std::move(name), scalar, shape, "none"};
+    array.parts.push_back({{{0}, shape}, {}, {{{{0}, shape}, place.offset, place.size_bytes}}});
+    return array;
+}
+
+Checked write_checked(storage::Storage& file, std::uint64_t offset, Bytes const& bytes) {
+    file.write(offset, bytes);
+    return {offset, bytes.size(), base::xxh3(bytes)};
+}
+
+std::uint64_t end_of_pages(Record const& record) {
+    std::uint64_t end = base::kBlockBytes;
+    for (auto const& array : record.arrays) {
+        for (auto const& part : array.parts) {
+            for (auto const& page : part.pages) end = std::max(end, page.offset + page.stored_bytes);
+        }
+    }
+    return base::round_up(end, base::kBlockBytes);
+}
+
+} // namespace
+
+std::vector<StoredArray> gather_arrays(std::vector<ArrayPlan> const& plans, std::vector<Json> const& facts) {
+    std::vector<StoredArray> arrays;
+    for (auto const& plan : plans) {
+        arrays.push_back({plan.name, plan.scalar, plan.shape, plan.codec, plan.layout == Layout::separate});
+    }
+    for (auto const& of_rank : facts) {
+        for (auto const& fact : of_rank.at("parts")) {
+            arrays.at(fact.at("array").get<std::size_t>()).parts.push_back(part_with_checksums(fact));
+        }
+    }
+    for (auto& array : arrays) {
+        if (!array.is_virtual) merge_parts(array);
+    }
+    return arrays;
+}
+
+void write_edges(storage::Storage& file, std::vector<Json> const& facts) {
+    for (auto const& of_rank : facts) {
+        for (auto const& edge : of_rank.at("edges")) {
+            auto const& bytes = edge.at(1).get_binary();
+            file.write(edge.at(0).get<std::uint64_t>(), std::as_bytes(std::span(bytes)));
+        }
+    }
+}
+
+std::uint64_t complete_file(storage::Storage& file, Record const& record) {
+    auto const bytes = to_bytes(record);
+    RecordPlace place;
+    place.record = write_checked(file, end_of_pages(record), bytes.text);
+    auto const behind = base::round_up(place.record.offset + place.record.size_bytes, base::kBlockBytes);
+    place.checksums = write_checked(file, behind, bytes.checksums);
+    auto arrays = record.arrays;
+    arrays.push_back(plain_dataset(kRecordName, model::Scalar::uint8, place.record));
+    arrays.push_back(plain_dataset(kChecksumsName, model::Scalar::uint64, place.checksums));
+
+    auto const made = make_metadata(file.path(), arrays, record.attributes, behind + place.checksums.size_bytes);
+    file.write(made.begin(), made.metadata());
+    file.write(0, head_block(record.id, place));
+    format::hdf5::write_seal(file, made.begin(), made.metadata());
+    format::hdf5::write_superblock(file, made.superblock());
+    file.resize(made.allocated_end());
+    file.sync();
+    return made.allocated_end();
+}
+
+} // namespace thalweg::checkpoint

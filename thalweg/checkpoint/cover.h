@@ -1,0 +1,20 @@
+// Whether the blocks of all ranks are an array: each element once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "thalweg/checkpoint/array.h"
+
+namespace thalweg::checkpoint {
+
+struct OwnedBox {
+    Box box;
+    std::size_t rank = 0;
+};
+
+// Empty where they are; else the first element that is outside, in several blocks or in none, and whose blocks those
+// are. Empty blocks count as nothing.
+std::string why_not_whole(Extents const& shape, std::vector<OwnedBox> const& boxes);
+
+} // namespace thalweg::checkpoint

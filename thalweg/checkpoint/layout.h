@@ -1,0 +1,39 @@
+// How an array lies in the file: follows from its blocks alone.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "thalweg/checkpoint/cover.h"
+
+namespace thalweg::checkpoint {
+
+enum class Layout : std::uint8_t {
+    contiguous, // slabs of the first axis, one behind the other
+    chunked,    // a regular grid of blocks, each one chunk or several
+    separate,   // a dataset for each block, under a virtual one
+};
+
+struct ArrayPlan {
+    std::string name;
+    model::Scalar scalar = model::Scalar::complex128;
+    Extents shape;
+    std::string codec;
+    Layout layout = Layout::separate;
+    Extents chunk;          // of a regular grid
+    std::uint64_t base = 0; // of a contiguous array: where its first element lies
+
+    std::uint64_t element_bytes() const { return model::size_bytes(scalar); }
+    std::uint64_t bytes() const { return count_of(shape) * element_bytes(); }
+};
+
+// Chooses layout and chunk for blocks that are the whole array.
+void choose_layout(ArrayPlan& plan, std::vector<OwnedBox> const& boxes);
+
+// The dataset that a block becomes, or a part of, with its pages; of a contiguous array these have offsets already.
+Part part_of(ArrayPlan const& plan, Box const& box);
+
+void to_json(nlohmann::json& json, ArrayPlan const& plan);
+void from_json(nlohmann::json const& json, ArrayPlan& plan);
+
+} // namespace thalweg::checkpoint

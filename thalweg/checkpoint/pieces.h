@@ -1,0 +1,38 @@
+// Pages are written, read and checked in pieces.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/base/units.h"
+
+namespace thalweg::checkpoint {
+
+// Pieces end where the offset in the file is a multiple of that, and at the end of the page.
+inline constexpr std::uint64_t kPieceBytes = base::kMiB;
+
+struct Piece {
+    std::uint64_t offset = 0; // in the file
+    std::uint64_t size_bytes = 0;
+};
+
+inline std::uint64_t piece_count(std::uint64_t offset, std::uint64_t size_bytes) {
+    if (size_bytes == 0) return 0;
+    return (offset + size_bytes - 1) / kPieceBytes - offset / kPieceBytes + 1;
+}
+
+inline Piece piece_of(std::uint64_t offset, std::uint64_t size_bytes, std::uint64_t number) {
+    auto const grid = base::round_down(offset, kPieceBytes) + number * kPieceBytes;
+    auto const begin = std::max(offset, grid);
+    return {begin, std::min(offset + size_bytes, grid + kPieceBytes) - begin};
+}
+
+inline std::vector<Piece> pieces_of(std::uint64_t offset, std::uint64_t size_bytes) {
+    std::vector<Piece> pieces;
+    auto const count = piece_count(offset, size_bytes);
+    for (std::uint64_t i = 0; i < count; ++i) pieces.push_back(piece_of(offset, size_bytes, i));
+    return pieces;
+}
+
+} // namespace thalweg::checkpoint

@@ -1,0 +1,225 @@
+#include "thalweg/checkpoint/saving.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/random.h"
+#include "thalweg/base/units.h"
+#include "thalweg/checkpoint/completion.h"
+#include "thalweg/checkpoint/declare.h"
+#include "thalweg/codec/codec.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+std::uint64_t blocks_of(std::uint64_t bytes) { return base::round_up(bytes, base::kBlockBytes); }
+
+bool has_free_place(ArrayPlan const& plan) { return plan.layout != Layout::contiguous; }
+
+// Contiguous arrays come first, each at a block; returns where the last one ends.
+std::uint64_t place_contiguous(std::vector<ArrayPlan>& plans) {
+    std::uint64_t at = base::kBlockBytes;
+    for (auto& plan : plans) {
+        if (has_free_place(plan)) continue;
+        plan.base = at;
+        at += blocks_of(plan.bytes());
+    }
+    return at;
+}
+
+std::uint64_t bytes_of(std::vector<Array> const& arrays) {
+    std::uint64_t bytes = 0;
+    for (auto const& array : arrays) {
+        for (auto const& block : array.blocks) bytes += block.box.count() * model::size_bytes(array.scalar);
+    }
+    return bytes;
+}
+
+} // namespace
+
+Saving::Saving(std::string path, std::vector<Array> arrays, Communicator& comm, SaveOptions options)
+    : path_(std::move(path)), problem_(path_ + " cannot be saved"), options_(std::move(options)) {
+    auto const plan = agree(
+        comm, problem_,
+        [&] {
+            auto arrays_said = declare(arrays);
+            return Json{{"arrays", std::move(arrays_said)}, {"may_copy", bytes_of(arrays) <= options_.most_copy_bytes}};
+        },
+        [&](std::vector<Json> const& said) { return begin(said); });
+    attempt([&] {
+        open(plan);
+        add_parts(arrays);
+    });
+}
+
+Saving::~Saving() = default;
+
+template <class Step> void Saving::attempt(Step const& step) {
+    if (failure_) return;
+    try {
+        step();
+    } catch (...) {
+        failure_ = std::current_exception();
+    }
+}
+
+Json Saving::begin(std::vector<Json> const& said) {
+    model::check_attributes(path_, options_.attributes);
+    std::vector<Json> declarations;
+    for (auto const& each : said) {
+        declarations.push_back(each.at("arrays"));
+        may_copy_ = may_copy_ && each.at("may_copy").get<bool>();
+    }
+    auto plans = plan_arrays(declarations);
+    auto const free_begin = place_contiguous(plans);
+    id_ = fmt::format("{:016x}{:016x}", base::random_word(), base::random_word());
+    new_file_ = std::make_unique<NewFile>(path_, id_, options_.keep);
+    // A full disk shows here, and writes within what is allocated do not wait for each other.
+    auto bytes = free_begin;
+    for (auto const& plan : plans) {
+        if (has_free_place(plan) && plan.codec == "none") bytes += blocks_of(plan.bytes());
+    }
+    storage::open_file_storage(new_file_->path(), storage::OpenMode::read_write, storage::Engine::posix)
+        ->reserve(0, bytes);
+    return {{"id", id_},
+            {"file", new_file_->path()},
+            {"arrays", plans},
+            {"free_begin", free_begin},
+            {"may_copy", may_copy_}};
+}
+
+void Saving::open(Json const& plan) {
+    plan.at("id").get_to(id_);
+    plan.at("arrays").get_to(plans_);
+    plan.at("free_begin").get_to(free_begin_);
+    plan.at("may_copy").get_to(may_copy_);
+    file_ =
+        storage::open_file_storage(plan.at("file").get<std::string>(), storage::OpenMode::read_write, options_.engine);
+}
+
+void Saving::add_parts(std::vector<Array> const& arrays) {
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+        auto const array = std::ranges::find(arrays, plans_[i].name, &Array::name);
+        for (auto const& block : array->blocks) {
+            if (block.box.count() == 0) continue;
+            auto* const data = const_cast<std::byte*>(static_cast<std::byte const*>(block.data)); // only read
+            Memory memory{block.box, data, block.strides};
+            if (memory.strides.empty()) memory.strides = packed_strides(block.box.shape, plans_[i].element_bytes());
+            parts_.push_back({i, part_of(plans_[i], block.box), std::move(memory), {}});
+        }
+    }
+}
+
+void Saving::copy_blocks(base::AlignedBuffer& memory) {
+    attempt([&] {
+        std::uint64_t bytes = 0;
+        auto const bytes_of_part = [&](OwnPart const& own) {
+            return own.memory.box.count() * plans_[own.array].element_bytes();
+        };
+        for (auto const& own : parts_) bytes += blocks_of(bytes_of_part(own));
+        if (memory.size() < bytes) {
+            memory = {}; // never both
+            memory = base::AlignedBuffer(bytes);
+        }
+        auto* at = memory.data();
+        for (auto& own : parts_) {
+            auto const element_bytes = plans_[own.array].element_bytes();
+            auto const& box = own.memory.box;
+            Overlap(box, box.shape, own.memory, element_bytes).to_page(0, {at, bytes_of_part(own)});
+            own.memory = {box, at, packed_strides(box.shape, element_bytes)};
+            at += blocks_of(bytes_of_part(own));
+        }
+    });
+}
+
+void Saving::encode() {
+    attempt([&] {
+        for (auto& part : parts_) encode_part(part);
+    });
+}
+
+// Pages that do not shrink are stored as they are.
+void Saving::encode_part(OwnPart& own) {
+    auto const& plan = plans_[own.array];
+    if (!has_free_place(plan)) return;
+    std::unique_ptr<codec::Codec> codec;
+    Bytes raw, encoded;
+    if (plan.codec != "none") codec = codec::make_codec(codec::Spec::parse(plan.codec), plan.element_bytes());
+    own.encoded.resize(own.part.pages.size());
+    for (std::size_t i = 0; i < own.part.pages.size(); ++i) {
+        auto& page = own.part.pages[i];
+        auto const& shape = own.part.chunk.empty() ? page.box.shape : own.part.chunk;
+        page.stored_bytes = count_of(shape) * plan.element_bytes();
+        if (!codec) continue;
+        raw.resize(page.stored_bytes);
+        encoded.resize(codec->bound_bytes(raw.size()));
+        Overlap(page.box, shape, own.memory, plan.element_bytes()).to_page(0, raw);
+        auto const size_bytes = codec->encode(raw, encoded);
+        if (size_bytes == 0) continue;
+        page.encoded = true;
+        page.stored_bytes = size_bytes;
+        own.encoded[i].assign(encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(size_bytes));
+    }
+}
+
+void Saving::place(Communicator& comm) {
+    if (std::ranges::none_of(plans_, has_free_place)) return; // as all ranks know
+    std::uint64_t bytes = 0;
+    for (auto const& own : parts_) {
+        if (!has_free_place(plans_[own.array])) continue;
+        for (auto const& page : own.part.pages) bytes += blocks_of(page.stored_bytes);
+    }
+    auto at = free_begin_ + comm.exclusive_sum(failure_ ? 0 : bytes);
+    attempt([&] { file_->reserve(at, bytes); });
+    for (auto& own : parts_) {
+        if (!has_free_place(plans_[own.array])) continue;
+        for (auto& page : own.part.pages) {
+            page.offset = at;
+            at += blocks_of(page.stored_bytes);
+        }
+    }
+}
+
+void Saving::write() {
+    attempt([&] {
+        auto edges = write_pages(*file_, plans_, parts_);
+        std::ranges::move(edges, std::back_inserter(edges_));
+        file_->sync();
+    });
+}
+
+Json Saving::facts() {
+    if (failure_) std::rethrow_exception(failure_);
+    auto parts = Json::array();
+    for (auto const& own : parts_) {
+        auto checksums = Json::array();
+        for (auto const& page : own.part.pages) checksums.push_back(page.checksums);
+        parts.push_back({{"array", own.array}, {"part", own.part}, {"checksums", std::move(checksums)}});
+    }
+    auto edges = Json::array();
+    for (auto const& edge : edges_) {
+        auto const* const bytes = reinterpret_cast<std::uint8_t const*>(edge.bytes.data());
+        edges.push_back({edge.offset, Json::binary({bytes, bytes + edge.bytes.size()})});
+    }
+    return {{"parts", std::move(parts)}, {"edges", std::move(edges)}};
+}
+
+Json Saving::complete(std::vector<Json> const& facts) {
+    if (failure_) std::rethrow_exception(failure_);
+    Record const record{id_, options_.attributes, gather_arrays(plans_, facts)};
+    write_edges(*file_, facts);
+    auto const file_bytes = complete_file(*file_, record);
+    new_file_->publish();
+    return {{"engine", file_->engine()}, {"file_bytes", file_bytes}};
+}
+
+SaveReport Saving::finish(Communicator& comm) {
+    auto const answer = agree(
+        comm, problem_, [&] { return facts(); }, [&](std::vector<Json> const& all) { return complete(all); });
+    SaveReport report{path_, id_, answer.at("engine"), 0, answer.at("file_bytes")};
+    for (auto const& plan : plans_) report.bytes += plan.bytes();
+    return report;
+}
+
+} // namespace thalweg::checkpoint
