@@ -1,0 +1,32 @@
+// Chebyshev polynomials of the Hamiltonian on a wave function: T_0 = 1, T_1 = h, T_{m+1} = 2 h T_m - T_{m-1}
+// (A. Weisse, G. Wellein, A. Alvermann, H. Fehske, Rev. Mod. Phys. 78, 275 (2006), called KPM below).
+#pragma once
+
+#include <vector>
+
+#include "hamiltonian.h"
+#include "wave.h"
+
+namespace quantum_hall {
+
+// T_m(h) on what it was started with, m = 0, 1, 2, ...
+class Recurrence {
+  public:
+    explicit Recurrence(Hamiltonian const& hamiltonian);
+
+    void start(Wave const& wave);
+    Sums step(); // to the next m; <T_m|T_m> and Re <T_m|T_{m-1}>, of this rank
+    Wave& current() { return current_; }
+
+  private:
+    Hamiltonian const& hamiltonian_;
+    Operator once_, twice_;
+    Wave current_, previous_;
+    bool at_zero_ = true;
+};
+
+// <start| T_m(h) |start> for m < count, two for each step: T_2m = 2 T_m T_m - 1, T_{2m-1} = 2 T_m T_{m-1} - T_1
+// (KPM, eq. 36). The same on all ranks.
+std::vector<double> moments(Recurrence& recurrence, Strips const& strips, Wave const& start, std::size_t count);
+
+} // namespace quantum_hall

@@ -1,0 +1,58 @@
+// The tight-binding Hamiltonian and what belongs to it: velocities, and its commutator with the position.
+#pragma once
+
+#include <vector>
+
+#include "lattice.h"
+#include "row_kernel.h"
+#include "strips.h"
+#include "wave.h"
+
+namespace quantum_hall {
+
+// Amplitude of each bond, without its phase, in its direction and against it; and what the energies of sites count.
+struct Operator {
+    std::vector<Complex> along, against;
+    double diagonal = 0;
+};
+
+Operator scaled(System const& system, double factor);         // factor * h, h = H / half_width
+Operator velocity(System const& system, int axis);            // v = i [H, r]: v_ba = -i H_ba d_ba, unscaled
+Operator commutator(System const& system, double factor);     // factor * [X, h], [X, h]_ba = d_ba h_ba
+
+// What one row of a sublattice gets from a neighbouring one: the hops that end in (sublattice, i, j).
+struct Hop {
+    std::size_t bond;
+    bool along;
+    int source;            // sublattice
+    std::int64_t row;      // of the source, relative
+    std::int64_t column;   // of the source, relative
+    std::int64_t phase;    // its phase is that of this row, relative
+};
+std::vector<Hop> hops_into(Lattice const& lattice, int sublattice);
+
+class Hamiltonian {
+  public:
+    // The strips are used for exchanges while this is used.
+    Hamiltonian(System const& system, Strips& strips);
+
+    System const& system() const { return system_; }
+    Strips& strips() const { return strips_; }
+
+    // The operator on `source` into `out`. Sums are those of this rank.
+    Sums apply(Operator const& what, Wave& source, Wave& out, Into into) const;
+
+  private:
+    template <Into kInto, bool kDiagonal>
+    Sums apply_row(Operator const& what, Wave const& source, Wave const& out, std::int64_t row) const;
+    template <Into kInto, bool kDiagonal> Sums apply_to(Operator const& what, Wave& source, Wave& out) const;
+    Complex phase(std::int64_t row) const { return phases_[static_cast<std::size_t>(row + 1)]; }
+
+    System system_;
+    Strips& strips_;
+    std::vector<std::vector<Hop>> hops_; // by sublattice
+    std::vector<Complex> phases_;        // of rows -1 to rows()
+    std::vector<double> energies_;       // of sites, by half_width, by row and sublattice
+};
+
+} // namespace quantum_hall

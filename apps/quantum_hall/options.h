@@ -1,0 +1,31 @@
+// What the command line says.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lattice.h"
+#include "trace.h"
+
+namespace quantum_hall {
+
+struct Options {
+    std::string program; // dos, moments, hall, evolve or exact
+    System system;
+    Trace trace;
+    std::size_t moments = 256;
+    std::size_t double_moments = 0;
+    std::vector<double> energies;
+    double time_step = 1;
+    std::size_t steps = 10;
+    bool print_states = false;
+    bool bloch = false;
+    std::string out; // a file for the results
+};
+
+// Throws thalweg::base::UsageError. Nothing where help was asked for.
+std::optional<Options> parse_options(std::vector<std::string> const& words);
+std::string help();
+
+} // namespace quantum_hall
