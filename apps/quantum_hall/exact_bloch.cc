@@ -1,4 +1,5 @@
-// Magnetic Bloch states: without disorder a momentum along both axes is left, of the cell after which the phase repeats.
+// Magnetic Bloch states: without disorder a momentum along both axes is left, of the cell after which the phase
+// repeats.
 #include "exact.h"
 
 #include <cmath>
@@ -37,8 +38,8 @@ Eigen::MatrixXcd block(System const& system, Operator const& what, std::int64_t 
 
 BlochResult exact_bloch(System const& system, std::span<double const> fermi_energies) {
     if (system.disorder != 0) {
-        thalweg::base::fail_usage({"--bloch does not go with --disorder",
-                                   "disorder mixes states of different momenta", "leave one of them out"});
+        thalweg::base::fail_usage({"--bloch does not go with --disorder", "disorder mixes states of different momenta",
+                                   "leave one of them out"});
     }
     auto const period = system.rows / std::gcd(system.rows, system.flux_quanta);
     auto const cells = system.rows / period;
@@ -49,8 +50,8 @@ BlochResult exact_bloch(System const& system, std::span<double const> fermi_ener
             auto const x = turn * static_cast<double>(column) / static_cast<double>(system.columns);
             auto const y = turn * static_cast<double>(row) / static_cast<double>(cells);
             auto const of = [&](Operator const& what) { return block(system, what, period, x, y); };
-            auto const spectrum = diagonalised(of(scaled(system, system.half_width())), of(velocity(system, 0)),
-                                               of(velocity(system, 1)));
+            auto const spectrum =
+                diagonalised(of(scaled(system, system.half_width())), of(velocity(system, 0)), of(velocity(system, 1)));
             if (row == 0 && column == 0) {
                 result.energies_at_zero.assign(spectrum.energies.data(),
                                                spectrum.energies.data() + spectrum.energies.size());

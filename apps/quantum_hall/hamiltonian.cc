@@ -78,9 +78,8 @@ Sums Hamiltonian::apply_row(Operator const& what, Wave const& source, Wave const
         auto const* const energies = energies_.data() + (row * system_.lattice.sublattices + s) * columns;
         auto const to = out.row(s, row), centre = source.row(s, row);
         auto const part =
-            hops.size() == 3
-                ? combine<3, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns)
-                : combine<4, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns);
+            hops.size() == 3 ? combine<3, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns)
+                             : combine<4, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns);
         out.close_ring(s, row);
         sums.norm += part.norm;
         sums.overlap += part.overlap;
@@ -88,8 +87,7 @@ Sums Hamiltonian::apply_row(Operator const& what, Wave const& source, Wave const
     return sums;
 }
 
-template <Into kInto, bool kDiagonal>
-Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const {
+template <Into kInto, bool kDiagonal> Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const {
     Sums sums;
     auto const work = [&](std::int64_t row) {
         auto const part = apply_row<kInto, kDiagonal>(what, source, out, row);
@@ -109,14 +107,15 @@ Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const 
 Sums Hamiltonian::apply(Operator const& what, Wave& source, Wave& out, Into into) const {
     auto const diagonal = what.diagonal != 0;
     switch (into) {
-    case Into::replace: return diagonal ? apply_to<Into::replace, true>(what, source, out)
-                                        : apply_to<Into::replace, false>(what, source, out);
-    case Into::add: return diagonal ? apply_to<Into::add, true>(what, source, out)
-                                    : apply_to<Into::add, false>(what, source, out);
-    case Into::recur: break;
+    case Into::replace:
+        return diagonal ? apply_to<Into::replace, true>(what, source, out)
+                        : apply_to<Into::replace, false>(what, source, out);
+    case Into::add:
+        return diagonal ? apply_to<Into::add, true>(what, source, out) : apply_to<Into::add, false>(what, source, out);
+    case Into::recur:
+        break;
     }
-    return diagonal ? apply_to<Into::recur, true>(what, source, out)
-                    : apply_to<Into::recur, false>(what, source, out);
+    return diagonal ? apply_to<Into::recur, true>(what, source, out) : apply_to<Into::recur, false>(what, source, out);
 }
 
 } // namespace quantum_hall

@@ -16,18 +16,18 @@ struct Operator {
     double diagonal = 0;
 };
 
-Operator scaled(System const& system, double factor);         // factor * h, h = H / half_width
-Operator velocity(System const& system, int axis);            // v = i [H, r]: v_ba = -i H_ba d_ba, unscaled
-Operator commutator(System const& system, double factor);     // factor * [X, h], [X, h]_ba = d_ba h_ba
+Operator scaled(System const& system, double factor);     // factor * h, h = H / half_width
+Operator velocity(System const& system, int axis);        // v = i [H, r]: v_ba = -i H_ba d_ba, unscaled
+Operator commutator(System const& system, double factor); // factor * [X, h], [X, h]_ba = d_ba h_ba
 
 // What one row of a sublattice gets from a neighbouring one: the hops that end in (sublattice, i, j).
 struct Hop {
     std::size_t bond;
     bool along;
-    int source;            // sublattice
-    std::int64_t row;      // of the source, relative
-    std::int64_t column;   // of the source, relative
-    std::int64_t phase;    // its phase is that of this row, relative
+    int source;          // sublattice
+    std::int64_t row;    // of the source, relative
+    std::int64_t column; // of the source, relative
+    std::int64_t phase;  // its phase is that of this row, relative
 };
 std::vector<Hop> hops_into(Lattice const& lattice, int sublattice);
 

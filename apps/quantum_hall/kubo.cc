@@ -40,8 +40,7 @@ std::vector<double> hall_conductivity(System const& system, Eigen::MatrixXcd con
         }
     }
     // A T that is real takes part in real products alone.
-    Eigen::MatrixXd const sums =
-        hermitian.real() * waves.real() - hermitian.imag() * waves.imag();
+    Eigen::MatrixXd const sums = hermitian.real() * waves.real() - hermitian.imag() * waves.imag();
     auto const factor = 8 / (system.area() * system.half_width() * system.half_width());
     std::vector<double> sigma(points);
     double integral = 0;

@@ -10,8 +10,8 @@
 
 namespace quantum_hall {
 
-// sigma_xy in e^2/h for each spin, when states below half_width * x are occupied, for x between ascending nodes: element
-// k has nodes 0 to k below it.
+// sigma_xy in e^2/h for each spin, when states below half_width * x are occupied, for x between ascending nodes:
+// element k has nodes 0 to k below it.
 struct HallCurve {
     std::vector<double> x;
     std::vector<double> sigma;

@@ -16,13 +16,12 @@ namespace {
 double const kRoot3 = std::sqrt(3.0);
 
 // a1 = sqrt(3) (1, 0), a2 = sqrt(3) (1/2, sqrt(3)/2), B = A + (0, 1); the third bond alone carries the phase.
-Lattice const kHoneycomb{"honeycomb",
-                         2,
-                         1.5 * kRoot3,
-                         3,
-                         {{0, 1, 0, 0, false, 0, 1},
-                          {0, 1, 0, -1, false, -kRoot3 / 2, -0.5},
-                          {0, 1, 1, -1, true, kRoot3 / 2, -0.5}}};
+Lattice const kHoneycomb{
+    "honeycomb",
+    2,
+    1.5 * kRoot3,
+    3,
+    {{0, 1, 0, 0, false, 0, 1}, {0, 1, 0, -1, false, -kRoot3 / 2, -0.5}, {0, 1, 1, -1, true, kRoot3 / 2, -0.5}}};
 Lattice const kSquare{"square", 1, 1, 4, {{0, 0, 1, 0, true, 1, 0}, {0, 0, 0, 1, false, 0, 1}}};
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
 #include <thalweg/base/error.h>
 #include <thalweg/base/near_miss.h>
 
@@ -24,7 +25,7 @@ template <class Number> Number number(std::string_view option, std::string_view 
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !(value >= least) || value - value != Number{}) {
         fail_usage({std::string(option) + " " + std::string(text) + " is no number that it can take",
-                    "it takes one from " + std::to_string(least) + " on", "run `quantum-hall --help`"});
+                    fmt::format("it takes one from {} on", least), "run `quantum-hall --help`"});
     }
     return value;
 }
@@ -64,8 +65,10 @@ using Text = std::string const&;
 
 std::vector<Choice> const& choices() {
     static std::vector<Choice> const all{
-        {"--lattice", "NAME", "honeycomb (default) or square", [](Options&, Words& to, Text text) { to.lattice = text; }},
-        {"--size", "COLUMNSxROWS", "cells of the torus (48x48)", [](Options&, Words& to, Text text) { to.size = text; }},
+        {"--lattice", "NAME", "honeycomb (default) or square",
+         [](Options&, Words& to, Text text) { to.lattice = text; }},
+        {"--size", "COLUMNSxROWS", "cells of the torus (48x48)",
+         [](Options&, Words& to, Text text) { to.size = text; }},
         {"--flux", "P/Q", "flux quanta a cell (0)", [](Options&, Words& to, Text text) { to.flux = text; }},
         {"--disorder", "W", "energies of sites are in [-W/2, W/2) (0)",
          [](Options& to, Words&, Text text) { to.system.disorder = number("--disorder", text, 0.0); }},
@@ -100,6 +103,9 @@ std::vector<Choice> const& choices() {
 void fill_system(Options& options, Words const& words) {
     auto& system = options.system;
     system.lattice = lattice_named(words.lattice);
+    if (words.size.find('x') == std::string::npos) {
+        fail_usage({"--size " + words.size + " is no size", "it takes COLUMNSxROWS", "write --size 48x48"});
+    }
     auto const [columns, rows] = halves(words.size, 'x');
     system.columns = number<std::int64_t>("--size", columns, 3);
     system.rows = number<std::int64_t>("--size", rows, 3);
@@ -117,16 +123,16 @@ void fill_system(Options& options, Words const& words) {
 void check(Options const& options) {
     static constexpr std::array<std::string_view, 5> programs{"dos", "moments", "hall", "evolve", "exact"};
     if (std::ranges::find(programs, options.program) == programs.end()) {
-        fail_usage({"there is no program '" + options.program + "'", "",
-                    thalweg::base::suggest(options.program, programs)});
+        fail_usage(
+            {"there is no program '" + options.program + "'", "", thalweg::base::suggest(options.program, programs)});
     }
     if (options.trace.kind == TraceKind::cell && options.system.disorder != 0) {
         fail_usage({"--trace cell does not go with --disorder", "cells differ then", "use --trace random or all"});
     }
     for (auto const energy : options.energies) {
         if (std::abs(energy) < options.system.half_width()) continue;
-        fail_usage({"--energies " + std::to_string(energy) + " is outside of the spectrum",
-                    "it lies within +-" + std::to_string(options.system.half_width()), "leave it out"});
+        fail_usage({fmt::format("--energies {}", energy) + " is outside of the spectrum",
+                    fmt::format("it lies within +-{:.4g}", options.system.half_width()), "leave it out"});
     }
 }
 

@@ -5,7 +5,7 @@
 
 namespace quantum_hall {
 
-void run_dos(Options const& options);     // density of states; as `moments`: the moments themselves
+void run_dos(Options const& options);     // density of states
 void run_moments(Options const& options); // moments, and double moments if asked for
 void run_hall(Options const& options);
 void run_evolve(Options const& options);

@@ -48,20 +48,28 @@ void write(std::string const& path, std::string const& description, std::vector<
 
 nlohmann::json described(Options const& options) {
     auto const& system = options.system;
-    nlohmann::json what{{"program", options.program},
-                        {"lattice", system.lattice.name},
-                        {"size", {system.columns, system.rows}},
-                        {"sites", system.sites()},
-                        {"flux_quanta", system.flux_quanta},
-                        {"disorder", system.disorder},
-                        {"seed", system.seed},
-                        {"half_width", system.half_width()},
-                        {"vectors", options.trace.vectors(system)},
-                        {"ranks", Strips::ranks()}};
+    nlohmann::json what{
+        {"program", options.program}, {"lattice", system.lattice.name},    {"size", {system.columns, system.rows}},
+        {"sites", system.sites()},    {"flux_quanta", system.flux_quanta}, {"disorder", system.disorder},
+        {"seed", system.seed},        {"half_width", system.half_width()}, {"vectors", options.trace.vectors(system)},
+        {"ranks", Strips::ranks()}};
     static constexpr char const* traces[] = {"random", "all", "cell"};
     what["trace"] = traces[static_cast<int>(options.trace.kind)];
     if (!options.bloch) what["moment_count"] = options.moments;
     return what;
+}
+
+nlohmann::json parts(Eigen::MatrixXcd const& matrix) {
+    nlohmann::json re = nlohmann::json::array(), im = nlohmann::json::array();
+    for (Eigen::Index m = 0; m < matrix.rows(); ++m) {
+        std::vector<double> row_re, row_im;
+        for (Eigen::Index n = 0; n < matrix.cols(); ++n) {
+            row_re.push_back(matrix(m, n).real());
+            row_im.push_back(matrix(m, n).imag());
+        }
+        re.push_back(row_re), im.push_back(row_im);
+    }
+    return {{"re", re}, {"im", im}};
 }
 
 void report(Options const& options, nlohmann::json const& results, std::vector<ResultTable> const& tables) {

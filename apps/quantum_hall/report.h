@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <Eigen/Core>
 #include <nlohmann/json.hpp>
 
 #include "options.h"
@@ -22,6 +23,9 @@ struct ResultTable {
 
 // What was computed: lattice, size, flux and so on.
 nlohmann::json described(Options const& options);
+
+// {"re": rows, "im": rows}.
+nlohmann::json parts(Eigen::MatrixXcd const& matrix);
 
 // Rank 0 alone prints and writes. `results` go beside the description; tables into --out, with the description as an
 // attribute of the file.

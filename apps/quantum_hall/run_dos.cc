@@ -13,19 +13,6 @@ namespace quantum_hall {
 
 namespace {
 
-nlohmann::json parts(Eigen::MatrixXcd const& matrix) {
-    nlohmann::json re = nlohmann::json::array(), im = nlohmann::json::array();
-    for (Eigen::Index m = 0; m < matrix.rows(); ++m) {
-        std::vector<double> row_re, row_im;
-        for (Eigen::Index n = 0; n < matrix.cols(); ++n) {
-            row_re.push_back(matrix(m, n).real());
-            row_im.push_back(matrix(m, n).imag());
-        }
-        re.push_back(row_re), im.push_back(row_im);
-    }
-    return {{"re", re}, {"im", im}};
-}
-
 // By site, so that mu_0 is 1.
 Estimate by_site(Estimate estimate, System const& system) {
     for (auto* list : {&estimate.value, &estimate.error}) {

@@ -109,15 +109,11 @@ void run_evolve(Options const& options) {
                 energy_column.push_back(energy);
             }
         }
-        results["sigma_xx"] = {{"time", time_column},
-                               {"energy", energy_column},
-                               {"sigma_xx", sigma.value},
-                               {"error", sigma.error}};
-        tables.push_back({"conductivity",
-                          {{"time", time_column},
-                           {"energy", energy_column},
-                           {"sigma_xx", sigma.value},
-                           {"error", sigma.error}}});
+        results["sigma_xx"] = {
+            {"time", time_column}, {"energy", energy_column}, {"sigma_xx", sigma.value}, {"error", sigma.error}};
+        tables.push_back(
+            {"conductivity",
+             {{"time", time_column}, {"energy", energy_column}, {"sigma_xx", sigma.value}, {"error", sigma.error}}});
     }
     if (options.print_states) {
         results["psi"] = whole(system, strips, psi);

@@ -18,19 +18,6 @@ nlohmann::json flat(Eigen::VectorXcd const& values) {
     return list;
 }
 
-nlohmann::json parts(Eigen::MatrixXcd const& matrix) {
-    nlohmann::json re = nlohmann::json::array(), im = nlohmann::json::array();
-    for (Eigen::Index m = 0; m < matrix.rows(); ++m) {
-        std::vector<double> row_re, row_im;
-        for (Eigen::Index n = 0; n < matrix.cols(); ++n) {
-            row_re.push_back(matrix(m, n).real());
-            row_im.push_back(matrix(m, n).imag());
-        }
-        re.push_back(row_re), im.push_back(row_im);
-    }
-    return {{"re", re}, {"im", im}};
-}
-
 // The vectors of the trace as columns.
 Eigen::MatrixXcd starts(Options const& options, Strips const& strips) {
     auto const& system = options.system;

@@ -36,8 +36,8 @@ int Strips::ranks() {
 
 Strips::Strips(System const& system) : all_rows_(system.rows), messages_(std::make_unique<Messages>()) {
     if (ranks() > all_rows_) {
-        thalweg::base::fail_usage({"there are " + std::to_string(ranks()) + " ranks for " +
-                                       std::to_string(all_rows_) + " rows of the lattice",
+        thalweg::base::fail_usage({"there are " + std::to_string(ranks()) + " ranks for " + std::to_string(all_rows_) +
+                                       " rows of the lattice",
                                    "each rank has at least one row", "start at most as many ranks as rows"});
     }
     first_ = first_row_of(rank());

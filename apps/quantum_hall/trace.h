@@ -13,8 +13,8 @@ namespace quantum_hall {
 enum class TraceKind {
     random, // random phases: an estimate, with an error
     all,    // every site: exact, for small systems
-    cell,   // one site of each sublattice: exact without disorder, as magnetic translations make all others equal to it,
-            // on a torus that is much larger than what the moments see
+    cell, // one site of each sublattice: exact without disorder, as magnetic translations make all others equal to it,
+          // on a torus that is much larger than what the moments see
 };
 
 struct Trace {
