@@ -141,9 +141,9 @@ CampaignResult sum_of(Board const& board) {
 
 namespace {
 
-constexpr std::array kCounts = {&Totals::histories, &Totals::states,       &Totals::history_ns, &Totals::state_ns,
-                                &Totals::faults,    &Totals::closed,       &Totals::resumed,    &Totals::ordered,
-                                &Totals::rows,      &Totals::promised_rows};
+constexpr std::array kCounts = {&Totals::histories, &Totals::states, &Totals::history_ns,   &Totals::state_ns,
+                                &Totals::faults,    &Totals::closed, &Totals::resumed,      &Totals::ordered,
+                                &Totals::copies,    &Totals::rows,   &Totals::promised_rows};
 static_assert(sizeof(Totals) == kCounts.size() * sizeof(std::uint64_t), "every count is summed up");
 
 } // namespace
@@ -177,8 +177,9 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
     totals.ordered = history.ordered ? 1 : 0;
     std::string const path = std::string(kDirectory) + (container == Container::hdf5 ? "/run.h5" : "/run.root");
     for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i) {
-        auto const verdict = judge(workshop, path, history.snapshots[i], mix(seed) + i * 1000, states);
+        auto const verdict = judge(workshop, path, history.snapshots, i, mix(seed) + i * 1000, states);
         totals.states += verdict.states;
+        totals.copies += verdict.copies;
         totals.rows += verdict.rows;
         totals.promised_rows += verdict.promised_rows;
         for (auto const& fault : verdict.faults) faults.push_back(fmt::format("stopped at point {}: {}", i, fault));

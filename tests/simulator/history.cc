@@ -106,7 +106,7 @@ class History {
     void take_snapshot() {
         if (world_->syncs > scenario_.weather.fail_sync) promises_.sync_failed = true;
         result_.snapshots.push_back(
-            {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->boot_id()});
+            {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->boot_id(), life_});
     }
 
     void create() {

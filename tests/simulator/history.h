@@ -51,6 +51,7 @@ struct Snapshot {
     Promises promises;
     std::uint64_t now_ns = 0;
     std::string boot;
+    std::uint64_t life = 0; // of the history
 };
 
 // What is there for whoever comes next, once everything has stopped.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "tests/simulator/copies.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/journal/journal.h"
@@ -19,14 +20,17 @@ Weather calm(Random& random) {
     return weather;
 }
 
+constexpr std::uint64_t kCopies = 0x636f70696573;
+constexpr double kShareOfCopies = 0.2;
 constexpr char const* kMoved = "moved-"; // in front of a name
 
 class Judge {
   public:
     Judge(Workshop& workshop, std::string const& path, std::uint64_t seed, Verdict& verdict)
-        : workshop_(workshop), path_(path), random_(seed), verdict_(verdict) {}
+        : workshop_(workshop), path_(path), random_(seed), copies_(mix(seed ^ kCopies)), verdict_(verdict) {}
 
-    void judge_state(Snapshot const& snapshot) {
+    void judge_state(std::span<Snapshot const> snapshots, std::size_t index) {
+        auto const& snapshot = snapshots[index];
         auto const crash = random_.chance(0.5) ? Crash::processes : Crash::power;
         name_ = crash == Crash::power ? "after a power cut" : "after the death of all";
         for (auto const& [who, promise] : snapshot.promises.producers) {
@@ -35,6 +39,12 @@ class Judge {
                 crash == Crash::processes || snapshot.promises.closed ? promise.taken : promise.durable;
         }
         auto state = stopped(snapshot, crash, random_);
+        if (copies_.chance(kShareOfCopies) &&
+            judge_a_copy(workshop_, path_, snapshots, index, state, crash, copies_, verdict_.faults)) {
+            ++verdict_.copies;
+            if (!verdict_.faults.empty()) return;
+            name_ += ", with a copy that was recovered";
+        }
         if (random_.chance(0.15)) move(state.disk);
         recover(state, crash, true);
     }
@@ -170,17 +180,18 @@ class Judge {
     Workshop& workshop_;
     std::string path_;
     Random random_;
+    Random copies_; // of their own, so that what a seed does to an original does not hang on them
     Verdict& verdict_;
     std::string name_;
 };
 
 } // namespace
 
-Verdict judge(Workshop& workshop, std::string const& path, Snapshot const& snapshot, std::uint64_t seed,
-              std::uint64_t states) {
+Verdict judge(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
+              std::uint64_t seed, std::uint64_t states) {
     Verdict verdict;
     for (std::uint64_t i = 0; i < states && verdict.faults.empty(); ++i)
-        Judge(workshop, path, mix(seed + i), verdict).judge_state(snapshot);
+        Judge(workshop, path, mix(seed + i), verdict).judge_state(snapshots, index);
     return verdict;
 }
 

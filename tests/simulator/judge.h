@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,12 @@ struct Verdict {
     std::uint64_t states = 0; // that were recovered and read
     std::uint64_t rows = 0;   // that `append` had taken in them, and of these: that must be there
     std::uint64_t promised_rows = 0;
+    std::uint64_t copies = 0; // that were recovered, besides, before their originals
     std::vector<std::string> faults;
 };
 
-// Tries `states` crash states of what a snapshot holds.
-Verdict judge(Workshop& workshop, std::string const& path, Snapshot const& snapshot, std::uint64_t seed,
-              std::uint64_t states);
+// Tries `states` crash states of what the snapshot number `index` of a history holds.
+Verdict judge(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
+              std::uint64_t seed, std::uint64_t states);
 
 } // namespace thalweg::simulator

@@ -23,13 +23,13 @@ void tell(char const* name, Totals const& totals) {
     auto const per_second = [](std::uint64_t count, std::uint64_t cpu_ns) {
         return cpu_ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(cpu_ns);
     };
-    fmt::print(
-        stderr,
-        "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
-        "fault; {} were closed, {} in the order of keys, runs were resumed {} times, {} of {} rows were promised\n",
-        name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
-        per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.ordered, totals.resumed,
-        totals.promised_rows, totals.rows);
+    fmt::print(stderr,
+               "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
+               "fault; {} were closed, {} in the order of keys, runs were resumed {} times, {} copies were "
+               "recovered, {} of {} rows were promised\n",
+               name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
+               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.ordered, totals.resumed,
+               totals.copies, totals.promised_rows, totals.rows);
 }
 
 // Adds to the sums of all campaigns so far. The file is replaced as a whole: whoever is killed here loses none of them.
@@ -47,6 +47,7 @@ std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
         if (!sums.is_object()) sums = nlohmann::ordered_json::object();
         add("histories", totals.histories);
         add("states", totals.states);
+        add("copies", totals.copies);
         add("cpu_s", static_cast<double>(totals.history_ns + totals.state_ns) / 1e9);
         add("faults", totals.faults);
     }

@@ -337,6 +337,18 @@ TEST_P(BeginningOfARun, IsNotWrittenOverSomebodysFile) {
     EXPECT_EQ(bytes_of(path), before);
 }
 
+// Of which the journal was copied when the run was created, and the file later.
+TEST_P(BeginningOfARun, IsNotWhatAFileWithPagesIsTakenFor) {
+    Directory const directory;
+    auto const path = directory.file(GetParam());
+    leave_without_barrier(path);
+    storage::open_file_storage(journal_path(path), storage::OpenMode::read_write)->resize(100);
+    auto const before = bytes_of(path);
+    auto const said = message_of([&] { recover(path); });
+    EXPECT_NE(said.find("is not the journal of"), std::string::npos) << said;
+    EXPECT_EQ(bytes_of(path), before);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, BeginningOfARun, ::testing::Values("run.h5", "run.root"),
                          [](auto const& each) { return std::string(each.param).substr(4); });
 

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/lock.h"
 
 namespace thalweg::dataset {
 namespace {
+
+// What a run begins with is smaller, however many columns it has: 0.1 MB of 1400.
+constexpr std::uint64_t kMostOfABeginning = base::kMiB;
 
 bool is_complete_file(std::string const& path) {
     try {
@@ -56,16 +60,20 @@ bool RunPlace::is_stub() const {
     return start.kind == JournalKind::journal && !exists(data_) && !has_record(*file, start.preamble.records);
 }
 
-// Empty, or what every run begins with.
+// Empty, or what every run begins with: for nothing else may be removed, where somebody has laid a journal of another
+// age beside it.
 bool RunPlace::is_begun_and_no_more() const {
     auto const& format = format_for(data_);
     auto const file = storage::open_file_storage(data_, storage::OpenMode::read_only, storage::Engine::posix);
     if (file->size() == 0) return true;
     if (!format.run_id_of(*file)) return false;
     try {
-        return !format.load(*file).closed;
+        auto const map = format.load(*file);
+        auto const beginning = storage::make_memory_storage(data_);
+        format.begin(*beginning, map.head);
+        return !map.closed && file->size() <= beginning->size();
     } catch (base::DataError const&) {
-        return true;
+        return file->size() <= kMostOfABeginning;
     }
 }
 

@@ -1,0 +1,169 @@
+#include "tests/simulator/copies.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/read/reader.h"
+
+namespace thalweg::simulator {
+namespace {
+
+constexpr char const* kCopy = "copy-"; // in front of a name
+
+void copy_file(DiskState& disk, std::string const& to, DiskState const& from, std::uint64_t inode) {
+    auto& file = disk.files[disk.create(to)];
+    file.cache = from.files.at(inode).cache;
+    file.durable = file.cache;
+}
+
+// The journal, and its segments.
+std::map<std::string, std::uint64_t> journals_of(DiskState const& disk, std::string const& path) {
+    std::map<std::string, std::uint64_t> found;
+    for (auto const& [name, inode] : disk.names) {
+        if (name.starts_with(path + ".journal")) found[name] = inode;
+    }
+    return found;
+}
+
+// What of it a copy may lack, and what it may have, where its two files are of any age between the two.
+Promises of_any_age(Promises const& older, Promises const& newer, bool has_all_that_is_durable) {
+    auto expected = newer;
+    expected.closed = false;
+    for (auto& [who, promise] : expected.producers) {
+        auto const before = older.producers.find(who);
+        bool const was_durable = has_all_that_is_durable && before != older.producers.end();
+        promise.durable = was_durable ? before->second.durable : 0;
+        promise.has_gaps = true;
+    }
+    for (auto& [who, unit] : expected.units) {
+        auto const before = older.units.find(who);
+        unit.durable = has_all_that_is_durable && before != older.units.end() && before->second.durable;
+    }
+    return expected;
+}
+
+// Something that was there when the journal was copied.
+bool lacks_rows(Promises const& of_journal, Found const& found) {
+    auto const count = [&](std::uint64_t table, std::uint64_t who) {
+        auto const rows = found.tables.at(table).find(who);
+        return rows == found.tables[table].end() ? 0 : rows->second.size();
+    };
+    for (auto const& [who, promise] : of_journal.producers) {
+        if (count(promise.table, who) < promise.taken) return true;
+    }
+    for (auto const& [who, unit] : of_journal.units) {
+        if (unit.state != UnitPromise::State::committed) continue;
+        for (auto const& [table, rows] : unit.rows) {
+            if (count(table, who) < rows) return true;
+        }
+    }
+    return false;
+}
+
+// Of a run that had no time for that, a copy may be refused: what its file begins with may be gone, and then nothing
+// tells whose it is.
+bool may_be_refused(Promises const& expected) {
+    auto const is_durable = [](auto const& each) { return each.second.durable != 0; };
+    return !expected.closed && std::ranges::none_of(expected.producers, is_durable) &&
+           std::ranges::none_of(expected.units, is_durable);
+}
+
+bool says_that_it_lacks(dataset::RunReport const& report) {
+    bool says = report.rows_may_be_missing || report.units_lost > 0 || report.damaged_pages > 0;
+    for (auto const& table : report.tables) says = says || table.lost_rows > 0;
+    return says;
+}
+
+void check_copy(World& world, std::string const& path, Promises const& expected, Promises const& of_journal,
+                Blame const& blame) {
+    auto const recovered = dataset::recover(path);
+    auto const reader = dataset::Reader::open(path);
+    World::Undivided const undivided(world);
+    auto const found = read_all(*reader, blame);
+    check_promises(expected, found, expected.closed ? Crash::processes : Crash::power, blame);
+    if (lacks_rows(of_journal, found) && !says_that_it_lacks(recovered.report))
+        blame("it lacks rows, and nothing says so");
+}
+
+// What its owner left, and the recovery of a copy has found.
+void check_untouched(Snapshot const& before, Snapshot const& after, std::vector<std::string>& faults) {
+    if (before.memory != after.memory)
+        faults.push_back("the recovery of a copy has touched the memory of the original");
+    for (auto const& [name, inode] : before.disk.names) {
+        auto const there = after.disk.names.find(name);
+        bool const is_there = there != after.disk.names.end() && there->second == inode;
+        // What was given to the kernel still lands.
+        bool const lands = !before.disk.flights.empty();
+        if (!is_there || (!lands && !before.disk.files.at(inode).cache.same_bytes(after.disk.files.at(inode).cache)))
+            faults.push_back("the recovery of a copy has touched the original's " + name);
+    }
+}
+
+// Of the same life, so that what was dropped in between is not promised to be gone.
+Snapshot const* another(std::span<Snapshot const> snapshots, std::size_t index, Random& random) {
+    auto const chosen = random.below(index + 1);
+    auto const& snapshot = snapshots[chosen];
+    return snapshot.life == snapshots[index].life && snapshot.promises.created && chosen != index ? &snapshot : nullptr;
+}
+
+} // namespace
+
+std::string copy_of(std::string const& path) {
+    auto const name = path.rfind('/') + 1;
+    return path.substr(0, name) + kCopy + path.substr(name);
+}
+
+bool add_copy(DiskState& disk, std::string const& path, DiskState const& data, DiskState const& journal) {
+    auto const file = data.names.find(path);
+    auto const journals = journals_of(journal, path);
+    if (file == data.names.end() || !journals.contains(path + ".journal")) return false;
+    copy_file(disk, copy_of(path), data, file->second);
+    for (auto const& [name, inode] : journals) copy_file(disk, copy_of(name), journal, inode);
+    return true;
+}
+
+bool judge_a_copy(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
+                  Snapshot& state, Crash crash, Random& random, std::vector<std::string>& faults) {
+    auto const& promises = snapshots[index].promises;
+    if (!promises.created || promises.sync_failed) return false;
+    auto const* const older = crash == Crash::processes ? another(snapshots, index, random) : nullptr;
+    bool const data_is_older = older != nullptr && random.chance(0.5);
+    bool const journal_is_older = older != nullptr && !data_is_older;
+    auto with_copy = state;
+    if (!add_copy(with_copy.disk, path, data_is_older ? older->disk : state.disk,
+                  journal_is_older ? older->disk : state.disk))
+        return false;
+    auto const& of_journal = journal_is_older ? older->promises : promises;
+    auto expected = of_any_age(older != nullptr ? older->promises : promises, promises, !data_is_older);
+    expected.closed = promises.closed && !data_is_older;
+    auto const name =
+        fmt::format("a copy {}, whose {}: ", crash == Crash::power ? "after a power cut" : "of dead files",
+                    data_is_older      ? "data are older"
+                    : journal_is_older ? "journal is older"
+                                       : "files are of one age");
+    Weather weather;
+    weather.steps_per_turn = 500;
+    World world(workshop, random.word(), weather, with_copy.disk, state.memory, state.now_ns, state.boot);
+    auto const memory = world.names.state();
+    auto const blame = [&](std::string const& text) { world.blame(name + text); };
+    world.start_process([&] {
+        try {
+            check_copy(world, copy_of(path), expected, of_journal, blame);
+        } catch (base::Error const& error) {
+            if (!may_be_refused(expected)) blame(fmt::format("it cannot be recovered or read: {}", error.what()));
+        }
+    });
+    world.run([] { return false; });
+    faults.insert(faults.end(), world.faults().begin(), world.faults().end());
+    auto before = state;
+    before.memory = memory;
+    state.disk = world.disk;
+    state.memory = world.names.state();
+    state.now_ns = world.now_ns();
+    check_untouched(before, state, faults);
+    return true;
+}
+
+} // namespace thalweg::simulator
