@@ -78,13 +78,22 @@ bool says_that_it_lacks(dataset::RunReport const& report) {
 
 void check_copy(World& world, std::string const& path, Promises const& expected, Promises const& of_journal,
                 Blame const& blame) {
-    auto const recovered = dataset::recover(path);
-    auto const reader = dataset::Reader::open(path);
-    World::Undivided const undivided(world);
-    auto const found = read_all(*reader, blame);
-    check_promises(expected, found, expected.closed ? Crash::processes : Crash::power, blame);
-    if (lacks_rows(of_journal, found) && !says_that_it_lacks(recovered.report))
-        blame("it lacks rows, and nothing says so");
+    dataset::RunReport report;
+    try {
+        report = dataset::recover(path).report;
+    } catch (base::Error const& error) {
+        if (!may_be_refused(expected)) blame(fmt::format("it cannot be recovered: {}", error.what()));
+        return;
+    }
+    try {
+        auto const reader = dataset::Reader::open(path);
+        World::Undivided const undivided(world);
+        auto const found = read_all(*reader, blame);
+        check_promises(expected, found, expected.closed ? Crash::processes : Crash::power, blame);
+        if (lacks_rows(of_journal, found) && !says_that_it_lacks(report)) blame("it lacks rows, and nothing says so");
+    } catch (base::Error const& error) {
+        blame(fmt::format("what was recovered cannot be read: {}", error.what()));
+    }
 }
 
 // What its owner left, and the recovery of a copy has found.
@@ -148,13 +157,7 @@ bool judge_a_copy(Workshop& workshop, std::string const& path, std::span<Snapsho
     World world(workshop, random.word(), weather, with_copy.disk, state.memory, state.now_ns, state.boot);
     auto const memory = world.names.state();
     auto const blame = [&](std::string const& text) { world.blame(name + text); };
-    world.start_process([&] {
-        try {
-            check_copy(world, copy_of(path), expected, of_journal, blame);
-        } catch (base::Error const& error) {
-            if (!may_be_refused(expected)) blame(fmt::format("it cannot be recovered or read: {}", error.what()));
-        }
-    });
+    world.start_process([&] { check_copy(world, copy_of(path), expected, of_journal, blame); });
     world.run([] { return false; });
     faults.insert(faults.end(), world.faults().begin(), world.faults().end());
     auto before = state;
