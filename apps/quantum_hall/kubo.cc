@@ -53,23 +53,21 @@ std::vector<double> hall_conductivity(System const& system, Eigen::MatrixXcd con
     return sigma;
 }
 
-HallCurve hall_curve(System const& system, Eigen::MatrixXcd const& moments) {
+std::vector<double> hall_curve(System const& system, Eigen::MatrixXcd const& moments) {
     auto const count = static_cast<std::size_t>(moments.rows());
-    auto const points = 2 * count;
-    auto const whole = hall_conductivity(system, moments, count, points);
-    auto const half = hall_conductivity(system, moments, count / 2, points);
-    HallCurve curve{bounds_between_nodes(points), whole};
-    for (std::size_t k = 0; k < points; ++k) curve.sigma[k] = extrapolated(whole[k], half[k]);
+    auto curve = hall_conductivity(system, moments, count, 2 * count);
+    auto const half = hall_conductivity(system, moments, count / 2, 2 * count);
+    for (std::size_t k = 0; k < curve.size(); ++k) curve[k] = extrapolated(curve[k], half[k]);
     return curve;
 }
 
-double HallCurve::at(double where) const {
+double interpolated(std::vector<double> const& x, std::vector<double> const& values, double where) {
     auto const above = std::ranges::upper_bound(x, where);
-    if (above == x.begin()) return 0;
-    if (above == x.end()) return sigma.back();
+    if (above == x.begin()) return values.front();
+    if (above == x.end()) return values.back();
     auto const k = static_cast<std::size_t>(above - x.begin());
     auto const share = (where - x[k - 1]) / (x[k] - x[k - 1]);
-    return sigma[k - 1] + share * (sigma[k] - sigma[k - 1]);
+    return values[k - 1] + share * (values[k] - values[k - 1]);
 }
 
 } // namespace quantum_hall

@@ -1,6 +1,7 @@
 // quantum-hall: order-N quantum Hall transport. `quantum-hall --help` has the options, README.md the rest.
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ using namespace quantum_hall;
 
 namespace {
 
-enum Exit { success = 0, failure = 1, wrong_usage = 2 };
+enum Exit { success = 0, failure = 1, wrong_usage = 2, unfinished = 3 };
 
 int run(std::vector<std::string> const& words) {
     auto const options = parse_options(words);
@@ -22,12 +23,9 @@ int run(std::vector<std::string> const& words) {
         if (Strips::rank() == 0) std::fputs(help().c_str(), stdout);
         return words.empty() ? wrong_usage : success;
     }
-    if (options->program == "dos") run_dos(*options);
-    if (options->program == "moments") run_moments(*options);
-    if (options->program == "hall") run_hall(*options);
-    if (options->program == "evolve") run_evolve(*options);
-    if (options->program == "exact") run_exact(*options);
-    return success;
+    static std::map<std::string, bool (*)(Options const&)> const programs{
+        {"dos", run_dos}, {"moments", run_moments}, {"hall", run_hall}, {"evolve", run_evolve}, {"exact", run_exact}};
+    return programs.at(options->program)(*options) ? success : unfinished;
 }
 
 // What all ranks have found alike is said once, and they end in good order.

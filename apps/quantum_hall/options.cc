@@ -94,6 +94,14 @@ std::vector<Choice> const& choices() {
          [](Options& to, Words&, Text) { to.print_states = true; }},
         {"--bloch", "", "exact: magnetic Bloch states, without disorder",
          [](Options& to, Words&, Text) { to.bloch = true; }},
+        {"--checkpoint", "FILE", "saved here when the time is over or SIGTERM comes, to be continued",
+         [](Options& to, Words&, Text text) { to.checkpoint = text; }},
+        {"--checkpoint-every", "SECONDS", "and so often, too",
+         [](Options& to, Words&, Text text) { to.checkpoint_every_s = number("--checkpoint-every", text, 0.0); }},
+        {"--wall-time", "SECONDS", "save and end before so much time is over",
+         [](Options& to, Words&, Text text) { to.wall_time_s = number("--wall-time", text, 0.0); }},
+        {"--continue", "", "go on from --checkpoint, on any number of ranks",
+         [](Options& to, Words&, Text) { to.continues = true; }},
         {"--out", "FILE", "results as an HDF5 file, which is replaced",
          [](Options& to, Words&, Text text) { to.out = text; }},
     };
@@ -128,6 +136,14 @@ void check(Options const& options) {
     }
     if (options.trace.kind == TraceKind::cell && options.system.disorder != 0) {
         fail_usage({"--trace cell does not go with --disorder", "cells differ then", "use --trace random or all"});
+    }
+    auto const needs_file = options.continues || options.wall_time_s < 1e300 || options.checkpoint_every_s < 1e300;
+    if (needs_file && options.checkpoint.empty()) {
+        fail_usage({"--continue, --wall-time and --checkpoint-every do not go without --checkpoint",
+                    "there is no file to go on from", "add --checkpoint FILE"});
+    }
+    if (options.program == "exact" && !options.checkpoint.empty()) {
+        fail_usage({"--checkpoint does not go with exact", "it does all at once", "leave it out"});
     }
     for (auto const energy : options.energies) {
         if (std::abs(energy) < options.system.half_width()) continue;

@@ -22,6 +22,10 @@ struct Options {
     bool print_states = false;
     bool bloch = false;
     std::string out; // a file for the results
+    std::string checkpoint;
+    double checkpoint_every_s = 1e300;
+    double wall_time_s = 1e300;
+    bool continues = false;
 };
 
 // Throws thalweg::base::UsageError. Nothing where help was asked for.

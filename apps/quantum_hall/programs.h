@@ -1,14 +1,14 @@
-// The programs of the command.
+// The programs of the command. False: not done yet, and continued from a checkpoint; they have said so.
 #pragma once
 
 #include "options.h"
 
 namespace quantum_hall {
 
-void run_dos(Options const& options);     // density of states
-void run_moments(Options const& options); // moments, and double moments if asked for
-void run_hall(Options const& options);
-void run_evolve(Options const& options);
-void run_exact(Options const& options);
+bool run_dos(Options const& options);     // density of states
+bool run_moments(Options const& options); // moments, and double moments if asked for
+bool run_hall(Options const& options);
+bool run_evolve(Options const& options);
+bool run_exact(Options const& options);
 
 } // namespace quantum_hall

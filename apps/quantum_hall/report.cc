@@ -75,7 +75,8 @@ nlohmann::json parts(Eigen::MatrixXcd const& matrix) {
 void report(Options const& options, nlohmann::json const& results, std::vector<ResultTable> const& tables) {
     if (Strips::rank() != 0) return;
     auto all = described(options);
-    if (!options.out.empty()) write(options.out, all.dump(), tables);
+    if (!options.out.empty() && !tables.empty()) write(options.out, all.dump(), tables);
+    all["complete"] = true;
     all.update(results);
     std::puts(all.dump().c_str());
 }

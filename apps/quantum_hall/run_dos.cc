@@ -1,9 +1,11 @@
 // `dos` and `moments`: what the Hamiltonian's polynomials are on random vectors, and the density of states they give.
 #include "programs.h"
 
-#include <cmath>
+#include <optional>
+#include <span>
 
 #include "chebyshev.h"
+#include "continuation.h"
 #include "double_moments.h"
 #include "kernel.h"
 #include "report.h"
@@ -27,49 +29,65 @@ std::vector<double> orders(std::size_t count) {
     return result;
 }
 
-// The moments of each vector of the trace.
-std::vector<double> samples_of_moments(Options const& options, Hamiltonian const& hamiltonian) {
+// The moments of each vector of the trace, into progress.results["moments"]. False: to be continued.
+bool find_moments(Options const& options, Hamiltonian const& hamiltonian, Progress& progress, bool with_double) {
+    auto const& system = options.system;
+    auto& strips = hamiltonian.strips();
+    auto& samples = progress.results["moments"];
+    auto& doubles = progress.results["double_moments"]; // their sum over vectors
+    Continuation continuation(options, strips, progress);
     Recurrence recurrence(hamiltonian);
-    Wave start(options.system, hamiltonian.strips());
-    std::vector<double> samples;
-    for (std::int64_t k = 0; k < options.trace.vectors(options.system); ++k) {
-        options.trace.fill(options.system, hamiltonian.strips(), k, start);
-        auto const some = moments(recurrence, hamiltonian.strips(), start, options.moments);
+    std::optional<DoubleMoments> double_moments;
+    if (with_double) double_moments.emplace(hamiltonian);
+    Wave start(system, strips);
+    while (progress.vectors < options.trace.vectors(system)) {
+        options.trace.fill(system, strips, progress.vectors, start);
+        auto const some = moments(recurrence, strips, start, options.moments);
         samples.insert(samples.end(), some.begin(), some.end());
+        if (double_moments) {
+            auto const matrix = (*double_moments)(start, options.double_moments);
+            doubles.resize(static_cast<std::size_t>(2 * matrix.size()));
+            Eigen::Map<Eigen::MatrixXcd>(reinterpret_cast<Complex*>(doubles.data()), matrix.rows(), matrix.cols()) +=
+                matrix;
+        }
+        if (++progress.vectors < options.trace.vectors(system) && !continuation.goes_on()) {
+            continuation.report_unfinished();
+            return false;
+        }
     }
-    return samples;
+    return true;
 }
 
 } // namespace
 
-void run_moments(Options const& options) {
+bool run_moments(Options const& options) {
     auto const& system = options.system;
     Strips strips(system);
     Hamiltonian const hamiltonian(system, strips);
-    auto const samples = samples_of_moments(options, hamiltonian);
+    Progress progress;
+    if (!find_moments(options, hamiltonian, progress, options.double_moments > 0)) return false;
+    auto const& samples = progress.results["moments"];
     auto const mean = by_site(estimate(options.trace, system, samples, options.moments), system);
     nlohmann::json results{{"moments", mean.value}, {"error", mean.error}};
     std::vector<ResultTable> tables{
         {"moments", {{"order", orders(options.moments)}, {"moment", mean.value}, {"error", mean.error}}}};
     if (options.double_moments > 0) {
         auto const count = static_cast<Eigen::Index>(options.double_moments);
-        Eigen::MatrixXcd sum = Eigen::MatrixXcd::Zero(count, count);
-        DoubleMoments double_moments(hamiltonian);
-        Wave start(system, strips);
-        for (std::int64_t k = 0; k < options.trace.vectors(system); ++k) {
-            options.trace.fill(system, strips, k, start);
-            sum += double_moments(start, options.double_moments);
-        }
-        results["double_moments"] = parts(sum * options.trace.weight(system) / static_cast<double>(system.sites()));
+        auto const scale = options.trace.weight(system) / static_cast<double>(system.sites());
+        auto const* const sum = reinterpret_cast<Complex const*>(progress.results["double_moments"].data());
+        results["double_moments"] = parts(scale * Eigen::Map<Eigen::MatrixXcd const>(sum, count, count));
     }
     report(options, results, tables);
+    return true;
 }
 
-void run_dos(Options const& options) {
+bool run_dos(Options const& options) {
     auto const& system = options.system;
     Strips strips(system);
     Hamiltonian const hamiltonian(system, strips);
-    auto const samples = samples_of_moments(options, hamiltonian);
+    Progress progress;
+    if (!find_moments(options, hamiltonian, progress, false)) return false;
+    auto const& samples = progress.results["moments"];
     auto const mean = by_site(estimate(options.trace, system, samples, options.moments), system);
     auto energies = options.energies;
     if (energies.empty()) {
@@ -88,6 +106,7 @@ void run_dos(Options const& options) {
     report(options, {{"energies", energies}, {"dos", dos.value}, {"error", dos.error}},
            {{"dos", {{"energy", energies}, {"dos", dos.value}, {"error", dos.error}}},
             {"moments", {{"order", orders(options.moments)}, {"moment", mean.value}, {"error", mean.error}}}});
+    return true;
 }
 
 } // namespace quantum_hall

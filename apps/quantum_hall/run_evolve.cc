@@ -7,6 +7,7 @@
 #include <thalweg/base/error.h>
 
 #include "chebyshev.h"
+#include "continuation.h"
 #include "evolve.h"
 #include "kernel.h"
 #include "report.h"
@@ -32,7 +33,7 @@ nlohmann::json whole(System const& system, Strips const& strips, Wave const& wav
 // rho <Delta X^2> is the density of xi, so no quotient of noisy numbers is needed.
 struct Spreading {
     Options const& options;
-    std::vector<double> samples; // by vector: step, then moment
+    std::vector<double> const& samples; // by vector: step, then moment
 
     // By step and energy, of one vector: the density of xi at the end of each step.
     std::vector<double> densities(std::span<double const> sample) const {
@@ -65,9 +66,35 @@ struct Spreading {
     }
 };
 
+// All steps of all vectors, as far as they are not done. False: to be continued.
+bool spread(Options const& options, Hamiltonian const& hamiltonian, Progress& progress, Continuation& continuation) {
+    auto const& system = options.system;
+    auto& strips = hamiltonian.strips();
+    auto &psi = *progress.waves.at("psi"), &xi = *progress.waves.at("xi");
+    auto &displacements = progress.results["displacements"], &energies = progress.results["moments"];
+    auto const vectors = options.trace.vectors(system), steps = static_cast<std::int64_t>(options.steps);
+    Evolution evolution(hamiltonian, options.time_step);
+    Recurrence recurrence(hamiltonian);
+    while (progress.vectors < vectors) {
+        if (progress.steps == 0) {
+            options.trace.fill(system, strips, progress.vectors, psi);
+            xi.fill(0);
+        }
+        evolution.step(psi, xi);
+        displacements.push_back(inner_product(strips, xi, xi).real() / static_cast<double>(system.sites()));
+        if (!options.energies.empty()) {
+            auto const some = moments(recurrence, strips, xi, options.moments);
+            energies.insert(energies.end(), some.begin(), some.end());
+        }
+        if (++progress.steps == steps) progress.steps = 0, ++progress.vectors;
+        if (progress.vectors < vectors && !continuation.goes_on()) return false;
+    }
+    return true;
+}
+
 } // namespace
 
-void run_evolve(Options const& options) {
+bool run_evolve(Options const& options) {
     auto const& system = options.system;
     if (options.print_states && system.sites() > kMostSitesPrinted) {
         thalweg::base::fail_usage({"--print-states does not go with " + std::to_string(system.sites()) + " sites",
@@ -75,23 +102,16 @@ void run_evolve(Options const& options) {
     }
     Strips strips(system);
     Hamiltonian const hamiltonian(system, strips);
-    Evolution evolution(hamiltonian, options.time_step);
-    Recurrence recurrence(hamiltonian);
     Wave psi(system, strips), xi(system, strips);
-    auto const at_energies = !options.energies.empty();
-    Spreading spreading{options, {}};
-    std::vector<double> displacements;
-    for (std::int64_t k = 0; k < options.trace.vectors(system); ++k) {
-        options.trace.fill(system, strips, k, psi);
-        xi.fill(0);
-        for (std::size_t step = 0; step < options.steps; ++step) {
-            evolution.step(psi, xi);
-            displacements.push_back(inner_product(strips, xi, xi).real() / static_cast<double>(system.sites()));
-            if (!at_energies) continue;
-            auto const some = moments(recurrence, strips, xi, options.moments);
-            spreading.samples.insert(spreading.samples.end(), some.begin(), some.end());
-        }
+    Progress progress{0, 0, {{"displacements", {}}, {"moments", {}}}, {{"psi", &psi}, {"xi", &xi}}};
+    Continuation continuation(options, strips, progress);
+    if (!spread(options, hamiltonian, progress, continuation)) {
+        continuation.report_unfinished();
+        return false;
     }
+    auto const& displacements = progress.results["displacements"];
+    Spreading const spreading{options, progress.results["moments"]};
+    auto const at_energies = !options.energies.empty();
     auto const mean = estimate(options.trace, system, displacements, options.steps);
     std::vector<double> times;
     for (std::size_t step = 1; step <= options.steps; ++step) {
@@ -120,6 +140,7 @@ void run_evolve(Options const& options) {
         results["xi"] = whole(system, strips, xi);
     }
     report(options, results, tables);
+    return true;
 }
 
 } // namespace quantum_hall

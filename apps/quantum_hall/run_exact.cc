@@ -61,14 +61,15 @@ nlohmann::json of_dense(Options const& options) {
 
 } // namespace
 
-void run_exact(Options const& options) {
+bool run_exact(Options const& options) {
     if (Strips::ranks() > 1) {
         thalweg::base::fail_usage({"exact runs on one rank", "dense matrices are not distributed", "start it alone"});
     }
     if (options.bloch) {
         auto const result = exact_bloch(options.system, options.energies);
-        return report(options, {{"energies_at_zero", result.energies_at_zero}, {"sigma_xy", result.hall}},
-                      {{"energies", {{"energy", result.energies_at_zero}}}});
+        report(options, {{"energies_at_zero", result.energies_at_zero}, {"sigma_xy", result.hall}},
+               {{"energies", {{"energy", result.energies_at_zero}}}});
+        return true;
     }
     if (options.system.sites() > kMostSites) {
         thalweg::base::fail_usage({"exact does not go with " + std::to_string(options.system.sites()) + " sites",
@@ -77,6 +78,7 @@ void run_exact(Options const& options) {
     }
     auto const results = of_dense(options);
     report(options, results, {{"moments", {{"moment", results["moments"].get<std::vector<double>>()}}}});
+    return true;
 }
 
 } // namespace quantum_hall

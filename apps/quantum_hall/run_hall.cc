@@ -1,6 +1,7 @@
 // `hall`: the Hall conductivity by the Fermi energy.
 #include "programs.h"
 
+#include "continuation.h"
 #include "double_moments.h"
 #include "kubo.h"
 #include "report.h"
@@ -8,41 +9,38 @@
 
 namespace quantum_hall {
 
-namespace {
-
-double at(std::vector<double> const& x, std::vector<double> const& values, double where) {
-    return values.empty() ? 0 : HallCurve{x, values}.at(where);
-}
-
-} // namespace
-
-void run_hall(Options const& options) {
+bool run_hall(Options const& options) {
     auto const& system = options.system;
     Strips strips(system);
     Hamiltonian const hamiltonian(system, strips);
+    // The curve of each vector is kept, for the errors, and its moments are not.
+    Progress progress{0, 0, {{"curves", {}}}, {}};
+    auto& curves = progress.results["curves"]; // of rank 0
+    Continuation continuation(options, strips, progress);
     DoubleMoments double_moments(hamiltonian);
     Wave start(system, strips);
-    // The curve of each vector is kept, for the errors, and its moments are not.
-    std::vector<double> curves;
-    std::vector<double> x;
-    for (std::int64_t k = 0; k < options.trace.vectors(system); ++k) {
-        options.trace.fill(system, strips, k, start);
+    while (progress.vectors < options.trace.vectors(system)) {
+        options.trace.fill(system, strips, progress.vectors, start);
         auto const moments = double_moments(start, options.moments);
-        if (Strips::rank() != 0) continue;
-        auto const curve = hall_curve(system, moments);
-        x = curve.x;
-        curves.insert(curves.end(), curve.sigma.begin(), curve.sigma.end());
+        auto const curve = Strips::rank() == 0 ? hall_curve(system, moments) : std::vector<double>();
+        curves.insert(curves.end(), curve.begin(), curve.end());
+        if (++progress.vectors < options.trace.vectors(system) && !continuation.goes_on()) {
+            continuation.report_unfinished();
+            return false;
+        }
     }
-    if (Strips::rank() != 0) return;
+    if (Strips::rank() != 0) return true;
+    auto const x = bounds_between_nodes(2 * options.moments);
     auto const mean = estimate(options.trace, system, curves, 2 * options.moments);
     std::vector<double> energies, sigma, error;
     for (auto const point : x) energies.push_back(point * system.half_width());
     for (auto const energy : options.energies) {
-        sigma.push_back(at(x, mean.value, energy / system.half_width()));
-        if (!mean.error.empty()) error.push_back(at(x, mean.error, energy / system.half_width()));
+        sigma.push_back(interpolated(x, mean.value, energy / system.half_width()));
+        if (!mean.error.empty()) error.push_back(interpolated(x, mean.error, energy / system.half_width()));
     }
     report(options, {{"energies", options.energies}, {"sigma_xy", sigma}, {"error", error}},
            {{"hall", {{"energy", energies}, {"sigma_xy", mean.value}, {"error", mean.error}}}});
+    return true;
 }
 
 } // namespace quantum_hall

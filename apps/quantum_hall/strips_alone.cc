@@ -16,7 +16,8 @@ void Strips::abort(int exit_code) { std::_Exit(exit_code); }
 int Strips::rank() { return 0; }
 int Strips::ranks() { return 1; }
 
-Strips::Strips(System const& system) : all_rows_(system.rows), count_(system.rows) {}
+Strips::Strips(System const& system)
+    : all_rows_(system.rows), count_(system.rows), communicator_(thalweg::checkpoint::alone()) {}
 Strips::~Strips() = default;
 
 std::int64_t Strips::first_row_of(int rank) const { return rank == 0 ? 0 : all_rows_; }

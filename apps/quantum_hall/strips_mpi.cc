@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <thalweg/base/error.h>
+#include <thalweg/checkpoint/mpi_communicator.h>
 
 #include "wave.h"
 
@@ -40,6 +41,7 @@ Strips::Strips(System const& system) : all_rows_(system.rows), messages_(std::ma
                                        " rows of the lattice",
                                    "each rank has at least one row", "start at most as many ranks as rows"});
     }
+    communicator_ = std::make_unique<thalweg::checkpoint::MpiCommunicator>(MPI_COMM_WORLD);
     first_ = first_row_of(rank());
     count_ = first_row_of(rank() + 1) - first_;
 }

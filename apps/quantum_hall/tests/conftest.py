@@ -55,16 +55,25 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
-def start(build: Path) -> Run:
-    """start("dos", "--size", ..., ranks=2): the exit code is not checked. Without `ranks`: the program without MPI."""
+def line(build: Path) -> Callable[[int], list[str]]:
+    """The words that start the program on so many ranks; 0: the program without MPI."""
+
+    def words(ranks: int) -> list[str]:
+        if ranks == 0:
+            return [str(build / "quantum-hall")]
+        settings = [f"{name}={value}" for name, value in MPI.items()]
+        return ["env", *settings, mpiexec(build), "-n", str(ranks), str(build / "quantum-hall-mpi")]
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def start(line: Callable[[int], list[str]]) -> Run:
+    """start("dos", "--size", ..., ranks=2): the exit code is not checked."""
 
     def run(*words: object, ranks: int = 0, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        line = [str(build / "quantum-hall")]
-        if ranks:
-            line = [mpiexec(build), "-n", str(ranks), str(build / "quantum-hall-mpi")]
-        line += [str(word) for word in words]
-        environment = os.environ | MPI
-        return subprocess.run(line, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment)
+        whole = [*line(ranks), *map(str, words)]
+        return subprocess.run(whole, capture_output=True, text=True, timeout=timeout_s, check=False)
 
     return run
 
