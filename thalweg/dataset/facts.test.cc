@@ -2,12 +2,14 @@
 
 #include <cerrno>
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 #include <thread>
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/test_bad_day.h"
@@ -187,6 +189,35 @@ TEST(Facts, TheSumOfAFileIsThatOfItsPieces) {
         std::shuffle(known.begin(), known.end(), random);
         EXPECT_EQ(file_adler32(*file, known), base::adler32(1, bytes));
     }
+}
+
+// Bytes that this process has asked the kernel for.
+std::uint64_t bytes_read() {
+    std::ifstream counts("/proc/self/io");
+    std::string name;
+    std::uint64_t number = 0;
+    while (counts >> name >> number && name != "rchar:") {
+    }
+    return number;
+}
+
+TEST(Facts, TheSumOfAFileDoesNotReadItsHoles) {
+    Directory const directory;
+    auto const file =
+        storage::open_file_storage(directory.file("sparse"), storage::OpenMode::create_new, storage::Engine::posix);
+    std::vector<std::byte> bytes(100 * base::kMiB);
+    for (auto const offset : {0 * base::kMiB, 70 * base::kMiB, 100 * base::kMiB - 4096}) {
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), 4096, std::byte{0x5a});
+        file->write(offset, std::span(bytes).subspan(offset, 4096));
+    }
+    auto const whole = base::adler32(1, bytes);
+    auto const before = bytes_read();
+    EXPECT_EQ(file_adler32(*file, {}), whole);
+    if (file->hole_at(4 * base::kMiB) == 0) GTEST_SKIP() << "this file system does not tell of holes";
+    EXPECT_LT(bytes_read() - before, 10 * base::kMiB);
+    file->resize(120 * base::kMiB); // a hole at the end, too
+    bytes.resize(120 * base::kMiB);
+    EXPECT_EQ(file_adler32(*file, {}), base::adler32(1, bytes));
 }
 
 // 2^32 rows and more, of one byte each, that nobody has to write: all pages lie in the same place.

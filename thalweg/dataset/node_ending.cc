@@ -76,6 +76,9 @@ std::vector<std::uint32_t> NodeEnding::unfinished() {
     return nodes;
 }
 
-bool NodeEnding::is_over() const { return !exists(share_.parts.journal(0)); }
+bool NodeEnding::is_over() {
+    if (share_.which.node > 0 && !summary_) summary_ = share_.parts.announced(kComplete);
+    return summary_ || !exists(share_.parts.journal(0));
+}
 
 } // namespace thalweg::dataset

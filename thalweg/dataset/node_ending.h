@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ class NodeEnding {
     // Other nodes that still write. Throws base::SystemError where one has said that it failed, or is silent.
     std::vector<std::uint32_t> unfinished();
     // The first node's journal is gone: it has completed the file.
-    bool is_over() const;
+    bool is_over();
+    // What it has said of the file, where this node has seen that.
+    std::optional<std::string> const& summary() const { return summary_; }
 
   private:
     void check_silence(std::uint32_t node, std::uint64_t silent_ns);
@@ -31,6 +34,7 @@ class NodeEnding {
     NodeShare const& share_;
     std::string path_;
     std::vector<SignOfLife> lives_; // of the journals, by node
+    std::optional<std::string> summary_;
     SignOfLife completing_;         // of the first node, once its journal has come to its end
     base::Mutex mutex_;
     base::Condition wake_;

@@ -23,6 +23,34 @@ namespace {
 
 constexpr std::uint64_t kGivenUpNs = 5'000'000'000; // to wait for a new run where one was given up
 
+// What all nodes are told of the file that the first one has completed.
+std::string summary_of(CompleteResult const& result) {
+    nlohmann::json summary{{"units", result.report.units}};
+    for (auto const& table : result.report.tables) summary["tables"].push_back({table.table, table.rows});
+    return summary.dump();
+}
+
+std::optional<CompleteResult> result_of(std::string const& summary) {
+    auto const json = nlohmann::json::parse(summary, nullptr, false);
+    if (!json.is_object()) return std::nullopt;
+    CompleteResult result;
+    result.report.units = json.at("units");
+    for (auto const& table : json.at("tables")) result.report.tables.push_back({.table = table[0], .rows = table[1]});
+    return result;
+}
+
+std::optional<CompleteResult> result_of_file(storage::Storage const& file, format::Format const& format) try {
+    auto const map = format.load(file);
+    if (!map.closed) return std::nullopt;
+    CompleteResult result;
+    result.report.units = decode_units(map.units).size();
+    for (std::size_t i = 0; i < map.tables.size(); ++i)
+        result.report.tables.push_back({.table = map.head.schema.tables[i].name, .rows = map.tables[i].rows});
+    return result;
+} catch (base::DataError const&) {
+    return std::nullopt;
+}
+
 std::string rows_are_safe(std::string const& path) {
     return fmt::format("what was appended is in the journals: run `thalweg recover {}`", path);
 }
@@ -148,6 +176,8 @@ CompleteResult Writer::complete_for_all() {
     options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run_->file, end); };
     auto result = complete_run(*run_->file, journals, *run_->format, options);
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
+    // For those who look before the folder is gone; all others read it from the file.
+    run_->node->parts.announce(kComplete, summary_of(result));
     ended_ = true;
     run_->ledger->head().state = LedgerState::closed;
     ending_.reset(); // its last beat, before the folder goes
@@ -155,9 +185,10 @@ CompleteResult Writer::complete_for_all() {
     return result;
 }
 
-// What the file says; the first node has the whole report.
+// What the first node says, who has the whole report, or the file.
 CompleteResult Writer::completed_by_another() {
-    if (!is_complete(*run_->file, *run_->format, run_->head)) {
+    auto result = ending_->summary() ? result_of(*ending_->summary()) : result_of_file(*run_->file, *run_->format);
+    if (!result || run_->format->run_id_of(*run_->file) != run_->head.id) {
         base::fail_system({path() + " is not complete", "its journals were taken away while this node waited",
                            "put them back, and recover it"});
     }
@@ -165,15 +196,10 @@ CompleteResult Writer::completed_by_another() {
     ending_.reset();
     run_->ledger->head().state = LedgerState::closed;
     remove_memory(run_->head.id, {run_->ledger->head().memory_folder}, run_->node->which.node);
-    CompleteResult result;
-    result.path = path();
-    result.file_bytes = run_->file->size();
-    auto const map = run_->format->load(*run_->file);
-    result.report.settled = true;
-    result.report.units = decode_units(map.units).size();
-    for (std::size_t i = 0; i < map.tables.size(); ++i)
-        result.report.tables.push_back({.table = map.head.schema.tables[i].name, .rows = map.tables[i].rows});
-    return result;
+    result->path = path();
+    result->file_bytes = run_->file->size();
+    result->report.settled = true;
+    return *result;
 }
 
 } // namespace thalweg::dataset

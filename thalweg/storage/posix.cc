@@ -133,6 +133,15 @@ void PosixStorage::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
     }));
 }
 
+// The position in the file, which this moves, is used by nobody else.
+std::uint64_t PosixStorage::hole_at(std::uint64_t offset) const {
+    auto const data = ::lseek(file_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    if (data >= 0) return static_cast<std::uint64_t>(data) - offset;
+    if (errno != ENXIO) return 0; // a file system that cannot tell
+    auto const end = size();      // nothing but a hole from there on
+    return end > offset ? end - offset : 0;
+}
+
 void PosixStorage::sync() {
     static auto& timer = trace::timer("storage.sync");
     trace::Span const span(timer);

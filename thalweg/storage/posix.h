@@ -26,6 +26,7 @@ class PosixStorage : public Storage {
     void resize(std::uint64_t size_bytes) override;
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override;
     void give_back(std::uint64_t offset, std::uint64_t size_bytes) override;
+    std::uint64_t hole_at(std::uint64_t offset) const override;
     void sync() override;
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 

@@ -61,6 +61,9 @@ class Storage {
     // zeros or as it was.
     virtual void give_back(std::uint64_t, std::uint64_t) {}
 
+    // So many bytes from `offset` on lie in no block, and read as zeros. 0: there are none, or nobody knows.
+    virtual std::uint64_t hole_at(std::uint64_t) const { return 0; }
+
     // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
     // forgets what it could not write.
     virtual void sync() = 0;

@@ -8,7 +8,7 @@
 
 namespace thalweg::dataset {
 
-// Adler-32 of the whole file. Reads only what is not `known`.
+// Adler-32 of the whole file. Reads only what is not `known`, and no holes.
 std::uint32_t file_adler32(storage::Storage const& file, std::vector<KnownBytes> known);
 
 // Adler-32 of bytes that begin with those of `first` and end with `second_bytes` bytes of `second`.

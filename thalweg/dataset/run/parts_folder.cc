@@ -15,6 +15,7 @@ namespace {
 
 constexpr char const* kRegionPrefix = "region-";
 constexpr char const* kNodePrefix = "node-";
+constexpr char const* kFinishedPrefix = "finished-";
 constexpr char const* kJournalEnding = ".journal";
 
 // Of names that are `prefix`, a number and `ending`.
@@ -32,6 +33,13 @@ std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_vie
     return numbers;
 }
 
+// In names nodes are counted from 1.
+std::vector<std::uint32_t> nodes_of(std::vector<std::uint32_t> numbers) {
+    std::erase(numbers, 0u);
+    for (auto& number : numbers) --number;
+    return numbers;
+}
+
 // None where somebody else has created it.
 std::unique_ptr<storage::Storage> create_first(std::string const& path) {
     try {
@@ -46,7 +54,7 @@ std::unique_ptr<storage::Storage> create_first(std::string const& path) {
 
 std::string name_of_node(std::uint32_t node) { return fmt::format("node {}", node + 1); }
 
-std::string finished_name(std::uint32_t node) { return fmt::format("finished-{:04}", node + 1); }
+std::string finished_name(std::uint32_t node) { return fmt::format("{}{:04}", kFinishedPrefix, node + 1); }
 
 bool PartsFolder::is_there() const { return base::is_directory(path_); }
 
@@ -64,10 +72,12 @@ std::string PartsFolder::room(std::uint32_t node) const {
 }
 
 std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
-    auto nodes = numbers_of(path_, kNodePrefix, kJournalEnding);
-    std::erase(nodes, 0u);
-    for (auto& node : nodes) --node;
-    return nodes;
+    return nodes_of(numbers_of(path_, kNodePrefix, kJournalEnding));
+}
+
+// The name alone says it: whoever makes it has synced its journal before.
+std::vector<std::uint32_t> PartsFolder::finished_nodes() const {
+    return nodes_of(numbers_of(path_, kFinishedPrefix, ""));
 }
 
 bool PartsFolder::take_region(std::uint32_t number) const {
@@ -108,7 +118,10 @@ void PartsFolder::remove() const {
     if (!is_there()) return;
     base::remove_file(journal(0));
     base::sync_directory_of(journal(0));
-    for (auto const& name : base::list_directory(path_)) base::remove_file(path_ + "/" + name);
+    for (auto const& name : base::list_directory(path_)) {
+        if (name != kComplete) base::remove_file(path_ + "/" + name);
+    }
+    base::remove_file(path_ + "/" + kComplete); // last, since others may be looking for it
     base::remove_directory(path_);
 }
 

@@ -27,6 +27,7 @@ class PartsFolder {
     // A file whose blocks are kept for the metadata that this node's rows will need.
     std::string room(std::uint32_t node) const;
     std::vector<std::uint32_t> nodes_with_journal() const; // ascending
+    std::vector<std::uint32_t> finished_nodes() const;     // that have announced it, ascending
 
     // False where a node has it already.
     bool take_region(std::uint32_t number) const;
@@ -47,6 +48,7 @@ class PartsFolder {
 // What nodes announce.
 inline constexpr char const* kBegun = "begun";     // all nodes are there
 inline constexpr char const* kFailure = "failure"; // the run cannot be completed by those who write it: why
+inline constexpr char const* kComplete = "complete"; // the file is: its tables, as JSON. Soon the folder is gone
 std::string finished_name(std::uint32_t node);     // all that this node had is in its journal, and durable
 
 } // namespace thalweg::dataset
