@@ -105,11 +105,13 @@ void bind_options(nb::module_& module) {
         .def_rw("keys_per_group", &CreateOptions::keys_per_group)
         .def(
             "set_nodes",
-            [](CreateOptions& options, std::uint32_t nodes, std::uint64_t timeout_ns) {
+            [](CreateOptions& options, std::uint32_t nodes, std::uint64_t timeout_ns, bool goes_on,
+               std::uint64_t keys_together) {
                 options.nodes.nodes = nodes;
                 options.nodes.timeout_ns = timeout_ns;
+                options.nodes.rules = {goes_on, keys_together};
             },
-            nb::arg("nodes"), nb::arg("timeout_ns"))
+            nb::arg("nodes"), nb::arg("timeout_ns"), nb::arg("goes_on") = false, nb::arg("keys_together") = 0)
         .def(
             "set",
             [](CreateOptions& options, std::string const& knob, std::string const& text) {
@@ -263,6 +265,14 @@ void bind_units(nb::module_& module) {
         .def("begin_group", begin_group, nb::arg("number"), WithoutGil())
         .def("is_group_committed", &WorkUnits::is_group_committed, nb::arg("number"))
         .def_prop_ro("keys_per_group", &WorkUnits::keys_per_group)
+        .def(
+            "take",
+            [](WorkUnits const& units, nb::handle key) {
+                auto const taken = key_of(key);
+                nb::gil_scoped_release const released;
+                return units.take(taken);
+            },
+            nb::arg("key"))
         .def("is_committed", [](WorkUnits const& units, nb::handle key) { return units.is_committed(key_of(key)); })
         .def(
             "committed_keys",

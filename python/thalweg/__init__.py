@@ -10,7 +10,7 @@ from thalweg._convert import convert
 from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
-from thalweg._over_mpi import Shared, create_over
+from thalweg._over_mpi import Shared
 from thalweg._ragged import Ragged
 from thalweg._read import Run, Unit, UnitRows, read_memory
 from thalweg._reports import (
@@ -104,7 +104,6 @@ __all__ = [
     "complex128",
     "convert",
     "create",
-    "create_over",
     "derive",
     "float32",
     "float64",

@@ -176,6 +176,10 @@ class Attached:
         """Whether the key of a work unit is taken, by whomever."""
         return self._units.is_committed(stored_key(key))
 
+    def take_keys(self, key: Key) -> bool:
+        """As `Writer.take_keys`."""
+        return self._units.take(stored_key(key))
+
     def finish(self) -> None:
         """Finishes all producers made here, and writes what committed work units have in memory."""
         self._producers.finish()

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import time
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from thalweg._attach import Attached, Producer, attach, text_of
-from thalweg._errors import SystemError  # noqa: A004
+from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import RunReport
 from thalweg._schema import Schema
 from thalweg._work_unit import Key, WorkUnit
-from thalweg._write import Path, Writer, create, join
+
+if TYPE_CHECKING:
+    from thalweg._write import Path, Writer
+
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
+
+
+class Communicator(Protocol):
+    """What is asked of a communicator: those of mpi4py have it."""
+
+    def Get_rank(self) -> int: ...  # noqa: N802
+    def Get_size(self) -> int: ...  # noqa: N802
+    def Ibarrier(self) -> Any: ...  # noqa: N802
+    def Split_type(self, split_type: int) -> Any: ...  # noqa: N802
+    def allgather(self, sendobj: Any) -> list[Any]: ...
+    def bcast(self, obj: Any) -> Any: ...
 
 
 class Shared:
@@ -21,19 +39,28 @@ class Shared:
     run for all: the others hear of it when they close, and `recover` completes the file.
     """
 
-    def __init__(self, comm: Any, out: Writer | Attached) -> None:
+    def __init__(self, comm: Communicator, out: Writer | Attached) -> None:
         self._comm = comm
         self._out = out
         self.schema = out.schema
         self.path = out.path
+        # The others wait for this rank when they close. MPI is finalised only behind what is registered here.
+        atexit.register(self._end_with_the_program)
+
+    def _end_with_the_program(self) -> None:
+        self.abandon("the program ended before it had closed the run")
 
     def producer(self, table: str) -> Producer:
         """One for each thread."""
         return self._out.producer(table)
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """As `Writer.work_unit`. A key belongs to the machine that it was given to."""
+        """As `Writer.work_unit`. A key belongs to the machine it is given to, unless these share them."""
         return self._out.work_unit(key, summary)
+
+    def take_keys(self, key: Key) -> bool:
+        """As `Writer.take_keys`."""
+        return self._out.take_keys(key)
 
     def close(self) -> RunReport:
         """Completes the file; all ranks call it, and have the whole report.
@@ -41,6 +68,7 @@ class Shared:
         Raises SystemError that names the first rank which failed, and why, on all of them.
         """
         report = None
+        atexit.unregister(self._end_with_the_program)
         try:
             self._agree(None)  # nobody has ended on an exception
             self._together(self._finish)
@@ -53,15 +81,16 @@ class Shared:
 
     def abandon(self, reason: str = "the run was abandoned") -> None:
         """Ends the run for all ranks without completing the file; the others hear of it when they close."""
+        atexit.unregister(self._end_with_the_program)
         self._out.abandon(reason)
-        self._comm.allgather(reason)
+        _told(self._comm, reason)
 
     def _finish(self) -> None:
         if isinstance(self._out, Attached):
             self._out.finish()
 
     def _close(self) -> RunReport | None:
-        return self._out.close() if isinstance(self._out, Writer) else None
+        return None if isinstance(self._out, Attached) else self._out.close()
 
     def _together(self, work: Any) -> Any:
         result, failure = None, None
@@ -88,14 +117,10 @@ class Shared:
         return f"<Shared of {self.path}, rank {self._comm.Get_rank()} of {self._comm.Get_size()}>"
 
 
-def create_over(comm: Any, path: Path, schema: Schema | Mapping[str, Any], **options: Any) -> Shared:
-    """A new file that all ranks of `comm`, of mpi4py, write: `tw.create_over(MPI.COMM_WORLD, "run.h5", schema)`.
-
-    All ranks call it. The first rank of each machine creates the run or joins it, and the others attach to that one.
-    options: of `create`.
-
-    Raises SystemError that names the first rank which failed, and why, on all of them.
-    """
+def create_over(
+    comm: Communicator, path: Path, schema: Schema | Mapping[str, Any] | None, options: Mapping[str, Any]
+) -> Shared:
+    """What `create` does where it is given a communicator."""
     from mpi4py import MPI
 
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -108,13 +133,13 @@ def create_over(comm: Any, path: Path, schema: Schema | Mapping[str, Any], **opt
     except Exception as error:
         failure = text_of(error)
     try:
-        _agree(comm, path, failure)
-        handle = here.bcast(out.handle if isinstance(out, Writer) else None)
+        _agree(comm, str(path), failure)
+        handle = here.bcast(out.handle if out is not None and not isinstance(out, Attached) else None)
         try:
             out = out or attach(handle)
         except Exception as error:
             failure = text_of(error)
-        _agree(comm, path, failure)
+        _agree(comm, str(path), failure)
     except BaseException as error:
         if out is not None:
             out.abandon(text_of(error))
@@ -125,15 +150,32 @@ def create_over(comm: Any, path: Path, schema: Schema | Mapping[str, Any], **opt
     return Shared(comm, out)
 
 
-def _begin(path: Path, schema: Schema | Mapping[str, Any], node: int, nodes: int, options: Mapping[str, Any]) -> Writer:
+def _begin(
+    path: Path, schema: Schema | Mapping[str, Any] | None, node: int, nodes: int, options: Mapping[str, Any]
+) -> Writer:
+    from thalweg._write import create, join
+
+    if options["resume"] or schema is None:
+        raise UsageError("a run of several ranks cannot be resumed yet: recover it, and begin a new run with a schema")
     if node == 1:
-        return create(path, schema, nodes=nodes, **options)
-    return join(path, node=node, nodes=nodes, schema=schema, node_timeout=options.get("node_timeout", 60))
+        first: Writer = create(path, schema, nodes=nodes, **options)
+        return first
+    return join(path, node=node, nodes=nodes, schema=schema, node_timeout=options["node_timeout"])
 
 
-def _agree(comm: Any, path: Path, failure: str | None) -> None:
-    said = comm.allgather(failure)
-    failed = [(rank, text) for rank, text in enumerate(said) if text is not None]
+# Others may still compute for long: an MPI that waits for them in a call of its own keeps a core busy.
+def _told(comm: Communicator, failure: str | None) -> list[str | None]:
+    """What each rank says, in their order."""
+    all_are_here = comm.Ibarrier()
+    pause = _SHORTEST_PAUSE
+    while not all_are_here.Test():
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    return comm.allgather(failure)
+
+
+def _agree(comm: Communicator, path: str, failure: str | None) -> None:
+    failed = [(rank, text) for rank, text in enumerate(_told(comm, failure)) if text is not None]
     if failed:
         rank, text = failed[0]
         raise SystemError(errno.ECANCELED, f"{path} cannot be written by all ranks (rank {rank}: {text})")

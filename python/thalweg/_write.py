@@ -8,12 +8,13 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, overload
 
 from thalweg import _core
 from thalweg._attach import Producer, Producers, text_of
 from thalweg._attributes import Attributes
 from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._over_mpi import Communicator, Shared, create_over
 from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
@@ -92,6 +93,14 @@ class Writer:
         """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
         return self._open_units().is_committed(stored_key(key))
 
+    def take_keys(self, key: Key) -> bool:
+        """Of several nodes that share keys: takes `key` for this node, with those that are taken together with it.
+
+        False where another node has them; then none of them can be committed here. True always where keys are not
+        shared.
+        """
+        return self._open_units().take(stored_key(key))
+
     def committed_keys(self) -> list[int | bytes]:
         """All keys of work units that are taken, in no order: in all files of the run, where it has several."""
         return self._open_units().committed_keys()
@@ -159,6 +168,44 @@ class Writer:
         return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"
 
 
+@overload
+def create(
+    path: Path,
+    schema: Schema | Mapping[str, Any],
+    *,
+    force: bool = ...,
+    codec: str | None = ...,
+    metadata: Mapping[str, str] | None = ...,
+    attrs: Mapping[str, Any] | None = ...,
+    tuning: Mapping[str, Value] | None = ...,
+    node_timeout: float = ...,
+    on_node_death: str = ...,
+    keys_taken_together: int | None = ...,
+    comm: Communicator,
+) -> Shared: ...
+
+
+@overload
+def create(
+    path: Path,
+    schema: Schema | Mapping[str, Any] | None = None,
+    *,
+    force: bool = ...,
+    resume: bool = ...,
+    codec: str | None = ...,
+    metadata: Mapping[str, str] | None = ...,
+    attrs: Mapping[str, Any] | None = ...,
+    order: str | None = ...,
+    keys_per_group: int | None = ...,
+    tuning: Mapping[str, Value] | None = ...,
+    nodes: int = ...,
+    node_timeout: float = ...,
+    on_node_death: str = ...,
+    keys_taken_together: int | None = ...,
+    comm: None = ...,
+) -> Writer: ...
+
+
 def create(
     path: Path,
     schema: Schema | Mapping[str, Any] | None = None,
@@ -173,7 +220,10 @@ def create(
     tuning: Mapping[str, Value] | None = None,
     nodes: int = 1,
     node_timeout: float = 60,
-) -> Writer:
+    on_node_death: str = "end",
+    keys_taken_together: int | None = None,
+    comm: Communicator | None = None,
+) -> Writer | Shared:
     """A new file (HDF5: .h5, .hdf5 or .lh5; ROOT RNTuple: .root), with its journal beside it until it is closed.
 
     schema: of `tw.schema`, or the dictionary that it takes.
@@ -196,11 +246,36 @@ def create(
     nodes: so many machines, which see one folder, write the file; this one is the first, and the others `tw.join` it.
         The call returns when all are there. Each of them closes; then the file is complete.
     node_timeout: seconds in which all nodes have to come, and after which one is taken for dead that gives no sign.
+    on_node_death: "end": the run ends for all, with an error, and `recover` completes it. "continue": the others go on,
+        and complete the file with what the dead one had made durable; the report names it.
+    keys_taken_together: of several nodes: work units of one key may be done on any of them, and count once. A node
+        takes so many consecutive keys at once, through the folder of the run (1, and texts: one by one).
+        None: a key belongs to the node that it is given to.
+    comm: a communicator of mpi4py, all of whose ranks call this function and write the file. The first rank of each
+        machine creates the run or joins it, and the others attach to that one; the number of nodes is not given then.
+        An error of any rank is raised on all of them: the first rank that failed is named.
 
     Raises UsageError where something is there already or an option is wrong, where there is nothing to resume, where it
     is a copy, still being written, or has another schema; SystemError where the place cannot be
     written.
     """
+    if comm is not None:
+        given_options = {
+            "force": force,
+            "resume": resume,
+            "codec": codec,
+            "metadata": metadata,
+            "attrs": attrs,
+            "order": order,
+            "keys_per_group": keys_per_group,
+            "tuning": tuning,
+            "node_timeout": node_timeout,
+            "on_node_death": on_node_death,
+            "keys_taken_together": keys_taken_together,
+        }
+        if nodes != 1:
+            raise UsageError("the ranks of comm tell how many nodes there are: leave nodes out")
+        return create_over(comm, path, schema, given_options)
     if attrs is not None and resume:
         raise UsageError("attributes are given when a run is created; leave attrs out with resume=True")
     if schema is None and not resume:
@@ -213,7 +288,8 @@ def create(
         raise UsageError("a run of several nodes cannot be resumed yet: recover it, and begin a new run")
     if nodes < 1:
         raise UsageError(f"{os.fspath(path)} cannot be written from {nodes} nodes: give at least 1")
-    options.set_nodes(nodes, int(node_timeout * 1e9))
+    goes_on, keys_together = _checked_rules(nodes, on_node_death, keys_taken_together)
+    options.set_nodes(nodes, int(node_timeout * 1e9), goes_on, keys_together)
     with_codec(tuning, codec).apply(options)
     texts = dict(metadata or {})
     for key, value in texts.items():
@@ -262,6 +338,17 @@ def _node_of_launcher() -> int:
         if os.environ.get(name, "").isdecimal():
             return int(os.environ[name]) + 1
     raise UsageError(f"nobody says which node this is (none of {', '.join(names)} is set): give node=")
+
+
+def _checked_rules(nodes: int, on_node_death: str, keys_taken_together: int | None) -> tuple[bool, int]:
+    if on_node_death not in ("end", "continue"):
+        raise UsageError(f"on_node_death is {on_node_death!r}: give 'end' or 'continue'")
+    if keys_taken_together is None:
+        return on_node_death == "continue", 0
+    if keys_taken_together < 1:
+        raise UsageError(f"{keys_taken_together} keys cannot be taken together: give at least 1")
+    # One node alone shares them with nobody.
+    return on_node_death == "continue", keys_taken_together if nodes > 1 else 0
 
 
 def _checked_group(order: str | None, keys_per_group: int | None) -> int:

@@ -12,7 +12,7 @@ def make_machines() -> Iterator[Make]:
     if reason := why_not():
         pytest.skip(f"no namespaces can be made here ({reason})")
     with ExitStack() as stack:
-        yield lambda count: stack.enter_context(machines(count))
+        yield lambda count, hours=0: stack.enter_context(machines(count, hours))
 
 
 @pytest.fixture(params=["run.h5", "run.root"])

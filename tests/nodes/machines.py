@@ -45,12 +45,16 @@ def _as_root() -> list[str]:
 
 
 class Machine:
-    def __init__(self, name: str, folder: Path) -> None:
+    """hours: what its clock of running time is ahead by. (All namespaces of a kernel have one clock of the day.)"""
+
+    def __init__(self, name: str, folder: Path, hours: int = 0) -> None:
         self.name = name
+        self._clock = ["-T"] if hours else []
         self._started: list[subprocess.Popen[str]] = []
         boot, up = folder / f"{name}.boot", folder / f"{name}.up"
         boot.write_text(f"{uuid.uuid4()}\n")
-        arguments = [*_as_root(), "sh", "-c", _SETUP, "sh", name, str(boot), str(up)]
+        ahead = ["--time", "--monotonic", str(3600 * hours), "--boottime", str(3600 * hours)] if hours else []
+        arguments = [*_as_root(), *ahead, "sh", "-c", _SETUP, "sh", name, str(boot), str(up)]
         self._outer = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
         end = time.monotonic() + _SECONDS
         while not up.exists():
@@ -62,7 +66,7 @@ class Machine:
 
     def start(self, *command: str) -> subprocess.Popen[str]:
         user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
-        enter = ["nsenter", "-t", str(self._first_pid), *user, "-m", "-u", "-i", "-p"]
+        enter = ["nsenter", "-t", str(self._first_pid), *user, "-m", "-u", "-i", "-p", *self._clock]
         process = subprocess.Popen([*enter, *command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._started.append(process)
         return process
@@ -92,12 +96,13 @@ class Machine:
 
 
 @contextmanager
-def machines(count: int) -> Iterator[Sequence[Machine]]:
+def machines(count: int, hours: int = 0) -> Iterator[Sequence[Machine]]:
+    """hours: what each one's clock is ahead of the one before."""
     with tempfile.TemporaryDirectory(prefix="thalweg-nodes-") as folder:
         started: list[Machine] = []
         try:
             for number in range(1, count + 1):
-                started.append(Machine(f"machine{number}", Path(folder)))
+                started.append(Machine(f"machine{number}", Path(folder), hours * (number - 1)))
             yield started
         finally:
             for machine in started:
@@ -105,4 +110,4 @@ def machines(count: int) -> Iterator[Sequence[Machine]]:
                 machine.forget()
 
 
-Make = Callable[[int], Sequence[Machine]]
+Make = Callable[..., Sequence[Machine]]

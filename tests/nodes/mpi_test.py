@@ -59,6 +59,24 @@ def test_a_rank_that_throws_is_heard_by_all(tmp_path: Path, failing: int) -> Non
     assert rows == {rank + 1: _ROWS if rank != failing else _ROWS // 2 + 50 for rank in range(_RANKS)}
 
 
+@pytest.mark.parametrize("failing", [0, 3])
+def test_a_rank_that_ends_without_a_word_is_heard_by_all(tmp_path: Path, failing: int) -> None:
+    path = tmp_path / "run.h5"
+    said = over_mpi(path, str(failing), "exit")
+    for rank, line in enumerate(said):
+        assert ("this rank has had enough" in line) == (rank == failing)
+        assert (f"rank {failing}: the program ended" in line) == (rank != failing)
+    tw.recover(path)
+    rows = rows_by_node(path)
+    assert [rows[rank + 1] for rank in range(_RANKS) if rank != failing] == [_ROWS] * (_RANKS - 1)
+
+
+def test_mpi_may_know_of_one_thread_only(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    assert over_mpi(path, "-1", "single") == [f"rank {rank} closed" for rank in range(_RANKS)]
+    assert rows_by_node(path) == {rank + 1: _ROWS for rank in range(_RANKS)}
+
+
 def test_ranks_that_disagree_hear_it_all(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     for line in over_mpi(path, "1", "schema"):

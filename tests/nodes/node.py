@@ -1,9 +1,10 @@
 """What one node runs: rows that say who wrote them, and a log of what was promised about them.
 
-    node.py FILE NODE NODES ROWS LOG [PACE]
+    node.py FILE NODE NODES ROWS LOG PACE DEATH TIMEOUT
 
-ROWS 0: until the file LOG.stop is there. PACE: seconds between batches. The log has a line for each batch: the rows
-appended, and how many of them would survive the loss of this machine.
+ROWS 0: until the file LOG.stop is there. PACE: seconds between batches. DEATH, TIMEOUT: `on_node_death` and
+`node_timeout` of the run. The log has a line for each batch: the rows appended, and how many of them would survive the
+loss of this machine.
 """
 
 import os
@@ -26,11 +27,12 @@ def rows(node: int, first: int) -> dict[str, np.ndarray]:
     return {"node": np.full(_BATCH, node, np.uint16), "id": ids, "samples": samples.astype(np.uint16)}
 
 
-def begin(path: str, node: int, nodes: int) -> tw.Writer:
-    tuning = {"flush_interval": 0.05}
+def begin(path: str, node: int, nodes: int, death: str, timeout: float) -> tw.Writer:
     if node == 1:
-        return tw.create(path, _SCHEMA, nodes=nodes, tuning=tuning, node_timeout=20)
-    return tw.join(path, node=node, nodes=nodes, schema=_SCHEMA, node_timeout=20)
+        return tw.create(
+            path, _SCHEMA, nodes=nodes, tuning={"flush_interval": 0.05}, node_timeout=timeout, on_node_death=death
+        )
+    return tw.join(path, node=node, nodes=nodes, schema=_SCHEMA, node_timeout=timeout)
 
 
 class Log:
@@ -48,8 +50,8 @@ class Log:
         self._file.write(f"{appended} {self._durable}\n")
 
 
-def main(path: str, node: int, nodes: int, wanted: int, log_path: str, pace: float) -> None:
-    with begin(path, node, nodes) as out:
+def main(path: str, node: int, nodes: int, wanted: int, log_path: str, pace: float, death: str, timeout: float) -> None:
+    with begin(path, node, nodes, death, timeout) as out:
         Path(f"{log_path}.pid").write_text(str(os.getpid()))  # in this machine
         log = Log(Path(log_path))
         with out.producer("events") as producer:
@@ -62,5 +64,5 @@ def main(path: str, node: int, nodes: int, wanted: int, log_path: str, pace: flo
 
 
 if __name__ == "__main__":
-    path, node, nodes, wanted, log_path = sys.argv[1:6]
-    main(path, int(node), int(nodes), int(wanted), log_path, float(sys.argv[6]) if len(sys.argv) > 6 else 0)
+    path, node, nodes, wanted, log_path, pace, death, timeout = sys.argv[1:9]
+    main(path, int(node), int(nodes), int(wanted), log_path, float(pace), death, float(timeout))

@@ -58,6 +58,33 @@ def test_the_death_of_a_machine_ends_the_run_of_all(make_machines: Make, name: s
     expect_complete(run, least=[run.numbers(0)[0], durable[1], run.numbers(2)[0]])
 
 
+@pytest.mark.parametrize("dying", [0, 1])
+def test_the_others_go_on_without_a_machine_that_dies(
+    make_machines: Make, name: str, tmp_path: Path, dying: int
+) -> None:
+    """Also without the first one, which completes the file where all live."""
+    machines = make_machines(3)
+    run = NodesRun(machines, tmp_path / name, pace=0.002, death="continue", timeout=8)
+    run.wait_for_rows(300)
+    machines[dying].kill()
+    durable, appended = run.numbers(dying)[1], [run.numbers(index)[0] for index in range(3)]
+    alive = [index for index in range(3) if index != dying]
+    run.wait_for_rows(max(appended) + 1500, alive)
+    run.stop()
+    ends = run.ends()
+    assert [ends[index][0] for index in alive] == [0, 0], ends
+    expect_complete(run, least=[durable if index == dying else run.numbers(index)[0] for index in range(3)])
+
+
+def test_clocks_of_machines_are_not_compared(make_machines: Make, tmp_path: Path) -> None:
+    run = NodesRun(make_machines(3, hours=1), tmp_path / "run.h5", pace=0.002, death="continue", timeout=8)
+    run.wait_for_rows(1000)
+    run.stop()
+    ends = run.ends()
+    assert [code for code, _ in ends] == [0, 0, 0], ends
+    expect_complete(run, least=[run.numbers(index)[0] for index in range(3)])
+
+
 def test_a_process_that_dies_costs_only_what_it_had_not_appended(make_machines: Make, tmp_path: Path) -> None:
     machines = make_machines(2)
     run = NodesRun(machines, tmp_path / "run.h5", pace=0.002)

@@ -20,15 +20,24 @@ _SECONDS = 60.0
 
 
 class NodesRun:
-    def __init__(self, machines: Sequence[Machine], path: Path, rows: int = 0, pace: float = 0.0) -> None:
+    def __init__(
+        self,
+        machines: Sequence[Machine],
+        path: Path,
+        rows: int = 0,
+        pace: float = 0.0,
+        death: str = "end",
+        timeout: float = 20,
+    ) -> None:
         self.machines = machines
         self.path = path
         self.logs = [path.parent / f"log{number}" for number in range(1, len(machines) + 1)]
-        self.nodes = [self._start(index, rows, pace) for index in range(len(machines))]
+        self._options = [pace, death, timeout]
+        self.nodes = [self._start(index, rows) for index in range(len(machines))]
 
-    def _start(self, index: int, rows: int, pace: float) -> subprocess.Popen[str]:
-        command = [sys.executable, _PROGRAM, self.path, index + 1, len(self.machines), rows, self.logs[index], pace]
-        return self.machines[index].start(*map(str, command))
+    def _start(self, index: int, rows: int) -> subprocess.Popen[str]:
+        command = [sys.executable, _PROGRAM, self.path, index + 1, len(self.machines), rows, self.logs[index]]
+        return self.machines[index].start(*map(str, [*command, *self._options]))
 
     def wait_for_rows(self, least: int, nodes: Sequence[int] | None = None) -> None:
         """Until so many are durable on each of these nodes, from 0."""

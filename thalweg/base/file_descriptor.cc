@@ -1,5 +1,6 @@
 #include "thalweg/base/file_descriptor.h"
 
+#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -63,6 +64,22 @@ bool make_directory(std::string const& path) {
     if (::mkdir(path.c_str(), 0777) == 0) return true;
     if (errno != EEXIST) fail_system({"cannot create the directory " + path}, errno);
     return false;
+}
+
+bool make_label(std::string const& path, std::string const& text) {
+    if (stand_in != nullptr) fail_system({"cannot make the link " + path}, EOPNOTSUPP); // nobody simulates them
+    if (::symlink(text.c_str(), path.c_str()) == 0) return true;
+    if (errno != EEXIST) fail_system({"cannot make the link " + path}, errno);
+    return false;
+}
+
+std::optional<std::string> read_label(std::string const& path) {
+    if (stand_in != nullptr) return std::nullopt;
+    std::array<char, 256> text;
+    auto const size = ::readlink(path.c_str(), text.data(), text.size());
+    if (size >= 0) return std::string(text.data(), static_cast<std::size_t>(size));
+    if (errno != ENOENT) fail_system({"cannot read the link " + path}, errno);
+    return std::nullopt;
 }
 
 void remove_directory(std::string const& path) {

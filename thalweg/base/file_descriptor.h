@@ -45,6 +45,10 @@ bool remove_file(std::string const& path);
 bool make_directory(std::string const& path);
 // An empty one; nothing happens where there is none, or where it is not empty.
 void remove_directory(std::string const& path);
+// A symbolic link to `text`, which is no file: the name and what it says come at once. False where the name is taken.
+bool make_label(std::string const& path, std::string const& text);
+// Nothing where there is none.
+std::optional<std::string> read_label(std::string const& path);
 // Names, in no order; none where there is no such directory.
 std::vector<std::string> list_directory(std::string const& path);
 

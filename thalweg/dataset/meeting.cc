@@ -11,8 +11,6 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::uint64_t kPauseNs = 10'000'000;
-
 // None where it is not there, or not whole yet.
 std::optional<JournalStart> start_of(std::string const& journal) {
     try {
@@ -26,15 +24,30 @@ std::optional<JournalStart> start_of(std::string const& journal) {
     return std::nullopt;
 }
 
-std::string missing_nodes(NodeShare const& share, std::string const& run_id) {
-    std::string names;
-    for (std::uint32_t node = 0; node < share.which.nodes; ++node) {
-        auto const start = start_of(share.parts.journal(node));
-        if (start && start->preamble.run_id == run_id) continue;
-        names += (names.empty() ? "" : ", ") + name_of_node(node);
+// Who has come is not looked at again: one list of names tells of all others.
+class Arrivals {
+  public:
+    Arrivals(NodeShare const& share, std::string run_id)
+        : share_(share), run_id_(std::move(run_id)), has_come_(share.which.nodes, false) {}
+
+    std::string missing() {
+        for (auto const node : share_.parts.nodes_with_journal()) {
+            if (node >= has_come_.size() || has_come_[node]) continue;
+            auto const start = start_of(share_.parts.journal(node));
+            has_come_[node] = start && start->preamble.run_id == run_id_;
+        }
+        std::string names;
+        for (std::uint32_t node = 0; node < has_come_.size(); ++node) {
+            if (!has_come_[node]) names += (names.empty() ? "" : ", ") + name_of_node(node);
+        }
+        return names;
     }
-    return names;
-}
+
+  private:
+    NodeShare const& share_;
+    std::string run_id_;
+    std::vector<bool> has_come_;
+};
 
 void check_failure(std::string const& path, NodeShare const& share) {
     if (auto const why = share.failure(); !why.empty()) base::fail_usage({"cannot write " + path, why});
@@ -45,7 +58,7 @@ std::string seconds(std::uint64_t ns) { return fmt::format("{:g} s", static_cast
 // The others wait for this node in vain: they are told.
 [[noreturn]] void disagree(std::string const& path, std::uint32_t node, std::string const& why) {
     PartsFolder const parts(path);
-    if (!parts.announced(kBegun)) NodeShare{{node, 0}, parts, RegionPlan(0, 1, 0, 0), 0}.announce_failure(why);
+    if (!parts.announced(kBegun)) NodeShare{{node, 0}, parts, RegionPlan(0, 1, 0, 0), 0, {}}.announce_failure(why);
     base::fail_usage(
         {fmt::format("cannot join {} as {}", path, name_of_node(node)), why, "give the same on all nodes"});
 }
@@ -71,7 +84,7 @@ void check_expected(std::string const& path, std::uint32_t node, JoinOptions con
 bool Deadline::pause() {
     if (base::monotonic_ns() >= end_ns_) return false;
     if (while_waiting_) while_waiting_();
-    base::sleep_ns(kPauseNs);
+    pause_.pause();
     return true;
 }
 
@@ -80,16 +93,17 @@ std::unique_ptr<NodeShare> share_of(OpenRun const& run, NodeOfRun const& which, 
     // A journal grows with each flush, and a busy disk may take its time.
     auto const silence_ns = std::max(timeout_ns, 3 * flush_interval_ns);
     return std::make_unique<NodeShare>(
-        NodeShare{which, PartsFolder(run.path()), region_plan(*run.format, run.head, which.nodes), silence_ns});
+        NodeShare{which, PartsFolder(run.path()), region_plan(*run.format, run.head, which.nodes), silence_ns, {}});
 }
 
 void meet_as_first(OpenRun const& run, NodesOptions const& options) {
     auto const& share = *run.node;
     share.parts.sync();
     Deadline deadline(options.timeout_ns, options.while_waiting);
+    Arrivals arrivals(share, run.head.id);
     while (true) {
         check_failure(run.path(), share);
-        auto const missing = missing_nodes(share, run.head.id);
+        auto const missing = arrivals.missing();
         if (missing.empty()) break;
         if (deadline.pause()) continue;
         auto const why = fmt::format("{} did not come within {}", missing, seconds(options.timeout_ns));
@@ -97,6 +111,7 @@ void meet_as_first(OpenRun const& run, NodesOptions const& options) {
         base::fail_usage({fmt::format("cannot write {} from {} nodes", run.path(), share.which.nodes), why,
                           "start them with the same path, in a folder that all machines see"});
     }
+    announce_rules(share.parts, share.rules);
     share.parts.announce(kBegun, run.head.id);
     share.parts.sync();
 }
@@ -111,6 +126,7 @@ FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOption
             FirstNode first{node_of(start->preamble), model::run_head_from_json(start->head_json)};
             check_expected(path, node, options, first);
             bool const is_there = exists(parts.journal(node));
+            deadline.is_of(first.which.nodes);
             if (!is_there && !parts.announced(kBegun) && !parts.announced(kFailure)) return first;
             why = is_there ? fmt::format("{} has joined already", name_of_node(node))
                            : parts.announced(kFailure).value_or("it has begun without this node");
@@ -135,7 +151,7 @@ bool wait_until_begun(OpenRun const& run, Deadline& deadline) {
         auto const first = start_of(share.parts.journal(0));
         if (!first || first->preamble.run_id != run.head.id) return false;
         if (deadline.pause()) continue;
-        auto const missing = missing_nodes(share, run.head.id);
+        auto const missing = Arrivals(share, run.head.id).missing();
         base::fail_usage({fmt::format("cannot write {} from {} nodes", run.path(), share.which.nodes),
                           missing.empty() ? "node 1 does not answer" : missing + " did not come in time",
                           "start them with the same path, in a folder that all machines see"});

@@ -8,12 +8,14 @@
 #include <string>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/dataset/run/folder_pause.h"
 #include "thalweg/dataset/run/node_share.h"
 #include "thalweg/dataset/run/open_run.h"
 #include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::dataset {
 
+struct CreateOptions;
 struct NodesOptions;
 struct JoinOptions;
 
@@ -27,11 +29,14 @@ class Deadline {
 
     // False when the time is over.
     bool pause();
+    // So many look at the folder, and each of them less often.
+    void is_of(std::uint32_t nodes) { pause_.is_of(nodes); }
     void shorten(std::uint64_t timeout_ns) { end_ns_ = std::min(end_ns_, base::monotonic_ns() + timeout_ns); }
 
   private:
     std::uint64_t end_ns_;
     std::function<void()> while_waiting_;
+    FolderPause pause_;
 };
 
 // The journal of the first node, as others find it.
@@ -39,6 +44,9 @@ struct FirstNode {
     NodeOfRun which;
     model::RunHead head;
 };
+
+// Throws base::UsageError where a run of several nodes cannot be what is asked for. `continues`: another file.
+void check_nodes(std::string const& path, CreateOptions const& options, bool continues);
 
 std::unique_ptr<NodeShare> share_of(OpenRun const& run, NodeOfRun const& which, std::uint64_t timeout_ns,
                                     std::uint64_t flush_interval_ns);

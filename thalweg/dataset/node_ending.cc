@@ -1,5 +1,6 @@
 #include "thalweg/dataset/node_ending.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "thalweg/base/clock.h"
@@ -13,7 +14,10 @@ namespace {
 
 constexpr std::uint64_t kBeatNs = 1'000'000'000;
 
-std::string completing(NodeShare const& share) { return share.parts.path() + "/completing"; }
+// Of who may complete the file, once its journal has come to its end: a file that grows.
+std::string beats_of(NodeShare const& share, std::uint32_t node) {
+    return fmt::format("{}/beats-{:04}", share.parts.path(), node + 1);
+}
 
 } // namespace
 
@@ -24,9 +28,8 @@ std::string names_of(std::vector<std::uint32_t> const& nodes) {
 }
 
 NodeEnding::NodeEnding(NodeShare const& share, std::string path)
-    : share_(share), path_(std::move(path)), completing_(completing(share)) {
-    for (std::uint32_t node = 0; node < share.which.nodes; ++node) lives_.emplace_back(share.parts.journal(node));
-    if (share.which.node == 0) thread_ = base::Thread([this] { beat(); });
+    : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
+    if (share.which.node == 0 || share.rules.goes_on) thread_ = base::Thread([this] { beat(); });
     share.parts.announce(finished_name(share.which.node), "all of it is in its journal");
 }
 
@@ -39,11 +42,11 @@ NodeEnding::~NodeEnding() {
     if (thread_.joinable()) thread_.join();
 }
 
-// A file that grows. Where it cannot be written the others will say that this node is silent.
+// Where the file cannot be written the others will say that this node is silent.
 void NodeEnding::beat() {
     try {
-        auto const file =
-            storage::open_file_storage(completing(share_), storage::OpenMode::create_new, storage::Engine::posix);
+        auto const file = storage::open_file_storage(beats_of(share_, share_.which.node), storage::OpenMode::create_new,
+                                                     storage::Engine::posix);
         base::Lock lock(mutex_);
         for (std::uint64_t beats = 0; !stop_; ++beats) {
             file->write(beats, std::as_bytes(std::span("+", 1)));
@@ -53,32 +56,63 @@ void NodeEnding::beat() {
     }
 }
 
-void NodeEnding::check_silence(std::uint32_t node, std::uint64_t silent_ns) {
-    if (silent_ns > share_.timeout_ns) share_.announce_failure(silent_node(share_.parts, node, silent_ns));
-}
-
-std::vector<std::uint32_t> NodeEnding::unfinished() {
+std::vector<std::uint32_t> NodeEnding::unfinished() const {
+    auto const finished = share_.parts.finished_nodes();
+    auto const dead = share_.rules.goes_on ? share_.parts.dead_nodes() : std::vector<std::uint32_t>{};
     std::vector<std::uint32_t> nodes;
     for (std::uint32_t node = 0; node < share_.which.nodes; ++node) {
-        if (node == share_.which.node) continue;
-        if (!share_.parts.announced(finished_name(node))) {
-            nodes.push_back(node);
-            check_silence(node, lives_[node].silent_ns());
-        } else if (node == 0) {
-            check_silence(node, completing_.silent_ns());
-        }
-    }
-    if (is_over()) return {};
-    if (auto const why = share_.failure(); !why.empty()) {
-        base::fail_system({path_ + " cannot be completed by those who wrote it", why,
-                           fmt::format("run `thalweg recover {}`", path_)});
+        bool const is_done = std::ranges::binary_search(finished, node) || std::ranges::binary_search(dead, node);
+        if (node != share_.which.node && !is_done) nodes.push_back(node);
     }
     return nodes;
 }
 
+// Who has announced that does it, and nobody after: of one that dies in the middle of it, nobody knows what it still
+// writes.
+bool NodeEnding::is_to_complete() {
+    if (share_.first_living() != share_.which.node || !unfinished().empty()) return false;
+    if (share_.parts.announce(kCompleting, name_of_node(share_.which.node))) return true;
+    base::fail_system({path_ + " cannot be completed by those who wrote it", "a node that was completing it has died",
+                       fmt::format("run `thalweg recover {}`", path_)});
+}
+
 bool NodeEnding::is_over() {
-    if (share_.which.node > 0 && !summary_) summary_ = share_.parts.announced(kComplete);
-    return summary_ || !exists(share_.parts.journal(0));
+    auto const look = [&] { summary_ = share_.parts.announced(kComplete); };
+    if (!summary_) look();
+    if (summary_) return true;
+    if (exists(share_.parts.journal(0))) return false;
+    look(); // it goes last
+    return true;
+}
+
+void NodeEnding::look_at(std::uint32_t node) {
+    auto const path = share_.parts.announced(finished_name(node)) ? beats_of(share_, node) : share_.parts.journal(node);
+    auto const silent_ns = lives_.try_emplace(path, path).first->second.silent_ns();
+    if (silent_ns > share_.timeout_ns) share_.announce_death(node, silent_node(share_.parts, node, silent_ns));
+}
+
+// Who completes the file looks at all that still write, and all others at that one and at their neighbour.
+void NodeEnding::look_at_all() {
+    auto const first = share_.first_living();
+    auto const writing = unfinished();
+    if (first != share_.which.node) look_at(first);
+    auto const neighbour = share_.next_living();
+    for (auto const node : writing) {
+        if (first == share_.which.node || node == neighbour) look_at(node);
+    }
+}
+
+void NodeEnding::check() {
+    if (auto const now = base::monotonic_ns(); now >= next_look_ns_) {
+        next_look_ns_ = now + kBeatNs;
+        look_at_all();
+    }
+    if (is_over()) return;
+    auto why = share_.failure();
+    if (auto const death = share_.own_death(); !death.empty()) why = "the others go on without this node: " + death;
+    if (why.empty()) return;
+    base::fail_system(
+        {path_ + " cannot be completed by those who wrote it", why, fmt::format("run `thalweg recover {}`", path_)});
 }
 
 } // namespace thalweg::dataset

@@ -1,13 +1,16 @@
-// The end of a run of several nodes: each waits until the first one has completed the file from the journals of all.
+// The end of a run of several nodes: each waits until one of them, the first that lives, has completed the file from
+// the journals of all.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "thalweg/base/thread.h"
+#include "thalweg/dataset/run/folder_pause.h"
 #include "thalweg/dataset/run/node_share.h"
 #include "thalweg/dataset/run/sign_of_life.h"
 
@@ -20,26 +23,34 @@ class NodeEnding {
     NodeEnding(NodeShare const& share, std::string path);
     ~NodeEnding();
 
-    // Other nodes that still write. Throws base::SystemError where one has said that it failed, or is silent.
-    std::vector<std::uint32_t> unfinished();
-    // The first node's journal is gone: it has completed the file.
+    // Other nodes that still write.
+    std::vector<std::uint32_t> unfinished() const;
+    // All have finished or died, and this one is to complete the file: nobody takes regions any more.
+    bool is_to_complete();
+    // The journal of the first node is gone: the file is complete.
     bool is_over();
-    // What it has said of the file, where this node has seen that.
+    // Throws base::SystemError where the run cannot be completed by those who wrote it.
+    void check();
+    void pause() { pause_.pause(); }
+
+    // What has been said of the complete file, where this node has seen that.
     std::optional<std::string> const& summary() const { return summary_; }
 
   private:
-    void check_silence(std::uint32_t node, std::uint64_t silent_ns);
+    void look_at(std::uint32_t node);
+    void look_at_all();
     void beat();
 
     NodeShare const& share_;
     std::string path_;
-    std::vector<SignOfLife> lives_; // of the journals, by node
+    FolderPause pause_;
+    std::uint64_t next_look_ns_ = 0;
+    std::map<std::string, SignOfLife> lives_; // by path
     std::optional<std::string> summary_;
-    SignOfLife completing_;         // of the first node, once its journal has come to its end
     base::Mutex mutex_;
     base::Condition wake_;
     bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
-    base::Thread thread_; // of the first node: its sign of life from now on
+    base::Thread thread_; // its sign of life from now on
 };
 
 std::string names_of(std::vector<std::uint32_t> const& nodes);

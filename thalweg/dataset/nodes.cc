@@ -51,11 +51,36 @@ std::optional<CompleteResult> result_of_file(storage::Storage const& file, forma
     return std::nullopt;
 }
 
+// Of nodes without which the others have gone on.
+void note_dead(std::vector<std::uint32_t> const& dead, PartsFolder const& parts, RunReport& report) {
+    for (auto const node : dead) {
+        auto const why = parts.announced(dead_name(node)).value_or("nobody knows why");
+        bool const has_all = node < report.nodes.size() && report.nodes[node].settled;
+        report.notes.push_back(fmt::format("the others went on without {} ({}): {}", name_of_node(node), why,
+                                           has_all ? "all that it had appended is there"
+                                                   : "what its last flush had not made durable is missing"));
+        report.rows_may_be_missing = report.rows_may_be_missing || !has_all;
+    }
+}
+
 std::string rows_are_safe(std::string const& path) {
     return fmt::format("what was appended is in the journals: run `thalweg recover {}`", path);
 }
 
 } // namespace
+
+void check_nodes(std::string const& path, CreateOptions const& options, bool continues) {
+    if (options.nodes.nodes == 1) return;
+    std::string const what = fmt::format("cannot create {} for {} nodes", path, options.nodes.nodes);
+    if (options.nodes.nodes < 1 || options.nodes.nodes > kMostNodes)
+        base::fail_usage({what, "", fmt::format("give 1 to {} nodes", kMostNodes)});
+    if (options.keys_per_group > 0)
+        base::fail_usage({what, "rows of several nodes cannot be ordered by key yet", "leave the order out"});
+    if (continues)
+        base::fail_usage(
+            {what, "a run of several nodes cannot go on in another file yet", "close it, and begin another"});
+    if (!options.shared) base::fail_usage({what, "its memory is for one process only", "let it be shared"});
+}
 
 std::unique_ptr<Writer> Writer::join(std::string const& path, std::uint32_t node, JoinOptions const& options) {
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
@@ -83,6 +108,8 @@ std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const&
         run.journal_lock = place.lock_shared();
         writer->start_joined(place, first, options);
         if (wait_until_begun(run, deadline)) {
+            run.node->rules = rules_of(place.parts());
+            run.keys = shared_keys(place.parts(), place.node().node, run.node->rules);
             writer->start_committer(std::move(*writer->joined_journal_),
                                     tuning::unpack(run.ledger->head().knobs).commit);
             writer->joined_journal_.reset();
@@ -137,25 +164,26 @@ void Writer::finish_part() {
 CompleteResult Writer::close_with_others(std::uint64_t end_ns) {
     try {
         if (!ending_) finish_part();
-        Backoff backoff;
         while (true) {
-            auto const unfinished = ending_->unfinished();
+            ending_->check();
             if (ending_->is_over()) return completed_by_another();
-            if (unfinished.empty() && run_->node->which.node == 0) return complete_for_all();
+            if (ending_->is_to_complete()) return complete_for_all();
             if (base::monotonic_ns() >= end_ns) {
-                base::fail_system(
-                    {fmt::format("{} cannot be closed yet", path()),
-                     unfinished.empty() ? "node 1 is completing it" : names_of(unfinished) + " still writes",
-                     "close it on all nodes"},
-                    ETIMEDOUT);
+                auto const unfinished = ending_->unfinished();
+                base::fail_system({fmt::format("{} cannot be closed yet", path()),
+                                   unfinished.empty() ? name_of_node(run_->node->first_living()) + " is completing it"
+                                                      : names_of(unfinished) + " still writes",
+                                   "close it on all nodes"},
+                                  ETIMEDOUT);
             }
-            backoff.pause();
+            ending_->pause();
         }
     } catch (std::exception const& error) {
         auto const* const system = dynamic_cast<base::SystemError const*>(&error);
         if (ending_ && system != nullptr && system->code == ETIMEDOUT) throw; // the run stays open
         ended_ = true;
-        run_->node->announce_failure(error.what());
+        // Once one completes the file nobody can do so after it.
+        ending_ ? run_->node->announce_failure(error.what()) : run_->node->announce_end(error.what());
         if (run_->ledger->head().state != LedgerState::failed)
             run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
         ending_.reset();
@@ -166,22 +194,31 @@ CompleteResult Writer::close_with_others(std::uint64_t end_ns) {
 
 CompleteResult Writer::complete_for_all() {
     auto const places = places_of_run(path());
-    Journals journals{journal_};
+    Journals journals;
     for (auto const& place : places) {
-        if (place.node().node > 0) journals.push_back(place.open_journal(storage::OpenMode::read_only));
+        bool const is_first = place.node().node == 0; // in which it will say that the file is complete
+        bool const is_own = place.node().node == run_->node->which.node;
+        journals.push_back(
+            is_own ? journal_
+                   : place.open_journal(is_first ? storage::OpenMode::read_write : storage::OpenMode::read_only));
     }
+    auto const dead = run_->node->rules.goes_on ? run_->node->parts.dead_nodes() : std::vector<std::uint32_t>{};
     CompleteOptions options;
-    options.state = RunState::closing;
+    options.state = dead.empty() ? RunState::closing : RunState::ended;
     options.whole_file_checksum = whole_file_checksum_;
     options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run_->file, end); };
+    // One that was only taken for dead may still write in the regions that it has.
+    if (auto const taken = run_->node->parts.regions(); !dead.empty() && !taken.empty())
+        options.least_end = run_->node->plan.region(taken.back()).end;
     auto result = complete_run(*run_->file, journals, *run_->format, options);
+    note_dead(dead, run_->node->parts, result.report);
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     // For those who look before the folder is gone; all others read it from the file.
     run_->node->parts.announce(kComplete, summary_of(result));
     ended_ = true;
     run_->ledger->head().state = LedgerState::closed;
     ending_.reset(); // its last beat, before the folder goes
-    remove_journals({places.front()}, run_->head.id);
+    remove_journals({RunPlace(path(), run_->node->which)}, run_->head.id);
     return result;
 }
 

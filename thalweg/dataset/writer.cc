@@ -45,23 +45,6 @@ tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, st
     return tuning;
 }
 
-namespace {
-
-void check_nodes(std::string const& path, CreateOptions const& options, bool continues) {
-    if (options.nodes.nodes == 1) return;
-    std::string const what = fmt::format("cannot create {} for {} nodes", path, options.nodes.nodes);
-    if (options.nodes.nodes < 1 || options.nodes.nodes > kMostNodes)
-        base::fail_usage({what, "", fmt::format("give 1 to {} nodes", kMostNodes)});
-    if (options.keys_per_group > 0)
-        base::fail_usage({what, "rows of several nodes cannot be ordered by key yet", "leave the order out"});
-    if (continues)
-        base::fail_usage(
-            {what, "a run of several nodes cannot go on in another file yet", "close it, and begin another"});
-    if (!options.shared) base::fail_usage({what, "its memory is for one process only", "let it be shared"});
-}
-
-} // namespace
-
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
     return create_at(path, std::move(schema), options, std::move(metadata), nullptr);
@@ -131,6 +114,7 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     if (which.nodes > 1) {
         first_offset = 0; // until it has a region
         run_->node = share_of(*run_, which, options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
+        run_->node->rules = options.nodes.rules;
         run_->file->sync(); // for those who find the journal
     }
     auto const fallback = !shared             ? base::MemoryFallback{}
@@ -142,7 +126,10 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
         JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder), data_file,
                              fit_to_budget(options.journal, tuning.commit.rows_budget_bytes), which);
     make_ledger(tuning, fallback, shared, first_offset, before);
-    if (run_->node) meet_as_first(*run_, options.nodes);
+    if (run_->node) {
+        meet_as_first(*run_, options.nodes);
+        run_->keys = shared_keys(run_->node->parts, which.node, run_->node->rules);
+    }
     start_committer(std::move(journal), tuning.commit);
 }
 
@@ -373,8 +360,9 @@ void Writer::abandon() {
     if (ended_) return;
     if (fork_generation_ != base::fork_generation()) check_open(); // the parent's run is not the child's to end
     ended_ = true;
-    // Without the first one nobody completes the file; what others have finished can be completed without them.
-    if (run_->node && (!ending_ || run_->node->which.node == 0)) run_->node->announce_failure("its run was abandoned");
+    // Without the one that completes the file nobody does so; what others have finished can be completed without them.
+    if (run_->node && (!ending_ || run_->node->first_living() == run_->node->which.node))
+        run_->node->announce_end("its run was abandoned");
     if (ending_) return give_up_lock();
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;

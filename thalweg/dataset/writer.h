@@ -23,6 +23,7 @@ namespace thalweg::dataset {
 // Of a run that several nodes write, each on a machine of its own: all see the folder of the file.
 struct NodesOptions {
     std::uint32_t nodes = 1;
+    NodeRules rules = {}; // of who creates it
     // So long a node waits for the others to come, and so long it waits for a sign of life of another one later.
     std::uint64_t timeout_ns = 60'000'000'000;
     std::function<void()> while_waiting = {}; // may throw

@@ -119,7 +119,7 @@ bool UnitWorker::commit() {
     std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });
     if (begun_.empty()) producer(std::size_t{0}); // somebody has to tell the committer
     auto& units = run_->ledger->units(while_waiting_);
-    if (units.find(key_)) {
+    if (units.find(key_) || (run_->keys && !run_->keys->take(key_))) {
         drop();
         return false;
     }
@@ -292,6 +292,11 @@ bool WorkUnits::is_group_committed(std::int64_t number) const {
     auto const run = open_file();
     auto const* const units = run->ledger->units_if_any();
     return units != nullptr && units->find(number);
+}
+
+bool WorkUnits::take(UnitKey const& key) const {
+    auto const run = open_file();
+    return !run->keys || run->keys->take(key);
 }
 
 std::vector<UnitKey> WorkUnits::committed_keys() const {

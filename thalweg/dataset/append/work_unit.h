@@ -65,8 +65,8 @@ class WorkUnit {
     void next_key(std::int64_t key, std::string summary = {});
 
     // Takes the key: from here on all rows of the unit count, in every table. False: the key was taken before, by this
-    // or another worker, and the rows are dropped. Throws base::SystemError where the run cannot go on, and base::
-    // UsageError where the unit has ended.
+    // or another worker, or it is another node's, and the rows are dropped. Throws base::SystemError where the run
+    // cannot go on, and base:: UsageError where the unit has ended.
     bool commit();
     // The rows are dropped. Does nothing where the unit has ended.
     void drop();
@@ -103,6 +103,10 @@ class WorkUnits {
 
     // Whether the key is taken. It may not be durable yet.
     bool is_committed(UnitKey const& key) const;
+
+    // Of several nodes that share keys: takes the key for this one, with those that are taken together with it, so that
+    // units of them can be committed here and nowhere else. False where another node has them.
+    bool take(UnitKey const& key) const;
 
     // All keys that are taken, in no order; also those of earlier files of the run.
     std::vector<UnitKey> committed_keys() const;

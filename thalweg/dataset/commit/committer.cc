@@ -92,7 +92,7 @@ void Committer::run() {
         error_ = std::current_exception();
         run_.ledger->fail(fmt::format("{} takes no more rows (its committer failed: {}): run `thalweg recover`",
                                       run_.path(), error.what()));
-        if (run_.node) run_.node->announce_failure(error.what());
+        if (run_.node) run_.node->announce_end(error.what());
     }
 }
 

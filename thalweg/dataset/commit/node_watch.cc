@@ -28,17 +28,29 @@ std::string silent_node(PartsFolder const& parts, std::uint32_t node, std::uint6
 }
 
 NodeWatch::NodeWatch(NodeShare const& share)
-    : share_(share), neighbour_((share.which.node + 1) % share.which.nodes), life_(share.parts.journal(neighbour_)) {}
+    : share_(share), neighbour_(share.next_living()), life_(share.parts.journal(neighbour_)) {}
 
 std::string NodeWatch::problem() {
     auto const now = base::monotonic_ns();
     if (!problem_.empty() || now < next_look_ns_) return problem_;
     next_look_ns_ = now + kIntervalNs;
-    is_over_ = is_over_ || share_.parts.announced(finished_name(neighbour_));
-    auto const silent_ns = is_over_ ? 0 : life_.silent_ns();
-    if (silent_ns > share_.timeout_ns) share_.announce_failure(silent_node(share_.parts, neighbour_, silent_ns));
+    look_at_neighbour();
     problem_ = share_.failure();
+    if (auto const why = share_.own_death(); !why.empty()) problem_ = "the others go on without this node: " + why;
     return problem_;
+}
+
+// Where that one has died, the one behind it is the neighbour.
+void NodeWatch::look_at_neighbour() {
+    if (auto const next = share_.next_living(); next != neighbour_) {
+        neighbour_ = next;
+        life_ = SignOfLife(share_.parts.journal(next));
+        is_over_ = false;
+    }
+    is_over_ = is_over_ || neighbour_ == share_.which.node || share_.parts.announced(finished_name(neighbour_));
+    auto const silent_ns = is_over_ ? 0 : life_.silent_ns();
+    if (silent_ns > share_.timeout_ns)
+        share_.announce_death(neighbour_, silent_node(share_.parts, neighbour_, silent_ns));
 }
 
 } // namespace thalweg::dataset

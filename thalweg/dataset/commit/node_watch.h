@@ -1,5 +1,5 @@
-// What a node looks at while it writes: whether another one has said that the run cannot go on, and whether its
-// neighbour still lives. Each watches one, so that of any number none is watched by many.
+// What a node looks at while it writes: whether another one has said that the run cannot go on, or not with this node,
+// and whether its neighbour still lives. Each watches one, so that of any number none is watched by many.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,12 @@ class NodeWatch {
   public:
     explicit NodeWatch(NodeShare const& share);
 
-    // Empty, or why the run cannot be completed by those who write it. Looks once a second, whenever it is asked.
+    // Empty, or why this node cannot go on. Looks once a second, whenever it is asked.
     std::string problem();
 
   private:
+    void look_at_neighbour();
+
     NodeShare const& share_;
     std::uint32_t neighbour_;
     SignOfLife life_;

@@ -6,6 +6,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
@@ -42,7 +43,7 @@ void RegionSpace::allocate(std::uint64_t room_bytes) {
             return refuse(error_); // else a little is left: use it first
         }
     }
-    if (!next_ && region.end - head.claimed < (region.end - region.begin) / 2) next_ = take();
+    if (!next_ && !has_failed_ && region.end - head.claimed < (region.end - region.begin) / 2) next_ = take();
 }
 
 // A file of its own: what lies behind a region of this node is another's.
@@ -64,19 +65,26 @@ bool RegionSpace::keep_room(std::uint64_t bytes) {
 }
 
 // The one behind all that are taken, so that no hole stays between two; another node may be faster. Nothing where the
-// disk is full: what was taken then is said to be unused.
+// disk is full: what was taken then is said to be unused, and what is left of the present one is the last.
 std::optional<RegionSpace::Taken> RegionSpace::take() {
     auto const& node = *run_.node;
-    while (true) {
+    while (!has_failed_) {
         auto const taken = node.parts.regions();
         auto const number = taken.empty() ? 0 : taken.back() + 1;
         auto const region = node.plan.region(number);
         if (!node.parts.take_region(number) || region.begin == region.end) continue;
+        // Who completes the file has announced that before it looked at the regions: it may not know of this one.
+        if (base::identity_of(node.parts.path() + "/" + kCompleting)) {
+            error_ = "the others complete the file without this node";
+            has_failed_ = true;
+            break;
+        }
         journal_.append(RecordType::region, RegionRecord{region.number, 0, region.begin});
         if (auto const end = allocate_in(region, region.begin, 0)) return Taken{region, *end};
         journal_end(region, region.begin);
-        return std::nullopt;
+        has_failed_ = true;
     }
+    return std::nullopt;
 }
 
 std::optional<std::uint64_t> RegionSpace::allocate_in(Region const& region, std::uint64_t from,

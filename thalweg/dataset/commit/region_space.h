@@ -42,6 +42,7 @@ class RegionSpace {
     std::optional<Taken> present_, next_;
     std::unique_ptr<storage::Storage> room_;
     std::uint64_t room_bytes_ = 0;
+    bool has_failed_ = false; // to take one: no more are asked for
     std::string error_;
 };
 

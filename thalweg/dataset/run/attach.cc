@@ -43,6 +43,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     }
     run->format = &format_for(path);
     run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
+    if (place.is_of_many()) run->keys = shared_keys(place.parts(), place.node().node, rules_of(place.parts()));
     return run;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "thalweg/dataset/run/node_rules.h"
 #include "thalweg/dataset/run/parts_folder.h"
 #include "thalweg/dataset/run/region_plan.h"
 
@@ -14,11 +15,24 @@ struct NodeShare {
     PartsFolder parts;
     RegionPlan plan;
     std::uint64_t timeout_ns; // so long one node waits for a sign of life of another
+    NodeRules rules = {};     // known once the run has begun
 
     // Tells all nodes that the run cannot be completed by them. The first one who says so is heard.
     void announce_failure(std::string const& why) const;
+    // That this node ends before it has finished: with it the run ends for all, or goes on without it.
+    void announce_end(std::string const& why) const;
+    // The same, of another node.
+    void announce_death(std::uint32_t node, std::string const& why) const;
     // Empty where nobody has.
     std::string failure() const;
+    // Of a run that goes on without the dead: empty, or why this node is one of them.
+    std::string own_death() const;
+    // Without nodes that are dead: the first one, who completes the file, and the one behind this one.
+    std::uint32_t first_living() const;
+    std::uint32_t next_living() const;
+
+  private:
+    bool is_dead(std::uint32_t node) const;
 };
 
 } // namespace thalweg::dataset

@@ -8,6 +8,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/node_share.h"
+#include "thalweg/dataset/run/shared_keys.h"
 #include "thalweg/dataset/run/staging.h"
 #include "thalweg/format/format.h"
 #include "thalweg/model/run.h"
@@ -27,6 +28,7 @@ struct OpenRun {
     base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
     base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
     std::unique_ptr<NodeShare> node;   // of who creates it or joins: one of several nodes
+    std::unique_ptr<SharedKeys> keys;  // of several nodes, where units of one key may be done on any of them
 
     std::string const& path() const { return file->path(); }
 };

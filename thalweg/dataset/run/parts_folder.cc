@@ -16,6 +16,7 @@ namespace {
 constexpr char const* kRegionPrefix = "region-";
 constexpr char const* kNodePrefix = "node-";
 constexpr char const* kFinishedPrefix = "finished-";
+constexpr char const* kDeadPrefix = "dead-";
 constexpr char const* kJournalEnding = ".journal";
 
 // Of names that are `prefix`, a number and `ending`.
@@ -56,6 +57,8 @@ std::string name_of_node(std::uint32_t node) { return fmt::format("node {}", nod
 
 std::string finished_name(std::uint32_t node) { return fmt::format("{}{:04}", kFinishedPrefix, node + 1); }
 
+std::string dead_name(std::uint32_t node) { return fmt::format("{}{:04}", kDeadPrefix, node + 1); }
+
 bool PartsFolder::is_there() const { return base::is_directory(path_); }
 
 void PartsFolder::make() const {
@@ -79,6 +82,8 @@ std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
 std::vector<std::uint32_t> PartsFolder::finished_nodes() const {
     return nodes_of(numbers_of(path_, kFinishedPrefix, ""));
 }
+
+std::vector<std::uint32_t> PartsFolder::dead_nodes() const { return nodes_of(numbers_of(path_, kDeadPrefix, "")); }
 
 bool PartsFolder::take_region(std::uint32_t number) const {
     return create_first(fmt::format("{}/{}{:06}", path_, kRegionPrefix, number)) != nullptr;
@@ -118,6 +123,8 @@ void PartsFolder::remove() const {
     if (!is_there()) return;
     base::remove_file(journal(0));
     base::sync_directory_of(journal(0));
+    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    base::remove_directory(keys());
     for (auto const& name : base::list_directory(path_)) {
         if (name != kComplete) base::remove_file(path_ + "/" + name);
     }

@@ -28,6 +28,10 @@ class PartsFolder {
     std::string room(std::uint32_t node) const;
     std::vector<std::uint32_t> nodes_with_journal() const; // ascending
     std::vector<std::uint32_t> finished_nodes() const;     // that have announced it, ascending
+    std::vector<std::uint32_t> dead_nodes() const;         // that others have taken for dead, ascending
+
+    // Keys of work units are taken in a folder of their own, which has to be made.
+    std::string keys() const { return path_ + "/keys"; }
 
     // False where a node has it already.
     bool take_region(std::uint32_t number) const;
@@ -46,9 +50,12 @@ class PartsFolder {
 };
 
 // What nodes announce.
-inline constexpr char const* kBegun = "begun";     // all nodes are there
-inline constexpr char const* kFailure = "failure"; // the run cannot be completed by those who write it: why
-inline constexpr char const* kComplete = "complete"; // the file is: its tables, as JSON. Soon the folder is gone
-std::string finished_name(std::uint32_t node);     // all that this node had is in its journal, and durable
+inline constexpr char const* kBegun = "begun";        // all nodes are there
+inline constexpr char const* kFailure = "failure";    // the run cannot be completed by those who write it: why
+inline constexpr char const* kComplete = "complete";  // the file is: its tables, as JSON. Soon the folder is gone
+inline constexpr char const* kRules = "rules";        // NodeRules, where they are not the usual ones
+inline constexpr char const* kCompleting = "closing"; // who completes the file; no region is taken from then on
+std::string dead_name(std::uint32_t node);            // the others go on without it: why
+std::string finished_name(std::uint32_t node);        // all that this node had is in its journal, and durable
 
 } // namespace thalweg::dataset

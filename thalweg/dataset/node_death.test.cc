@@ -1,0 +1,70 @@
+// What several nodes do without one of them.
+#include "thalweg/dataset/test_nodes.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+class NodeDeath : public Nodes {};
+
+INSTANTIATE_TEST_SUITE_P(Containers, NodeDeath, ::testing::Values("run.h5", "run.root"),
+                         [](auto const& each) { return std::string(each.param).substr(4); });
+
+TEST_P(NodeDeath, GoOnWithoutOneThatEnded) {
+    for (std::size_t const ends : {1, 0}) {
+        auto options = options_for(3);
+        options.force = true;
+        options.nodes.rules.goes_on = true;
+        auto writers = begin(path_, options);
+        append_on_all(writers);
+        writers[ends]->abandon();
+        std::vector<CompleteResult> results;
+        auto const said = close_all(writers, &results);
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(said[i].empty(), i != ends) << said[i];
+        EXPECT_EQ(rows_in(path_), all_rows(3)); // what was appended, it had journaled
+        EXPECT_FALSE(exists(parts_.path()));
+        auto const& report = results[ends == 0 ? 1 : 0].report;
+        auto const notes = fmt::format("{}", fmt::join(report.notes, "; "));
+        EXPECT_NE(notes.find(fmt::format("went on without node {}", ends + 1)), std::string::npos) << notes;
+        EXPECT_EQ(report.rows_may_be_missing, false) << notes;
+        EXPECT_EQ(results[2].report.tables[0].rows, 3 * kRows);
+    }
+}
+
+TEST_P(NodeDeath, OneThatIsTakenForDeadEnds) {
+    auto options = options_for(2);
+    options.nodes.rules.goes_on = true;
+    auto writers = begin(path_, options);
+    auto first = writers[0]->producer("events");
+    append_events(first, 0, 0, kRows);
+    auto producer = writers[1]->producer("events");
+    parts_.announce(dead_name(1), "node 1 (here): it was silent");
+    auto const said = message_of([&] {
+        for (std::uint64_t row = 0;; row += 10) {
+            append_events(producer, 1, row, 10);
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+    });
+    EXPECT_NE(said.find("go on without this node"), std::string::npos) << said;
+    first.finish();
+    auto const result = writers[0]->close(kTimeoutNs);
+    EXPECT_EQ(rows_in(path_).at(0), kRows);
+    EXPECT_TRUE(result.report.rows_may_be_missing);
+}
+
+TEST_P(NodeDeath, ARegionThatIsTakenTooLateIsNotWritten) {
+    auto options = options_for(2);
+    options.nodes.rules.goes_on = true;
+    auto writers = begin(path_, options);
+    parts_.announce(kCompleting, "node 1");
+    auto producer = writers[1]->producer("events");
+    auto const said = message_of([&] {
+        for (std::uint64_t row = 0; row < 100'000'000; row += 10'000) append_events(producer, 1, row, 10'000);
+    });
+    EXPECT_NE(said.find("complete the file without this node"), std::string::npos) << said;
+    EXPECT_LE(parts_.regions().size(), 4);
+}
+
+} // namespace
+} // namespace thalweg::dataset
