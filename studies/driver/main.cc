@@ -6,6 +6,7 @@ int main(int count, char** words) {
     Subcommands const subcommands{
         {"write", measure_write},   {"pages", measure_pages},        {"memory", measure_memory},
         {"source", measure_source}, {"encode", measure_encode},      {"read", measure_read},
-        {"pulses", dump_pulses},    {"produce", produce_for_memory}, {"projection", measure_projection}};
+        {"pulses", dump_pulses},    {"produce", produce_for_memory}, {"projection", measure_projection},
+        {"nodes", measure_nodes},   {"claims", measure_claims},      {"names", measure_names}};
     return run_subcommand(subcommands, {words, static_cast<std::size_t>(count)});
 }

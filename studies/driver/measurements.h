@@ -13,6 +13,9 @@ Json measure_source(Arguments& arguments);     // the emulated card alone
 Json measure_encode(Arguments& arguments);     // the codec alone
 Json measure_read(Arguments& arguments);       // columns of a closed file
 Json measure_projection(Arguments& arguments); // what it takes to read one column of many
+Json measure_nodes(Arguments& arguments);      // nodes that write one file, as processes of this machine
+Json measure_claims(Arguments& arguments);     // extents of a node, with its regions
+Json measure_names(Arguments& arguments);      // names that are created by contenders
 Json dump_pulses(Arguments& arguments);        // for those who do not speak C++
 
 } // namespace thalweg::study

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import platform
+import random
+import shutil
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,30 +22,47 @@ _RANKS = 4
 _ROWS = 1000
 
 
-def over_mpi(path: Path, *more: str) -> list[str]:
-    """What the ranks said, in their order."""
+@pytest.fixture(scope="module")
+def mpiexec() -> str:
     mpi = pytest.importorskip("mpi4py.MPI", reason="mpi4py is not installed, or finds no MPI")
     if "MPICH" not in mpi.Get_library_version():
         pytest.skip("MPICH alone can pretend that one machine is two")
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    if not mpiexec.exists():
+    found = Path(sys.executable).with_name("mpiexec")
+    if not found.exists():
         pytest.skip("the mpiexec of PyPI's mpich is not installed")
-    program = Path(__file__).with_name("rank.py")
-    done = subprocess.run(
-        [str(mpiexec), "-n", str(_RANKS), sys.executable, str(program), str(path), str(_ROWS), *more],
-        env=os.environ | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = sorted(done.stdout.splitlines())
-    assert len(lines) == _RANKS, done.stdout + done.stderr
-    return lines
+    return str(found)
 
 
-def test_ranks_write_one_file(name: str, tmp_path: Path) -> None:
+class Mpi:
+    def __init__(self, mpiexec: str) -> None:
+        self._mpiexec = mpiexec
+
+    def start(self, path: Path, rows: int, *more: str, preload: Path | None = None) -> subprocess.Popen[str]:
+        program = Path(__file__).with_name("rank.py")
+        command = [self._mpiexec, "-n", str(_RANKS), sys.executable, str(program), str(path), str(rows), *more]
+        environment = os.environ | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
+        if preload:
+            environment["LD_PRELOAD"] = str(preload)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+    def __call__(self, path: Path, *more: str, preload: Path | None = None) -> list[str]:
+        """What the ranks said, in their order."""
+        process = self.start(path, _ROWS, *more, preload=preload)
+        try:
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 0, err
+        return sorted(out.splitlines())
+
+
+@pytest.fixture
+def over_mpi(mpiexec: str) -> Mpi:
+    return Mpi(mpiexec)
+
+
+def test_ranks_write_one_file(over_mpi: Mpi, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     assert over_mpi(path) == [f"rank {rank} closed" for rank in range(_RANKS)]
     assert rows_by_node(path) == {rank + 1: _ROWS for rank in range(_RANKS)}
@@ -48,7 +71,7 @@ def test_ranks_write_one_file(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failing", [0, 3])
-def test_a_rank_that_throws_is_heard_by_all(tmp_path: Path, failing: int) -> None:
+def test_a_rank_that_throws_is_heard_by_all(over_mpi: Mpi, tmp_path: Path, failing: int) -> None:
     path = tmp_path / "run.h5"
     said = over_mpi(path, str(failing), "append")
     for rank, line in enumerate(said):
@@ -60,7 +83,7 @@ def test_a_rank_that_throws_is_heard_by_all(tmp_path: Path, failing: int) -> Non
 
 
 @pytest.mark.parametrize("failing", [0, 3])
-def test_a_rank_that_ends_without_a_word_is_heard_by_all(tmp_path: Path, failing: int) -> None:
+def test_a_rank_that_ends_without_a_word_is_heard_by_all(over_mpi: Mpi, tmp_path: Path, failing: int) -> None:
     path = tmp_path / "run.h5"
     said = over_mpi(path, str(failing), "exit")
     for rank, line in enumerate(said):
@@ -71,14 +94,93 @@ def test_a_rank_that_ends_without_a_word_is_heard_by_all(tmp_path: Path, failing
     assert [rows[rank + 1] for rank in range(_RANKS) if rank != failing] == [_ROWS] * (_RANKS - 1)
 
 
-def test_mpi_may_know_of_one_thread_only(name: str, tmp_path: Path) -> None:
+def test_mpi_may_know_of_one_thread_only(over_mpi: Mpi, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     assert over_mpi(path, "-1", "single") == [f"rank {rank} closed" for rank in range(_RANKS)]
     assert rows_by_node(path) == {rank + 1: _ROWS for rank in range(_RANKS)}
 
 
-def test_ranks_that_disagree_hear_it_all(tmp_path: Path) -> None:
+def test_ranks_that_disagree_hear_it_all(over_mpi: Mpi, tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     for line in over_mpi(path, "1", "schema"):
         assert "another schema" in line
     assert not path.exists()
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 60
+    for pid in pids:
+        while Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+
+
+def appended_by(log: Path) -> int:
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    whole = [int(line) for line in lines if line.endswith("\n")]
+    return whole[-1] if whole else 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path, seed: int, long_mode: bool) -> None:
+    """MPICH kills the others then. The machine lives: what `append` had taken is all there."""
+    for turn in range(15 if long_mode else 1):
+        chance = random.Random(100 * seed + turn)
+        path = tmp_path / f"{turn}-{name}"
+        process = over_mpi.start(path, 20_000, "-1", "kill")
+        pids = [Path(f"{path}.pid{rank}") for rank in range(_RANKS)]
+        while not all(pid.exists() and pid.read_text() for pid in pids):
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, 2.5))
+        ranks = [int(pid.read_text()) for pid in pids]
+        with suppress(ProcessLookupError):
+            os.kill(ranks[chance.randrange(_RANKS)], signal.SIGKILL)
+        process.communicate(timeout=120)
+        wait_until_gone(ranks)
+        appended = [appended_by(Path(f"{path}.log{rank}")) for rank in range(_RANKS)]
+        if Path(f"{path}.parts").exists():
+            with suppress(tw.UsageError):  # nothing was recorded
+                tw.recover(path)
+        counts = rows_by_node(path) if path.exists() else {}
+        for rank, rows in enumerate(appended):
+            assert rows <= counts.get(rank + 1, 0) <= rows + 50, f"rank {rank} of {counts}, {appended}"
+        if path.exists():
+            assert tw.verify(path).is_sound
+
+
+_COUNTER = """
+.bss
+.globl calls_of_mpi
+.align 8
+calls_of_mpi: .skip 8
+.type calls_of_mpi, @object
+.size calls_of_mpi, 8
+.text
+.macro count name
+.globl MPI_\\name
+.type MPI_\\name, @function
+MPI_\\name:
+    movq calls_of_mpi@GOTPCREL(%rip), %r11
+    lock incq (%r11)
+    jmp PMPI_\\name@PLT
+.endm
+"""
+
+
+def test_no_write_calls_mpi(over_mpi: Mpi, tmp_path: Path) -> None:
+    """All functions of MPI are counted, by wrappers around those that MPI has beside them for that."""
+    if platform.machine() != "x86_64" or shutil.which("cc") is None or shutil.which("nm") is None:
+        pytest.skip("the wrappers are made by cc, for x86-64")
+    library = next(Path(sys.prefix).glob("lib/**/libmpi.so.12"), None) or next(Path(sys.prefix).glob("lib/libmpi.so*"))
+    listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    known = {line.split()[-1] for line in listed.splitlines()}
+    names = sorted(name[4:] for name in known if name.startswith("MPI_") and f"P{name}" in known)
+    assert len(names) > 300
+    source, counter = tmp_path / "count.S", tmp_path / "count.so"
+    source.write_text(_COUNTER + "".join(f"count {name}\n" for name in names))
+    subprocess.run(["cc", "-shared", "-o", counter, source], check=True)
+    said = [line for line in over_mpi(tmp_path / "run.h5", "-1", "count", preload=counter) if "called" in line]
+    assert len(said) == _RANKS
+    for line in said:
+        calls, before = int(line.split()[4]), int(line.split()[7])
+        assert (calls, before > 5) == (0, True), line

@@ -1,11 +1,15 @@
-"""What one rank of MPI runs: rank.py FILE ROWS [FAILING_RANK how], `how`: schema, append, exit or single.
+"""What one rank of MPI runs: rank.py FILE ROWS [FAILING_RANK how], `how`: schema, append, exit, single, kill or count.
 
-single: no rank fails, and MPI is told that each has one thread. append: it throws in its `with` block. exit: it throws,
-and has none.
+append: it throws in its `with` block. exit: it throws, and has none. With all others no rank fails. single: MPI is told
+that each has one thread. kill: FILE.pidN and FILE.logN have the process and the rows of rank N, which takes its time.
+count: says how often it called MPI between `create` and `close`, where that is counted.
 """
 
+import ctypes
 import os
 import sys
+import time
+from pathlib import Path
 
 import mpi4py
 
@@ -20,12 +24,21 @@ import thalweg as tw
 _SCHEMA = {"events": {"node": tw.uint16, "id": tw.uint64, "samples": tw.array(tw.uint16, 200)}}
 
 
-def append(out: tw.Shared, wanted: int, fails: bool) -> None:
+def append(out: tw.Shared, wanted: int, fails: bool, log: Path | None = None) -> None:
+    rank = MPI.COMM_WORLD.Get_rank()
+    lines = log.open("w", buffering=1) if log is not None else None
     with out.producer("events") as producer:
         for first in range(0, wanted, 50):
-            producer.append(**rows(MPI.COMM_WORLD.Get_rank() + 1, first))
+            producer.append(**rows(rank + 1, first))
+            if lines is not None:
+                lines.write(f"{first + 50}\n")
+                time.sleep(0.0005)
             if fails and first >= wanted / 2:
                 raise ValueError("this rank has had enough")
+
+
+def calls_of_mpi() -> int:
+    return ctypes.c_long.in_dll(ctypes.CDLL(None), "calls_of_mpi").value
 
 
 def main(path: str, wanted: int, failing: int, how: str) -> None:
@@ -36,12 +49,17 @@ def main(path: str, wanted: int, failing: int, how: str) -> None:
         append(out, wanted, rank == failing)
         out.close()
         return
+    before = calls_of_mpi() if how == "count" else 0
     with out:
-        append(out, wanted, (failing, how) == (rank, "append"))
+        append(out, wanted, (failing, how) == (rank, "append"), Path(f"{path}.log{rank}") if how == "kill" else None)
+        if how == "count":
+            print(f"rank {rank} called MPI {calls_of_mpi() - before} times, and {before} before")
 
 
 if __name__ == "__main__":
     failing, how = (int(sys.argv[3]), sys.argv[4]) if len(sys.argv) > 3 else (-1, "")
+    if how == "kill":
+        Path(f"{sys.argv[1]}.pid{MPI.COMM_WORLD.Get_rank()}").write_text(str(os.getpid()))
     if how == "single":
         assert MPI.Query_thread() == MPI.THREAD_SINGLE
     said = f"rank {MPI.COMM_WORLD.Get_rank()} closed\n"
