@@ -67,7 +67,7 @@ def test_ranks_write_one_file(over_mpi: Mpi, name: str, tmp_path: Path) -> None:
     assert over_mpi(path) == [f"rank {rank} closed" for rank in range(_RANKS)]
     assert rows_by_node(path) == {rank + 1: _ROWS for rank in range(_RANKS)}
     assert tw.verify(path).is_sound
-    assert os.listdir(tmp_path) == [name]
+    assert not Path(f"{path}.parts").exists()
 
 
 @pytest.mark.parametrize("failing", [0, 3])
@@ -171,14 +171,14 @@ def test_no_write_calls_mpi(over_mpi: Mpi, tmp_path: Path) -> None:
     """All functions of MPI are counted, by wrappers around those that MPI has beside them for that."""
     if platform.machine() != "x86_64" or shutil.which("cc") is None or shutil.which("nm") is None:
         pytest.skip("the wrappers are made by cc, for x86-64")
-    library = next(Path(sys.prefix).glob("lib/**/libmpi.so.12"), None) or next(Path(sys.prefix).glob("lib/libmpi.so*"))
+    library = next(Path(sys.prefix).glob("lib/**/libmpi.so.12"))
     listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
     known = {line.split()[-1] for line in listed.splitlines()}
     names = sorted(name[4:] for name in known if name.startswith("MPI_") and f"P{name}" in known)
     assert len(names) > 300
     source, counter = tmp_path / "count.S", tmp_path / "count.so"
     source.write_text(_COUNTER + "".join(f"count {name}\n" for name in names))
-    subprocess.run(["cc", "-shared", "-o", counter, source], check=True)
+    subprocess.run(["cc", "-shared", "-o", counter, source, library, f"-Wl,-rpath,{library.parent}"], check=True)
     said = [line for line in over_mpi(tmp_path / "run.h5", "-1", "count", preload=counter) if "called" in line]
     assert len(said) == _RANKS
     for line in said:

@@ -24,8 +24,14 @@ import thalweg as tw
 _SCHEMA = {"events": {"node": tw.uint16, "id": tw.uint64, "samples": tw.array(tw.uint16, 200)}}
 
 
-def append(out: tw.Shared, wanted: int, fails: bool, log: Path | None = None) -> None:
-    rank = MPI.COMM_WORLD.Get_rank()
+def wait_for_others(path: str, rank: int) -> None:
+    """So that these have appended all of theirs, before this one ends the run for all."""
+    others = [Path(f"{path}.done{other}") for other in range(MPI.COMM_WORLD.Get_size()) if other != rank]
+    while not all(other.exists() for other in others):
+        time.sleep(0.01)
+
+
+def append(out: tw.Shared, rank: int, wanted: int, fails: bool, log: Path | None = None) -> None:
     lines = log.open("w", buffering=1) if log is not None else None
     with out.producer("events") as producer:
         for first in range(0, wanted, 50):
@@ -34,7 +40,9 @@ def append(out: tw.Shared, wanted: int, fails: bool, log: Path | None = None) ->
                 lines.write(f"{first + 50}\n")
                 time.sleep(0.0005)
             if fails and first >= wanted / 2:
+                wait_for_others(out.path, rank)
                 raise ValueError("this rank has had enough")
+    Path(f"{out.path}.done{rank}").touch()
 
 
 def calls_of_mpi() -> int:
@@ -46,14 +54,15 @@ def main(path: str, wanted: int, failing: int, how: str) -> None:
     schema = {"others": {"id": tw.uint64}} if (failing, how) == (rank, "schema") else _SCHEMA
     out = tw.create(path, schema, comm=MPI.COMM_WORLD, node_timeout=20)
     if how == "exit":
-        append(out, wanted, rank == failing)
+        append(out, rank, wanted, rank == failing)
         out.close()
         return
     before = calls_of_mpi() if how == "count" else 0
     with out:
-        append(out, wanted, (failing, how) == (rank, "append"), Path(f"{path}.log{rank}") if how == "kill" else None)
+        log = Path(f"{path}.log{rank}") if how == "kill" else None
+        append(out, rank, wanted, (failing, how) == (rank, "append"), log)
         if how == "count":
-            print(f"rank {rank} called MPI {calls_of_mpi() - before} times, and {before} before")
+            os.write(1, f"rank {rank} called MPI {calls_of_mpi() - before} times, and {before} before\n".encode())
 
 
 if __name__ == "__main__":
