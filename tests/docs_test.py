@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,27 @@ def test_the_page_on_derived_data_runs(repository: Path, tmp_path: Path) -> None
     assert not list(tmp_path.glob("*.journal"))
 
 
+def test_the_page_on_checkpoints_runs(repository: Path, tmp_path: Path) -> None:
+    printed = [
+        run_python(text, tmp_path, number)
+        for number, (kind, text) in enumerate(blocks(repository / "docs" / "checkpoint.md"))
+        if kind == "python"
+    ]
+    assert printed == ["", "2 (100, 300) 1.0\n", "(400, 300) complex128 2\n", "1920000\n"]
+    assert sorted(each.name for each in tmp_path.glob("*psi*")) == ["psi.h5", "psi.h5.1"]
+
+
+def test_the_cpp_of_the_page_on_checkpoints_compiles(repository: Path, tmp_path: Path) -> None:
+    (block,) = (text for kind, text in blocks(repository / "docs" / "checkpoint.md") if kind == "cpp")
+    if (compiler := shutil.which("mpicxx.mpich") or shutil.which("mpicxx")) is None:
+        pytest.skip("there is no MPI to compile with")
+    (tmp_path / "block.cc").write_text(f"#include <complex>\n#include <span>\n#include <vector>\n{block}")
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only"]
+    command = [compiler, *flags, f"-I{repository}", str(tmp_path / "block.cc")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_readme_runs(repository: Path, tmp_path: Path) -> None:
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
     shortened = {"--channels 6 --duration 10s": "--channels 6 --duration 1s"}
@@ -131,7 +153,7 @@ def test_the_cpp_of_the_readme_compiles(repository: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/derive.md"])
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md"])
 def test_no_block_is_passed_over(repository: Path, document: str) -> None:
     text = (repository / document).read_text()
     languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))

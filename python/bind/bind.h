@@ -18,5 +18,6 @@ void bind_memory(nanobind::module_& module);
 void bind_readout_handler(nanobind::module_& module);
 void bind_readout_client(nanobind::module_& module);
 void bind_pinning(nanobind::module_& module);
+void bind_checkpoint(nanobind::module_& module);
 
 } // namespace thalweg::bind

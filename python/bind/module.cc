@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
     bind_readout_handler(module);
     bind_readout_client(module);
     bind_pinning(module);
+    bind_checkpoint(module);
 }

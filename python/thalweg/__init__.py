@@ -100,6 +100,7 @@ __all__ = [
     "array",
     "attach",
     "bool_",
+    "checkpoint",
     "complex64",
     "complex128",
     "convert",
@@ -132,7 +133,7 @@ __all__ = [
 __version__ = _core.version()
 
 if TYPE_CHECKING:
-    from thalweg import layouts
+    from thalweg import checkpoint, layouts
     from thalweg._derive.derivation import Derivation
     from thalweg._derive.job import DerivationJob
     from thalweg._derive.make import derive
@@ -148,16 +149,16 @@ _LATE = {
 
 
 def __getattr__(name: str) -> Any:
-    """`layouts` takes as long to import as everything else here, and derivations a quarter of that, and few need them:
-    they are, once they are asked for."""
+    """`layouts` takes as long to import as everything else here, and derivations a quarter of that, and few need them
+    or checkpoints: they are, once they are asked for."""
     from importlib import import_module
 
-    if name == "layouts":
-        return import_module("thalweg.layouts")
+    if name in ("checkpoint", "layouts"):
+        return import_module(f"thalweg.{name}")
     if name in _LATE:
         return getattr(import_module(f"thalweg._derive.{_LATE[name]}"), name)
     raise AttributeError(f"module 'thalweg' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "layouts", *_LATE})
+    return sorted({*globals(), "checkpoint", "layouts", *_LATE})

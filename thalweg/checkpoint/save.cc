@@ -1,6 +1,8 @@
 #include "thalweg/checkpoint/save.h"
 
+#include <functional>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "thalweg/base/error.h"
@@ -49,6 +51,15 @@ struct SavingInBackground::Work {
         saving.copy_blocks(memory);
     }
 
+    // Here, where the machine has no thread left: the other ranks count on it.
+    void in_background(std::function<void()> const& work) {
+        try {
+            thread = base::Thread(work);
+        } catch (std::system_error const&) {
+            work();
+        }
+    }
+
     void run_alone() {
         saving.encode();
         saving.place(*own_comm);
@@ -81,12 +92,12 @@ SavingInBackground save_async(std::string const& path, std::vector<Array> const&
     at->own_comm = comm.duplicate();
     at->begin();
     if (at->saving.may_copy() && at->own_comm) {
-        at->thread = base::Thread([at] { at->run_alone(); });
+        at->in_background([at] { at->run_alone(); });
     } else {
         at->saving.encode();
         at->saving.place(comm);
         if (at->saving.may_copy()) {
-            at->thread = base::Thread([at] { at->saving.write(); });
+            at->in_background([at] { at->saving.write(); });
         } else {
             at->saving.write();
         }

@@ -43,6 +43,7 @@ Saving::Saving(std::string path, std::vector<Array> arrays, Communicator& comm, 
     auto const plan = agree(
         comm, problem_,
         [&] {
+            if (!options_.refusal.empty()) throw base::UsageError(options_.refusal);
             auto arrays_said = declare(arrays);
             return Json{{"arrays", std::move(arrays_said)}, {"may_copy", bytes_of(arrays) <= options_.most_copy_bytes}};
         },

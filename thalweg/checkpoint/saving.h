@@ -21,6 +21,8 @@ struct SaveOptions {
     storage::Engine engine = storage::Engine::automatic;
     // Of `save_async`, for this rank: what is larger is not copied, and the save is not one in a thread.
     std::uint64_t most_copy_bytes = std::numeric_limits<std::uint64_t>::max();
+    // Not empty: this rank has nothing to save, and why. All ranks are told so.
+    std::string refusal = {};
 };
 
 struct SaveReport {

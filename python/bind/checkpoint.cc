@@ -1,0 +1,185 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "buffer.h"
+#include "thalweg/checkpoint/restore.h"
+#include "thalweg/checkpoint/saving.h"
+#include "thalweg/model/schema.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace checkpoint;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+nb::bytes to_python(Bytes const& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+Bytes from_python(nb::handle object) {
+    auto const bytes = nb::cast<nb::bytes>(object);
+    auto const* const begin = static_cast<std::byte const*>(bytes.data());
+    return {begin, begin + bytes.size()};
+}
+
+// An object of python/thalweg/checkpoint/ranks.py.
+class PythonCommunicator final : public Communicator {
+  public:
+    explicit PythonCommunicator(nb::handle ranks)
+        : ranks_(nb::borrow(ranks)), rank_(nb::cast<int>(ranks.attr("rank"))),
+          size_(nb::cast<int>(ranks.attr("size"))) {}
+
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+
+    std::vector<Bytes> gather(Bytes const& own) override {
+        nb::gil_scoped_acquire const gil;
+        auto const all = ranks_.attr("gather")(to_python(own));
+        std::vector<Bytes> gathered;
+        if (rank_ != 0) return gathered;
+        for (auto const each : all) gathered.push_back(from_python(each));
+        return gathered;
+    }
+
+    Bytes broadcast(Bytes const& of_rank_0) override {
+        nb::gil_scoped_acquire const gil;
+        return from_python(ranks_.attr("broadcast")(to_python(of_rank_0)));
+    }
+
+    std::uint64_t exclusive_sum(std::uint64_t own) override {
+        nb::gil_scoped_acquire const gil;
+        return nb::cast<std::uint64_t>(ranks_.attr("exclusive_sum")(own));
+    }
+
+  private:
+    nb::object ranks_;
+    int rank_;
+    int size_;
+};
+
+// (start, shape, strides, array), the array with its elements from its beginning on.
+Block block_of(nb::handle given, std::vector<Buffer>& buffers) {
+    Block block{{nb::cast<Extents>(given[0]), nb::cast<Extents>(given[1])}};
+    block.strides = nb::cast<std::vector<std::int64_t>>(given[2]);
+    buffers.emplace_back(given[3], PyBUF_STRIDED_RO);
+    block.data = buffers.back().bytes().data();
+    return block;
+}
+
+// (name, type, shape, codec, blocks)
+std::vector<Array> arrays_of(nb::handle given, std::vector<Buffer>& buffers) {
+    std::vector<Array> arrays;
+    for (auto const each : given) {
+        Array array{nb::cast<std::string>(each[0]), model::parse_scalar(nb::cast<std::string>(each[1]))};
+        array.shape = nb::cast<Extents>(each[2]);
+        array.codec = nb::cast<std::string>(each[3]);
+        for (auto const block : each[4]) array.blocks.push_back(block_of(block, buffers));
+        arrays.push_back(std::move(array));
+    }
+    return arrays;
+}
+
+// A Saving and the memory that it reads.
+struct PythonSaving {
+    PythonSaving(std::string path, nb::object arrays, nb::object ranks, std::string const& schema, unsigned keep,
+                 std::uint64_t most_copy_bytes, std::string refusal)
+        : comm(ranks) {
+        std::vector<Array> own;
+        SaveOptions options;
+        options.refusal = std::move(refusal);
+        if (options.refusal.empty()) {
+            own = arrays_of(arrays, buffers);
+            options.attributes = model::schema_from_json(schema).attributes;
+        }
+        options.keep = keep;
+        options.most_copy_bytes = most_copy_bytes;
+        nb::gil_scoped_release const released;
+        saving = std::make_unique<Saving>(std::move(path), own, comm, std::move(options));
+    }
+
+    void copy(base::AlignedBuffer& memory) {
+        {
+            nb::gil_scoped_release const released;
+            saving->copy_blocks(memory);
+        }
+        buffers.clear();
+    }
+
+    std::vector<Buffer> buffers;
+    PythonCommunicator comm;
+    std::unique_ptr<Saving> saving;
+};
+
+SaveReport finish(PythonSaving& self, nb::object ranks) {
+    PythonCommunicator comm(ranks);
+    nb::gil_scoped_release const released;
+    return self.saving->finish(comm);
+}
+
+void place(PythonSaving& self, nb::object ranks) {
+    PythonCommunicator comm(ranks);
+    nb::gil_scoped_release const released;
+    self.saving->place(comm);
+}
+
+State restore_over(std::string const& path, nb::object ranks, bool verify, unsigned threads) {
+    PythonCommunicator comm(ranks);
+    nb::gil_scoped_release const released;
+    return restore(path, comm, {verify, threads});
+}
+
+void read_into(State const& state, std::string const& name, Extents start, Extents shape, nb::handle out) {
+    Buffer const buffer(out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE);
+    nb::gil_scoped_release const released;
+    state.read(name, {std::move(start), std::move(shape)}, buffer.bytes());
+}
+
+using ArrayFacts = std::tuple<std::string, std::string, Extents, std::string>; // name, type, shape, codec
+
+std::vector<ArrayFacts> facts_of(State const& state) {
+    std::vector<ArrayFacts> facts;
+    for (auto const& array : state.arrays()) {
+        facts.emplace_back(array.name, model::name_of(array.scalar), array.shape, array.codec);
+    }
+    return facts;
+}
+
+std::string schema_of(State const& state) { return model::to_json({.attributes = state.attributes()}); }
+
+} // namespace
+
+void bind_checkpoint(nb::module_& module) {
+    nb::class_<base::AlignedBuffer>(module, "AlignedBuffer")
+        .def(nb::init<>())
+        .def("__len__", &base::AlignedBuffer::size);
+    nb::class_<SaveReport>(module, "SaveReport")
+        .def_ro("path", &SaveReport::path)
+        .def_ro("id", &SaveReport::id)
+        .def_ro("engine", &SaveReport::engine)
+        .def_ro("bytes", &SaveReport::bytes)
+        .def_ro("file_bytes", &SaveReport::file_bytes);
+    nb::class_<PythonSaving>(module, "Saving")
+        .def(nb::init<std::string, nb::object, nb::object, std::string const&, unsigned, std::uint64_t, std::string>(),
+             nb::arg("path"), nb::arg("arrays"), nb::arg("ranks"), nb::arg("schema"), nb::arg("keep"),
+             nb::arg("most_copy_bytes"), nb::arg("refusal"))
+        .def_prop_ro("may_copy", [](PythonSaving const& self) { return self.saving->may_copy(); })
+        .def("copy_blocks", &PythonSaving::copy, nb::arg("memory"))
+        .def(
+            "encode", [](PythonSaving& self) { self.saving->encode(); }, WithoutGil())
+        .def("place", place, nb::arg("ranks"))
+        .def(
+            "write", [](PythonSaving& self) { self.saving->write(); }, WithoutGil())
+        .def("finish", finish, nb::arg("ranks"));
+    nb::class_<State>(module, "CheckpointState")
+        .def_prop_ro("path", &State::path)
+        .def_prop_ro("id", &State::id)
+        .def_prop_ro("problems", &State::problems)
+        .def_prop_ro("schema", schema_of)
+        .def_prop_ro("arrays", facts_of)
+        .def("read_into", read_into, nb::arg("name"), nb::arg("start"), nb::arg("shape"), nb::arg("out"));
+    module.def("restore_checkpoint", restore_over, nb::arg("path"), nb::arg("ranks"), nb::arg("verify"),
+               nb::arg("threads"));
+}
+
+} // namespace thalweg::bind

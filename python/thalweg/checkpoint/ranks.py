@@ -1,0 +1,84 @@
+"""How ranks speak to each other: by a communicator of mpi4py, or one that has the same few methods."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+_NAP_S = 0.001
+
+
+class Ranks(Protocol):
+    """What the C++ core asks of ranks."""
+
+    rank: int
+    size: int
+
+    def gather(self, own: bytes) -> list[bytes] | None: ...
+    def broadcast(self, of_rank_0: bytes) -> bytes: ...
+    def exclusive_sum(self, own: int) -> int: ...
+
+
+class Alone:
+    """A program that is its only rank."""
+
+    rank = 0
+    size = 1
+
+    def gather(self, own: bytes) -> list[bytes]:
+        return [own]
+
+    def broadcast(self, of_rank_0: bytes) -> bytes:
+        return of_rank_0
+
+    def exclusive_sum(self, own: int) -> int:  # noqa: ARG002 (nobody is before this rank)
+        return 0
+
+
+class Over:
+    """A communicator with the methods `Get_rank`, `Get_size`, `gather`, `bcast` and `exscan` of mpi4py.
+
+    `sleeps`: for a thread beside the simulation, which must not take its processor while it waits for other ranks.
+    """
+
+    def __init__(self, comm: Any, *, sleeps: bool = False) -> None:
+        self._comm = comm
+        self._sleeps = sleeps and hasattr(comm, "Ibarrier")
+        self.rank = int(comm.Get_rank())
+        self.size = int(comm.Get_size())
+
+    def gather(self, own: bytes) -> list[bytes] | None:
+        self._meet()
+        all_said: list[bytes] | None = self._comm.gather(own, root=0)
+        return all_said
+
+    def broadcast(self, of_rank_0: bytes) -> bytes:
+        self._meet()
+        return bytes(self._comm.bcast(of_rank_0, root=0))
+
+    def exclusive_sum(self, own: int) -> int:
+        self._meet()
+        return self._comm.exscan(own) or 0
+
+    def _meet(self) -> None:
+        if self._sleeps:
+            request = self._comm.Ibarrier()
+            while not request.Test():
+                time.sleep(_NAP_S)
+
+
+def ranks_of(comm: Any) -> Ranks:
+    return Alone() if comm is None else Over(comm)
+
+
+def duplicate(comm: Any) -> Any:
+    """A communicator for a thread beside this one; None where there can be none. All ranks call it."""
+    if not hasattr(comm, "Dup") or not _threads_may_speak():
+        return None
+    return comm.Dup()
+
+
+def _threads_may_speak() -> bool:
+    from mpi4py import MPI
+
+    return bool(MPI.Query_thread() == MPI.THREAD_MULTIPLE)

@@ -1,0 +1,34 @@
+"""Ranks of MPI save one file, and other numbers of them restore it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROWS = 3000
+
+
+def over_mpi(ranks: int, path: Path, what: str) -> list[str]:
+    """What the ranks said, in their order."""
+    pytest.importorskip("mpi4py.MPI", reason="mpi4py is not installed, or finds no MPI")
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    if not mpiexec.exists():
+        pytest.skip("the mpiexec of PyPI's mpich is not installed")
+    program = Path(__file__).with_name("checkpoint_mpi_rank.py")
+    words = [str(mpiexec), "-n", str(ranks), sys.executable, str(program), str(path), what, str(_ROWS)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stdout.splitlines())
+
+
+def test_ranks_of_mpi_save_and_others_restore(tmp_path: Path) -> None:
+    path = tmp_path / "psi.h5"
+    size_bytes = _ROWS * 50 * 16
+    assert over_mpi(3, path, "save") == [f"rank {rank} saved {size_bytes}" for rank in range(3)]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["psi.h5", "psi.h5.1"]
+    for ranks in (2, 4):
+        assert over_mpi(ranks, path, "restore") == [f"rank {rank} reads True of step 2" for rank in range(ranks)]
+    assert over_mpi(2, Path(f"{path}.1"), "restore") == [f"rank {rank} reads True of step 1" for rank in range(2)]
