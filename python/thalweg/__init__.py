@@ -9,6 +9,7 @@ from thalweg._column import Column
 from thalweg._convert import convert
 from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
 from thalweg._errors import SystemError as SystemError  # noqa: A004
+from thalweg._merge import MergedTable, MergeReport, merge
 from thalweg._open import open  # noqa: A004
 from thalweg._over_mpi import Shared
 from thalweg._ragged import Ragged
@@ -68,6 +69,8 @@ __all__ = [
     "EndedProducers",
     "Error",
     "LeftOut",
+    "MergeReport",
+    "MergedTable",
     "NodeReport",
     "OutOfRangeError",
     "Producer",
@@ -115,6 +118,7 @@ __all__ = [
     "join",
     "layouts",
     "list_",
+    "merge",
     "open",
     "read_memory",
     "recover",

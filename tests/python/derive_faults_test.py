@@ -178,16 +178,20 @@ def test_a_function_that_ends_its_process_on_the_first_events(inputs: Path, tmp_
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", lambda _: is_killed())], workers=1).run()
 
 
+def children_of(process: int) -> set[int]:
+    return {int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()}
+
+
 def test_another_worker_may_die_while_the_functions_are_tried(inputs: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     (tmp_path / "out").mkdir()
     first, second = train(tmp_path / "out")
+    before = children_of(os.getpid())  # such as those that watch over resources of the tests
 
     def kills_the_others(of: ak.Array) -> dict[str, Any]:
         if not mark.exists():
             mark.touch()
-            siblings = Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text().split()
-            for each in {int(each) for each in siblings} - {os.getpid()}:
+            for each in children_of(os.getppid()) - before - {os.getpid()}:
                 os.kill(each, signal.SIGKILL)
             time.sleep(1)  # until that is noticed
         return muons(of)

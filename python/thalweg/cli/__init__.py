@@ -26,13 +26,13 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Record, inspect, verify, recover, convert and plot detector data.
+    """Record, inspect, verify, recover, convert, merge and plot detector data.
 
     Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
     """
 
 
-_DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "derive", "plot")
+_DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "merge", "derive", "plot")
 for _name in (*_DATA, "readout", "clean", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 

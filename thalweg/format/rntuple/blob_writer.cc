@@ -13,7 +13,10 @@ constexpr std::size_t kEnoughBytes = 4 * base::kMiB;
 
 } // namespace
 
-Blob::Blob(std::uint64_t offset) : offset_(offset), bytes_(kBlobHeadBytes) {}
+Blob::Blob(std::uint64_t offset, std::vector<std::byte> memory) : offset_(offset), bytes_(std::move(memory)) {
+    bytes_.clear();
+    bytes_.resize(kBlobHeadBytes);
+}
 
 Locator Blob::add(std::span<std::byte const> bytes) {
     Locator const locator{offset_ + bytes_.size(), bytes.size()};
@@ -22,6 +25,12 @@ Locator Blob::add(std::span<std::byte const> bytes) {
 }
 
 EnvelopeLink Blob::add_envelope(std::span<std::byte const> envelope) { return {envelope.size(), add(envelope)}; }
+
+Blob::Room Blob::make_room(std::size_t size_bytes) {
+    auto const begin = bytes_.size();
+    bytes_.resize(begin + size_bytes);
+    return {offset_ + begin, std::span(bytes_).subspan(begin)};
+}
 
 bool Blob::is_empty() const { return bytes_.size() == kBlobHeadBytes; }
 
@@ -47,12 +56,17 @@ EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
     return blob_.add_envelope(envelope);
 }
 
+Blob::Room BlobWriter::make_room(std::size_t size_bytes) {
+    if (!blob_.is_empty() && blob_.size_bytes() + size_bytes > kEnoughBytes) flush();
+    return blob_.make_room(size_bytes);
+}
+
 std::uint64_t BlobWriter::flush() {
     if (blob_.is_empty()) return offset_;
-    auto const bytes = std::exchange(blob_, Blob(0)).finish(seconds_);
+    auto bytes = std::move(blob_).finish(seconds_);
     file_.write(offset_, bytes);
     offset_ += bytes.size();
-    blob_ = Blob(offset_);
+    blob_ = Blob(offset_, std::move(bytes));
     return offset_;
 }
 

@@ -28,19 +28,6 @@ SchemaDescription whole_schema(StoredNTuple const& ntuple) {
     return schema;
 }
 
-// Other programs may have rewritten an RNTuple and kept the text beside it.
-bool is_own(NTupleFile const& file) {
-    auto const& head = file.text->head;
-    for (std::size_t t = 0; t < head.schema.tables.size(); ++t) {
-        auto const is_table = [&](auto const& each) { return each.path == head.schema.tables[t].name; };
-        auto const found = std::find_if(file.ntuples.begin(), file.ntuples.end(), is_table);
-        if (found == file.ntuples.end()) continue; // said by `load_own`
-        bool const same = found->header.schema == describe(head.schema.tables[t], head.layouts[t]);
-        if (!same || found->extension != SchemaDescription{}) return false;
-    }
-    return true;
-}
-
 // One physical column for each of ours, in the same order.
 model::RunMap load_own(NTupleFile& file) {
     model::RunMap map;
@@ -88,7 +75,7 @@ model::RunMap load_foreign(NTupleFile const& file) {
 
 model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
     auto ntuples = read_ntuples(file);
-    if (ntuples.text && is_own(ntuples)) {
+    if (is_own(ntuples)) {
         auto const units = std::move(ntuples.text->units);
         auto map = load_own(ntuples);
         leave_out(map, ntuples.trees);

@@ -10,6 +10,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/codec/root_codec.h"
 #include "thalweg/format/rntuple/envelopes.h"
+#include "thalweg/format/rntuple/schema.h"
 
 namespace thalweg::format::rntuple {
 namespace {
@@ -91,11 +92,33 @@ class NTupleReader {
 NTupleFile read_ntuples(storage::Storage const& file) {
     NTupleFile result;
     for (auto const& key : read_keys(file)) {
-        if (key.class_name == kAnchorClass) result.ntuples.push_back(NTupleReader(file, key.path).read(key));
-        if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) result.trees.push_back(key.path);
-        if (key.path == kTextName && key.class_name == "TObjString") result.text = parse_run_text(read_text(file, key));
+        bool const is_text = key.class_name == "TObjString";
+        if (key.class_name == kAnchorClass) {
+            result.ntuples.push_back(NTupleReader(file, key.path).read(key));
+        } else if (std::ranges::find(kTreeClasses, key.class_name) != kTreeClasses.end()) {
+            result.trees.push_back(key.path);
+        } else if (is_text && key.path == kTextName) {
+            result.text = parse_run_text(read_text(file, key));
+        } else if (is_text && key.path == kMergedName) {
+            result.merged_from = read_text(file, key);
+        } else if (key.class_name != "TDirectory" && key.class_name != "TDirectoryFile") {
+            result.others.push_back(key.path);
+        }
     }
     return result;
+}
+
+bool is_own(NTupleFile const& file) {
+    if (!file.text) return false;
+    auto const& head = file.text->head;
+    for (std::size_t t = 0; t < head.schema.tables.size(); ++t) {
+        auto const is_table = [&](auto const& each) { return each.path == head.schema.tables[t].name; };
+        auto const found = std::find_if(file.ntuples.begin(), file.ntuples.end(), is_table);
+        if (found == file.ntuples.end()) continue; // said by `load_own`
+        bool const same = found->header.schema == describe(head.schema.tables[t], head.layouts[t]);
+        if (!same || found->extension != SchemaDescription{}) return false;
+    }
+    return true;
 }
 
 } // namespace thalweg::format::rntuple

@@ -1,4 +1,4 @@
-// The RNTuples of a file: their envelopes, read and checked.
+// The RNTuples of a file: their envelopes, read and checked; and what is beside them.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,9 @@
 
 namespace thalweg::format::rntuple {
 
+// The TObjString of a merged file that has no RunText.
+inline constexpr char const* kMergedName = "merge";
+
 struct StoredNTuple {
     std::string path; // in the file: "ch0/raw"
     Header header;
@@ -20,11 +23,16 @@ struct StoredNTuple {
 
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
-    std::vector<std::string> trees; // the paths of its TTrees, which are not read here
-    std::optional<RunText> text;    // of a file that Thalweg wrote
+    std::vector<std::string> trees;  // the paths of its TTrees, which are not read here
+    std::optional<RunText> text;     // of a file that Thalweg wrote
+    std::string merged_from;         // of a file that Thalweg merged from others': what it tells of them
+    std::vector<std::string> others; // the paths of all other objects
 };
 
 // Throws base::DataError that names the part of the file and the reason.
 NTupleFile read_ntuples(storage::Storage const& file);
+
+// Its text is about its RNTuples: other programs may have rewritten one and kept the text beside it.
+bool is_own(NTupleFile const& file);
 
 } // namespace thalweg::format::rntuple

@@ -1,0 +1,47 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/dataset/merge/merge.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace dataset;
+
+// Python's signal handlers run between clusters, but not so often that this costs others the GIL.
+void run_signal_handlers(std::uint64_t& next_ns) {
+    constexpr std::uint64_t kIntervalNs = 50'000'000;
+    if (base::monotonic_ns() < next_ns) return;
+    nb::gil_scoped_acquire const gil;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    next_ns = base::monotonic_ns() + kIntervalNs;
+}
+
+MergeResult merge_files(std::vector<std::string> const& inputs, std::string const& out, bool force) {
+    std::uint64_t next_ns = 0;
+    return merge(inputs, out, {.force = force, .while_copying = [&] { run_signal_handlers(next_ns); }});
+}
+
+} // namespace
+
+void bind_merge(nb::module_& module) {
+    nb::class_<MergedTableReport>(module, "MergedTableReport")
+        .def_ro("table", &MergedTableReport::table)
+        .def_ro("rows", &MergedTableReport::rows)
+        .def_ro("clusters", &MergedTableReport::clusters)
+        .def_ro("pages", &MergedTableReport::pages);
+    nb::class_<MergeResult>(module, "MergeResult")
+        .def_ro("path", &MergeResult::path)
+        .def_ro("tables", &MergeResult::tables)
+        .def_ro("units", &MergeResult::units)
+        .def_ro("copied_bytes", &MergeResult::copied_bytes)
+        .def_ro("file_bytes", &MergeResult::file_bytes)
+        .def_ro("left_out", &MergeResult::left_out);
+    module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"),
+               nb::call_guard<nb::gil_scoped_release>());
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,38 @@
+"""thalweg merge"""
+
+from typing import Annotated
+
+import typer
+
+import thalweg
+from thalweg._recording.units import as_bytes
+from thalweg.cli._output import AllowMissingOption, JsonOption, as_epilog, exit_code, print_json, say, say_problems
+
+EXAMPLES = ["thalweg merge a.root b.root --out c.root"]
+
+
+def merge(
+    inputs: Annotated[list[str], typer.Argument(metavar="FILE...", help="ROOT files with the same RNTuples.")],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The new file.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the new file if it is there.")] = False,
+    allow_missing: AllowMissingOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Write the RNTuples of several ROOT files into one, without decompressing them.
+
+    Rows come in the order in which the files are named. Tables, fields and the types of columns have to be the same in
+    all files. What is not kept, such as objects that are no RNTuples, is named, and the exit code is 1 then.
+    """
+    report = thalweg.merge(inputs, out, force=force)
+    if json:
+        print_json(report.to_dict())
+    else:
+        files = f"{len(inputs)} file{'s'[: len(inputs) != 1]}"
+        tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
+        say(f"{out} has {report.rows:,} rows in {tables} from {files}; {as_bytes(report.file_bytes)}.")
+    say_problems(out, report.problems)
+    return exit_code(report.problems, allow_missing)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("merge", epilog=as_epilog(EXAMPLES))(merge)

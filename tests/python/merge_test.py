@@ -1,0 +1,159 @@
+"""Merged files have the rows of all inputs, as uproot reads them; what is not kept is said."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import awkward as ak
+import numpy as np
+import pytest
+import uproot
+from rntuple_foreign_test import FILES
+
+import thalweg as tw
+
+EVENT = {"event": tw.uint64, "pt": tw.list_(tw.float32), "name": tw.string}
+
+
+def write(path: Path, first: int, rows: int, **options: Any) -> Path:
+    with tw.create(path, {"events": EVENT, "sub/counts": {"n": tw.int32}}, **options) as out:
+        with out.producer("events") as producer:
+            for event in range(first, first + rows):
+                producer.append(event=event, pt=np.arange(event % 4, dtype=np.float32), name=f"event {event}")
+        with out.producer("sub/counts") as producer:
+            producer.append(n=rows)
+    return path
+
+
+def of_uproot(path: Path) -> dict[str, Any]:
+    with uproot.open(path) as file:
+        names = [name for name, kind in file.classnames(cycle=False).items() if kind == "ROOT::RNTuple"]
+        return {name: file[name].arrays() for name in names}
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "thalweg", "merge", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[Path]:
+    return [write(tmp_path / f"{name}.root", 1000 * i, 700 + i) for i, name in enumerate("abc")]
+
+
+def test_uproot_reads_the_rows_of_all(inputs: list[Path], tmp_path: Path) -> None:
+    report = tw.merge(inputs, tmp_path / "out.root")
+    assert (report.rows, report.problems) == (700 + 701 + 702 + 3, ())
+    assert report.file_bytes == (tmp_path / "out.root").stat().st_size
+    found, each = of_uproot(tmp_path / "out.root"), list(map(of_uproot, inputs))
+    for name in ("events", "sub/counts"):
+        assert ak.array_equal(found[name], ak.concatenate([one[name] for one in each]), dtype_exact=True)
+    assert tw.verify(tmp_path / "out.root").is_sound
+    table = tw.open(tmp_path / "out.root")["events"]
+    assert table[1401]["name"] == tw.open(inputs[2])["events"][0]["name"]
+
+
+@pytest.mark.parametrize("name", FILES, ids=lambda name: Path(name).name)
+def test_files_of_root_are_merged(name: str, real_data: Path, tmp_path: Path) -> None:
+    """Twice the same rows, from a copy: other runs of the same program differ in nothing but that."""
+    source = real_data / name
+    if not source.exists():
+        pytest.skip(f"there is no {source}")
+    shutil.copy(source, tmp_path / "copy.root")
+    out = tmp_path / "out.root"
+    if "physlite" in name:
+        with pytest.raises(tw.UsageError, match="columns of table 'EventData' were added behind its first row"):
+            tw.merge([source, tmp_path / "copy.root"], out)
+        return
+    report = tw.merge([source, tmp_path / "copy.root"], out)
+    before, after = of_uproot(source), of_uproot(out)
+    assert list(before) == list(after)
+    for table, values in before.items():
+        both = ak.concatenate([values, values])
+        for field in values.fields:  # the types of variants differ after `concatenate`: their values are compared
+            same = ak.array_equal(after[table][field], both[field], equal_nan=True)
+            assert same or after[table][field].to_list() == both[field].to_list(), field
+    verification = tw.verify(out)
+    assert verification.faults == 0
+    with uproot.open(source) as file:
+        kinds = file.classnames(cycle=False)
+        others = {path for path, kind in kinds.items() if kind not in ("ROOT::RNTuple", "TDirectory", "TDirectoryFile")}
+    assert {problem.path.split(":", 1)[1] for problem in report.problems} == others
+
+
+def test_the_text_beside_tables_of_others_names_the_files(real_data: Path, tmp_path: Path) -> None:
+    source = real_data / "rntuple/test_int_5e4_rntuple_v1-0-0-0.root"
+    if not source.exists():
+        pytest.skip(f"there is no {source}")
+    tw.merge([source], tmp_path / "one.root")
+    tw.merge([source, tmp_path / "one.root"], tmp_path / "two.root")
+    with uproot.open(tmp_path / "two.root") as file:
+        told = json.loads(str(file["merge"]))
+    assert [each["file"] for each in told] == [source.name, "one.root"]
+    assert json.loads(told[1]["metadata"]["merge"])[0]["file"] == source.name
+
+
+def test_the_command_says_what_it_did(inputs: list[Path], tmp_path: Path) -> None:
+    done = run(*inputs, "--out", tmp_path / "out.root")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "out.root has 2,106 rows in 2 tables from 3 files" in done.stderr
+    again = run(*inputs, "--out", tmp_path / "out.root")
+    assert again.returncode == 2
+    assert "it exists already" in again.stderr
+    forced = run(*inputs, "--out", tmp_path / "out.root", "--force", "--json")
+    assert json.loads(forced.stdout)["tables"][0]["rows"] == 2103
+
+
+def test_what_is_left_out_makes_the_exit_code_1(inputs: list[Path], tmp_path: Path) -> None:
+    with uproot.update(inputs[1]) as file:
+        file["histogram"] = np.histogram([1, 2, 3])
+    arguments = [*inputs[1:], "--out", tmp_path / "out.root", "--force"]
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert "b.root:histogram is left out (it is no RNTuple)" in done.stderr
+    assert run(*arguments, "--allow-missing").returncode == 0
+    assert len(tw.open(tmp_path / "out.root")["events"]) == 701 + 702
+
+
+def test_other_fields_are_refused_by_name(inputs: list[Path], tmp_path: Path) -> None:
+    with tw.create(tmp_path / "d.root", {"events": {**EVENT, "event": tw.int32}, "sub/counts": {"n": tw.int32}}):
+        pass
+    done = run(inputs[0], tmp_path / "d.root", "--out", tmp_path / "out.root")
+    assert done.returncode == 2
+    assert "table 'events': field 'event' is 'std::int32_t', not 'std::uint64_t'" in done.stderr
+    assert not (tmp_path / "out.root").exists()
+
+
+def test_wrong_requests(inputs: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(tw.UsageError, match="is one file, and several are merged"):
+        tw.merge(inputs[0], tmp_path / "out.root")  # type: ignore[arg-type]
+    with pytest.raises(tw.UsageError, match="it is the same file as"):
+        tw.merge([inputs[0], inputs[0]], tmp_path / "out.root")
+    (tmp_path / "link.root").symlink_to(inputs[0])
+    with pytest.raises(tw.UsageError, match="it is the same file as"):
+        tw.merge([inputs[0], tmp_path / "link.root"], tmp_path / "out.root")
+    with pytest.raises(tw.UsageError, match="only clusters of RNTuples"):
+        tw.merge(inputs, tmp_path / "out.h5")
+
+
+def test_a_merge_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).integers(0, 2**63, 1_000_000)
+    for name in "ab":
+        with tw.create(tmp_path / f"{name}.root", {"t": {"x": tw.int64}}) as out, out.producer("t") as producer:
+            for _ in range(8):
+                producer.append(x=values)
+    wanted = sorted([*os.listdir(tmp_path)])
+    for seconds in (0.3, 0.4, 0.5):
+        command = [sys.executable, "-m", "thalweg", "merge", "a.root", "b.root", "--out", "out.root"]
+        with subprocess.Popen(command, cwd=tmp_path) as process:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+        if process.returncode == 0:
+            (tmp_path / "out.root").unlink()
+        assert sorted(os.listdir(tmp_path)) == wanted

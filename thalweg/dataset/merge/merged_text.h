@@ -1,0 +1,14 @@
+// What a merged file keeps beside its RNTuples. For this folder's own .cc files.
+#pragma once
+
+#include <vector>
+
+#include "thalweg/dataset/merge/merge.h"
+#include "thalweg/format/rntuple/merge.h"
+
+namespace thalweg::dataset {
+
+// Counts the work units of the result, and lists there what of the inputs is not kept.
+format::rntuple::MergedText merged_text(std::vector<format::rntuple::MergeInput> const& inputs, MergeResult& result);
+
+} // namespace thalweg::dataset

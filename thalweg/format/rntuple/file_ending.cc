@@ -1,0 +1,68 @@
+#include "thalweg/format/rntuple/file_ending.h"
+
+#include <utility>
+
+#include "thalweg/base/units.h"
+#include "thalweg/format/rntuple/cluster_descriptions.h"
+#include "thalweg/format/rntuple/envelopes.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr std::uint64_t kMaxListBytes = 512 * base::kMiB;
+
+// One cluster group a table, even where there are no rows, because some readers look at the first only; more only where
+// the list would not fit into a key.
+std::vector<PageList> pieces_of(PageList list) {
+    std::vector<PageList> pieces{{list.header_checksum, {}}};
+    std::uint64_t bytes = 0;
+    for (auto& cluster : list.clusters) {
+        if (bytes > kMaxListBytes) {
+            pieces.push_back({list.header_checksum, {}});
+            bytes = 0;
+        }
+        bytes += described_bytes(cluster);
+        pieces.back().clusters.push_back(std::move(cluster));
+    }
+    return pieces;
+}
+
+// The seal is of what surrounds the text that it stands in: any seal gives the same surroundings.
+Ending sealed_ending(Skeleton const& skeleton, std::uint64_t offset, std::uint64_t seconds,
+                     FileEnding::MakeText const& make_text) {
+    auto const unsealed = make_text(FileSeal{skeleton.bytes.size(), 0, 0});
+    auto const seal = make_seal(skeleton, make_ending(skeleton.bytes, unsealed, offset, seconds), unsealed);
+    return make_ending(skeleton.bytes, make_text(seal), offset, seconds);
+}
+
+} // namespace
+
+FileEnding::FileEnding(storage::Storage& file, FileParts const& parts, BlobWriter& writer, std::uint64_t seconds)
+    : file_(file), parts_(parts), writer_(writer), seconds_(seconds) {}
+
+void FileEnding::add_table(PageList list, SchemaDescription const& extension) {
+    auto const checksum = list.header_checksum;
+    std::vector<ClusterGroup> groups;
+    for (auto const& piece : pieces_of(std::move(list))) {
+        groups.push_back(group_of(piece, writer_.add_envelope(to_envelope(piece))));
+    }
+    auto const footer = writer_.add_envelope(to_envelope(Footer{0, checksum, extension, std::move(groups)}));
+    anchors_.push_back(anchor_of(parts_.skeleton.tables[anchors_.size()], footer));
+}
+
+std::uint64_t FileEnding::finish(MakeText const& make_text) && {
+    auto const end = writer_.flush();
+    auto const ending = sealed_ending(parts_.skeleton, end, seconds_, make_text);
+    file_.write(end, ending.appended);
+    file_.resize(ending.file_bytes);
+    file_.sync();
+    for (std::size_t i = 0; i < anchors_.size(); ++i) {
+        file_.write(parts_.skeleton.tables[i].anchor_offset, to_bytes(anchors_[i]));
+    }
+    file_.sync(); // before the file says that it is closed
+    file_.write(0, ending.first_sector);
+    file_.sync();
+    return ending.file_bytes;
+}
+
+} // namespace thalweg::format::rntuple

@@ -1,0 +1,56 @@
+// RNTuples of several files, one behind the other in a new file: their clusters are copied as they are, their page
+// lists and footers are made anew.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/format/rntuple/ntuple_file.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::rntuple {
+
+struct MergeInput {
+    storage::Storage const* file = nullptr;
+    NTupleFile content;
+};
+
+// What is kept beside the RNTuples.
+struct MergedText {
+    // Of a file of Thalweg's own: its head, metadata and work units.
+    std::optional<model::RunHead> head;
+    std::map<std::string, std::string> metadata;
+    std::vector<std::byte> units;
+    // Of any other: a text, which is all that such a file has.
+    NamedText text;
+    std::string seed; // of the UUIDs
+    std::uint64_t created_s = 0;
+};
+
+struct MergedTable {
+    std::string name;
+    std::uint64_t rows = 0;
+    std::uint64_t clusters = 0;
+    std::uint64_t pages = 0;
+};
+
+struct MergedTables {
+    std::vector<MergedTable> tables;
+    std::uint64_t copied_bytes = 0;
+    std::uint64_t file_bytes = 0;
+};
+
+// Throws base::UsageError naming two files and the first difference where the tables of all are not those of the first,
+// or have other fields or columns; and where columns were added while an input was written, behind its first row.
+void check_alike(std::vector<MergeInput> const& inputs);
+
+// Writes all of `out`, which is complete and durable afterwards. The inputs are alike. `while_copying` is called once a
+// cluster, and may throw. Throws base::DataError naming file, table and row where a page is damaged.
+MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, MergedText const& text,
+                   std::function<void()> const& while_copying);
+
+} // namespace thalweg::format::rntuple

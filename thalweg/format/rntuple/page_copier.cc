@@ -1,0 +1,90 @@
+#include "thalweg/format/rntuple/page_copier.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/format.h"
+
+namespace thalweg::format::rntuple {
+namespace {
+
+constexpr std::uint64_t kEnoughBytes = 4 * base::kMiB;     // of one read, but for larger pages
+constexpr std::uint64_t kMaxPageBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
+
+std::uint64_t begin_of(PageDescription const& page) { return page.locator.offset; }
+
+std::uint64_t end_of(PageDescription const& page) {
+    return page.locator.offset + page.locator.stored_bytes + (page.checksum ? kPageChecksumBytes : 0);
+}
+
+void check_place(storage::Storage const& from, PageDescription const& page, std::string const& what) {
+    auto const [offset, stored_bytes] = page.locator;
+    auto const fail = [&](std::string const& why) {
+        base::fail_data(
+            {fmt::format("{}, {}: the page at offset {} cannot be copied", from.path(), what, offset), why});
+    };
+    if (stored_bytes > kMaxPageBytes) fail(fmt::format("{} bytes are more than one key holds", stored_bytes));
+    auto const size = from.size();
+    if (offset > size || end_of(page) > size) fail(fmt::format("the file ends at {}", size));
+}
+
+void check_content(storage::Storage const& from, PageDescription const& page, std::span<std::byte const> bytes,
+                   std::string const& what) {
+    std::uint64_t checksum = 0;
+    auto const stored = bytes.first(page.locator.stored_bytes);
+    std::memcpy(&checksum, bytes.data() + stored.size(), sizeof checksum);
+    if (base::xxh3(stored) == checksum) return;
+    base::fail_data({fmt::format("{}, {}: the page at offset {} cannot be copied", from.path(), what, begin_of(page)),
+                     "its checksum does not fit: it is damaged"});
+}
+
+// How many of the next pages lie one behind the other, and are read at once.
+std::size_t stretch_of(std::span<PageDescription* const> pages, std::uint64_t& end) {
+    auto const begin = begin_of(*pages.front());
+    std::size_t count = 0;
+    for (auto const* page : pages) {
+        bool const follows = count == 0 || begin_of(*page) <= end;
+        bool const overlaps = count > 0 && begin_of(*page) < end; // it cannot be parted from what is before it
+        if (!follows || (!overlaps && count > 0 && end_of(*page) - begin > kEnoughBytes)) break;
+        end = std::max(end, end_of(*page));
+        ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+void PageCopier::copy(storage::Storage const& from, ClusterDescription& cluster, std::string const& what) {
+    std::vector<PageDescription*> pages;
+    for (auto& column : cluster.columns) {
+        for (auto& page : column.pages) {
+            check_place(from, page, what);
+            pages.push_back(&page);
+        }
+    }
+    std::ranges::stable_sort(pages, {}, [](auto const* page) { return begin_of(*page); });
+    for (Pages rest = pages; !rest.empty();) {
+        std::uint64_t end = 0;
+        auto const stretch = rest.first(stretch_of(rest, end));
+        copy_stretch(from, stretch, end, what);
+        rest = rest.subspan(stretch.size());
+    }
+}
+
+void PageCopier::copy_stretch(storage::Storage const& from, Pages pages, std::uint64_t end, std::string const& what) {
+    auto const begin = begin_of(*pages.front());
+    auto const [place, bytes] = writer_.make_room(end - begin);
+    from.read(begin, bytes);
+    for (auto* page : pages) {
+        auto const inside = begin_of(*page) - begin;
+        if (page->checksum) check_content(from, *page, bytes.subspan(inside), what);
+        page->locator.offset = place + inside;
+    }
+    copied_bytes_ += bytes.size();
+}
+
+} // namespace thalweg::format::rntuple
