@@ -5,6 +5,7 @@ Others find their way alone: most take their bytes as changes to something sound
 
 import json
 import struct
+from random import Random
 
 
 def of(name: str) -> list[bytes]:
@@ -75,10 +76,24 @@ def _decoder() -> list[bytes]:
     return [bytes([2]) + given[0], bytes([2]) + given[0] + given[1], bytes([1]) + given[1]]
 
 
+def _memory() -> list[bytes]:
+    """Some changes of each container: a segment, a place, a length, what comes there."""
+    random = Random(1)
+
+    def change() -> bytes:
+        size = random.choice([1, 2, 4, 8])
+        value = random.choice([0, 1, 0x7F, 0xFF, random.getrandbits(8 * size)]) & ((1 << 8 * size) - 1)
+        place = random.randrange(1 << random.randint(6, 16))
+        return struct.pack("<BHB", random.randrange(3), place, size - 1) + value.to_bytes(size, "little")
+
+    return [bytes([container]) + change() + change() for container in (0, 1) for _ in range(100)]
+
+
 _SEEDS = {
     "config": _config,
     "decoder": _decoder,
     "exchanges": _exchanges,
     "fragment": _fragment,
     "lz4": _lz4,
+    "memory": _memory,
 }

@@ -193,6 +193,7 @@ TEST_P(Snapshot, OfNoRunIsAnErrorThatSaysWhatToDo) {
 }
 
 TEST_P(Snapshot, ThatDoesNotFitLeavesNothing) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     record(2000);
     snapshot_of_all(6000);
     auto const before = names_in(folder());
@@ -233,6 +234,7 @@ TEST_P(Snapshot, CountsCommittedUnitsWhoseRowsAreOnlyInMemory) {
 
 // However it is killed, there is the whole file or none.
 TEST_P(Snapshot, ThatIsKilledLeavesNothing) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     record(20'000);
     snapshot_of_all(60'000);
     std::filesystem::remove(out());

@@ -18,8 +18,11 @@ namespace thalweg::dataset::testing {
 // ever, for the lock of its allocator, which another thread of the parent had; ThreadSanitizer's may start no threads.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr char const* kWhyNoFork = "this sanitizer does not stand a fork while threads run";
+// Than without it: so that as much is written while files are opened and closed.
+inline constexpr int kSlower = 20;
 #else
 inline constexpr char const* kWhyNoFork = nullptr;
+inline constexpr int kSlower = 1;
 #endif
 
 class Directory {

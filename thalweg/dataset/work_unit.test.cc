@@ -257,6 +257,7 @@ TEST_P(WorkUnits_, KeysMayBeTextAndSummariesLong) {
 
 // Workers are killed at any moment; others do again what was not committed.
 TEST_P(WorkUnits_, AreWholeWhoeverIsKilled) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     constexpr std::uint64_t kKeys = 300;
     auto const handle = writer->handle();
     auto const work = [&](unsigned seed) {
@@ -284,10 +285,8 @@ TEST_P(WorkUnits_, AreWholeWhoeverIsKilled) {
     for (unsigned round = 0; round < 8; ++round) {
         auto const one = start(round), other = start(round + 100);
         ::usleep(2'000 + 3'000 * round);
-        ::kill(one, SIGKILL);
-        ::kill(other, SIGKILL);
-        ::waitpid(one, nullptr, 0);
-        ::waitpid(other, nullptr, 0);
+        for (auto const child : {one, other}) ::kill(child, SIGKILL);
+        for (auto const child : {one, other}) ::waitpid(child, nullptr, 0);
     }
     int status = 0;
     ::waitpid(start(9), &status, 0);

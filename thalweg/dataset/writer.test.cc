@@ -286,7 +286,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
             append_events(producer, 9, row, 3);
             row += 3;
             static_cast<void>(!::write(published_pipe[1], &row, sizeof row));
-            std::this_thread::sleep_for(std::chrono::microseconds(300));
+            std::this_thread::sleep_for(std::chrono::microseconds(300 * kSlower));
         }
     }
     ::close(published_pipe[1]);
@@ -307,7 +307,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
             while (!stop) {
                 append_events(producer, who, rows[who], 1 + who * 20);
                 rows[who] += 1 + who * 20;
-                std::this_thread::sleep_for(std::chrono::microseconds(200));
+                std::this_thread::sleep_for(std::chrono::microseconds(200 * kSlower));
             }
             producer.finish();
         });

@@ -11,12 +11,18 @@ namespace {
 constexpr std::uint64_t kUnitBytes = 44; // docs/formats/units.md: numbers and one range, beside key and summary
 constexpr std::uint64_t kRowsRecordBytes = 4 << 20; // larger stretches are journaled in several records
 
+// Of a slot in memory that nothing vouches for.
+std::size_t checked_table(std::uint32_t table, model::RunHead const& head) {
+    if (table >= head.columns.size()) base::fail_data({"a producer is of a table that the run does not have"});
+    return table;
+}
+
 } // namespace
 
 ProducerIntake::ProducerIntake(Ledger& ledger, model::RunHead const& head, std::size_t slot, JournalWriter& journal)
-    : head_(head), ledger_(ledger), slot_(slot), number_(ledger.slot(slot).number), table_(ledger.slot(slot).table),
-      memory_(ledger.open_staging(slot)),
-      staging_(Staging::open(memory_, head.columns.at(table_), head.layouts.at(table_))),
+    : head_(head), ledger_(ledger), slot_(slot), number_(ledger.slot(slot).number),
+      table_(checked_table(ledger.slot(slot).table, head)), memory_(ledger.open_staging(slot)),
+      staging_(Staging::open(memory_, head.columns[table_], head.layouts[table_])),
       progress_(head.columns[table_].size()) {
     journal.append(RecordType::producer, ProducerRecord{number_, static_cast<std::uint32_t>(table_),
                                                         ledger.slot(slot).producer.pid, staging_.head().of_units});
@@ -59,7 +65,9 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal, std::uint64_t last
 }
 
 void ProducerIntake::journal_units(std::span<UnitRows const> units, JournalWriter& journal) {
-    auto const& table = *ledger_.units_if_any();
+    auto const* const there = ledger_.units_if_any();
+    if (there == nullptr) base::fail_data({"a producer has work units, and the run has no table of them"});
+    auto const& table = *there;
     for (auto const& unit : units) {
         auto const key = table.key(unit.entry);
         std::string more = key.text;

@@ -13,6 +13,7 @@
 //   it outlives the producer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -119,7 +120,7 @@ class Ledger {
     std::optional<std::size_t> take_slot(std::size_t table);
     // The committer's: the slot may be taken again, with the staging that it has.
     void free_slot(std::size_t slot);
-    std::size_t slots_used() const { return head().slots_used.load(); }
+    std::size_t slots_used() const { return std::min<std::size_t>(head().slots_used.load(), slots()); }
     // The process that took the slot is dead.
     bool is_orphaned(std::size_t slot) const;
     // A living producer may still publish rows.

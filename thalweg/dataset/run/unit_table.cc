@@ -49,6 +49,8 @@ void name_also(base::SharedMemory const& memory, std::string const& known, std::
     base::SharedMemory::link(beside(memory, known), beside(memory, name));
 }
 
+[[noreturn]] void fail_damaged(char const* why) { base::fail_data({"the table of work units cannot be read", why}); }
+
 } // namespace
 
 // Under all names, or there is none.
@@ -150,8 +152,11 @@ bool UnitTable::add_piece(std::size_t index) {
 std::byte* UnitTable::piece(std::size_t index) const {
     if (auto* const there = mapped_[index].load(std::memory_order_acquire)) return there;
     base::Lock const lock(mutex_);
-    if (!pieces_[index])
-        pieces_[index] = base::SharedMemory::attach_where_it_is(name_ + piece_suffix(index), fallback_.folder);
+    if (!pieces_[index]) {
+        auto memory = base::SharedMemory::attach_where_it_is(name_ + piece_suffix(index), fallback_.folder);
+        if (memory.size() < piece_bytes(index)) fail_damaged("its memory is too small");
+        pieces_[index] = std::move(memory);
+    }
     mapped_[index].store(pieces_[index].data(), std::memory_order_release);
     return pieces_[index].data();
 }
@@ -159,9 +164,20 @@ std::byte* UnitTable::piece(std::size_t index) const {
 UnitEntry& UnitTable::at(UnitEntryId entry) const {
     auto const address = (entry - std::uint64_t{1}) * kUnit;
     auto const index = piece_of(address);
-    if (entry == 0 || index >= kPieces || address + sizeof(UnitEntry) > head().available_bytes)
-        base::fail_data({"the table of work units cannot be read", "an entry is out of bounds"});
+    if (entry == 0 || index >= kPieces || address + sizeof(UnitEntry) > head().available_bytes ||
+        address + sizeof(UnitEntry) > piece_begin(index + 1))
+        fail_damaged("an entry is out of bounds");
     return *reinterpret_cast<UnitEntry*>(piece(index) + (address - piece_begin(index)));
+}
+
+UnitEntry& UnitTable::whole(UnitEntryId id) const {
+    auto& entry = at(id);
+    auto const address = (id - std::uint64_t{1}) * kUnit;
+    auto const key_bytes = entry.key_bytes == kIntegerKey ? 0 : entry.key_bytes;
+    auto const room = piece_begin(piece_of(address) + 1) - address - sizeof(UnitEntry);
+    if (key_bytes > kLongestKeyBytes || key_bytes + std::uint64_t{entry.summary_bytes} > room)
+        fail_damaged("a key or a summary is out of bounds");
+    return entry;
 }
 
 std::atomic<UnitEntryId>& UnitTable::bucket(std::uint64_t hash) const {
@@ -238,9 +254,17 @@ bool UnitTable::has_key(UnitEntry const& entry, UnitKey const& key, std::uint64_
     return std::memcmp(&entry + 1, key.text.data(), key.text.size()) == 0;
 }
 
+// A damaged chain may lead back to itself.
+void UnitTable::check_steps(std::uint64_t steps) const {
+    if (steps > head().available_bytes / sizeof(UnitEntry)) fail_damaged("a chain of entries has no end");
+}
+
 UnitEntryId UnitTable::find_in_chain(UnitEntryId first, UnitKey const& key, std::uint64_t hash) const {
     auto id = first;
-    while (id != 0 && !has_key(at(id), key, hash)) id = at(id).next.load(std::memory_order_relaxed);
+    for (std::uint64_t steps = 0; id != 0 && !has_key(at(id), key, hash); ++steps) {
+        check_steps(steps);
+        id = at(id).next.load(std::memory_order_relaxed);
+    }
     return id;
 }
 
@@ -272,25 +296,27 @@ bool UnitTable::is_linked(UnitEntryId entry) const { return find(key(entry)) == 
 std::vector<UnitKey> UnitTable::all_keys() const {
     std::vector<UnitKey> keys;
     for (std::uint64_t i = 0; i < kBuckets; ++i) {
-        for (auto id = bucket(i).load(std::memory_order_acquire); id != 0; id = at(id).next.load())
+        for (auto id = bucket(i).load(std::memory_order_acquire); id != 0; id = at(id).next.load()) {
+            check_steps(keys.size());
             keys.push_back(key(id));
+        }
     }
     return keys;
 }
 
 UnitKey UnitTable::key(UnitEntryId id) const {
-    auto const& entry = at(id);
+    auto const& entry = whole(id);
     if (entry.key_bytes == kIntegerKey) return {entry.key};
     return {std::string(reinterpret_cast<char const*>(&entry + 1), entry.key_bytes)};
 }
 
 std::uint64_t UnitTable::size_bytes(UnitEntryId id) const {
-    auto const& entry = at(id);
+    auto const& entry = whole(id);
     return entry_bytes(entry.key_bytes == kIntegerKey ? 0 : entry.key_bytes, entry.summary_bytes);
 }
 
 std::string_view UnitTable::summary(UnitEntryId id) const {
-    auto const& entry = at(id);
+    auto const& entry = whole(id);
     auto const key_bytes = entry.key_bytes == kIntegerKey ? 0 : entry.key_bytes;
     return {reinterpret_cast<char const*>(&entry + 1) + key_bytes, entry.summary_bytes};
 }

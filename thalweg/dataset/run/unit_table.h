@@ -109,6 +109,8 @@ class UnitTable {
     UnitTableHead& head() const { return *reinterpret_cast<UnitTableHead*>(memory_.data()); }
     std::atomic<UnitEntryId>& bucket(std::uint64_t hash) const;
     UnitEntry& at(UnitEntryId entry) const;
+    UnitEntry& whole(UnitEntryId entry) const; // with its key and its summary
+    void check_steps(std::uint64_t steps) const;
     std::byte* piece(std::size_t index) const;
     UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::atomic<std::uint64_t> const& end,
                         std::function<void()> const& while_waiting);
