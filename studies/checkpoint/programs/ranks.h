@@ -1,0 +1,88 @@
+// What the programs of this study have in common: ranks that sleep while they wait, times, and what a process wrote.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <mpi.h>
+#include <string>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+inline int rank_of() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+inline int ranks() {
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+// A rank that spins takes the processor of one that writes.
+inline void meet() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    for (int done = 0; done == 0;) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+}
+
+inline double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+[[noreturn]] inline void fail(std::string const& what) {
+    std::fprintf(stderr, "rank %d: %s (%s)\n", rank_of(), what.c_str(), std::strerror(errno));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+// Of the longest rank, from the meeting on.
+inline double longest(double seconds) {
+    double most = 0;
+    MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return most;
+}
+
+// Calls of write, pwrite and their like of this process so far.
+inline std::uint64_t writes_so_far() {
+    std::ifstream io("/proc/self/io");
+    std::string name;
+    std::uint64_t value = 0;
+    while (io >> name >> value) {
+        if (name == "syscw:") return value;
+    }
+    return 0;
+}
+
+inline void forget(std::string const& path) {
+    int const fd = ::open(path.c_str(), O_RDONLY);
+    if (fd < 0) return;
+    ::fdatasync(fd);
+    ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(fd);
+}
+
+// Values that tell the rank and do not shrink.
+inline std::vector<double> values_of(std::uint64_t bytes, std::uint64_t seed) {
+    std::vector<double> values(bytes / sizeof(double));
+    std::uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+    for (auto& value : values) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        value = static_cast<double>(state >> 11);
+    }
+    return values;
+}
