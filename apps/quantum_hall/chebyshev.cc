@@ -5,7 +5,7 @@
 namespace quantum_hall {
 
 Recurrence::Recurrence(Hamiltonian const& hamiltonian)
-    : hamiltonian_(hamiltonian), once_(scaled(hamiltonian.system(), 1)), twice_(scaled(hamiltonian.system(), 2)),
+    : hamiltonian_(hamiltonian), once_(scaled(hamiltonian.system(), 1)),
       current_(hamiltonian.system(), hamiltonian.strips()), previous_(hamiltonian.system(), hamiltonian.strips()) {}
 
 void Recurrence::start(Wave const& wave) {
@@ -14,8 +14,8 @@ void Recurrence::start(Wave const& wave) {
 }
 
 Sums Recurrence::step() {
-    auto const sums = at_zero_ ? hamiltonian_.apply(once_, current_, previous_, Into::replace)
-                               : hamiltonian_.apply(twice_, current_, previous_, Into::recur);
+    auto const sums =
+        at_zero_ ? hamiltonian_.apply(once_, current_, previous_) : hamiltonian_.recur(current_, previous_);
     std::swap(current_, previous_);
     at_zero_ = false;
     return sums;

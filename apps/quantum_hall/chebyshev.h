@@ -20,7 +20,7 @@ class Recurrence {
 
   private:
     Hamiltonian const& hamiltonian_;
-    Operator once_, twice_;
+    Operator once_;
     Wave current_, previous_;
     bool at_zero_ = true;
 };

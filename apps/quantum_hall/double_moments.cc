@@ -31,13 +31,13 @@ Eigen::MatrixXcd DoubleMoments::operator()(Wave const& start, std::size_t count)
     auto const size = static_cast<Eigen::Index>(count), block = static_cast<Eigen::Index>(block_);
     Eigen::MatrixXcd result(size, size);
     moved_.copy_from(start);
-    hamiltonian_.apply(velocity_x_, moved_, beginning_, Into::replace);
+    hamiltonian_.apply(velocity_x_, moved_, beginning_);
     right_.start(start);
     for (Eigen::Index n = 0; n < size; n += block) {
         auto const some_n = std::min(block, size - n);
         for (Eigen::Index k = 0; k < some_n; ++k) {
             if (n + k > 0) right_.step();
-            hamiltonian_.apply(velocity_y_, right_.current(), moved_, Into::replace);
+            hamiltonian_.apply(velocity_y_, right_.current(), moved_);
             put(moved_, static_cast<std::size_t>(k), rights_);
         }
         left_.start(beginning_);

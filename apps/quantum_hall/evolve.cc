@@ -26,7 +26,7 @@ std::vector<double> bessel_functions(double x) {
 }
 
 Evolution::Evolution(Hamiltonian const& hamiltonian, double time_step)
-    : hamiltonian_(hamiltonian), once_(scaled(hamiltonian.system(), 1)), twice_(scaled(hamiltonian.system(), 2)),
+    : hamiltonian_(hamiltonian), once_(scaled(hamiltonian.system(), 1)),
       commutator_once_(commutator(hamiltonian.system(), 1)), commutator_twice_(commutator(hamiltonian.system(), 2)),
       polynomial_(hamiltonian.system(), hamiltonian.strips()),
       polynomial_before_(hamiltonian.system(), hamiltonian.strips()),
@@ -52,10 +52,12 @@ void Evolution::step(Wave& psi, Wave& xi) {
         psi.add(coefficients_[n], polynomial_);
         xi.add(coefficients_[n], derivative_);
         if (n + 1 == coefficients_.size()) break;
-        auto const into = n == 0 ? Into::replace : Into::recur;
-        hamiltonian_.apply(n == 0 ? once_ : twice_, derivative_, derivative_before_, into);
-        hamiltonian_.apply(n == 0 ? commutator_once_ : commutator_twice_, polynomial_, derivative_before_, Into::add);
-        hamiltonian_.apply(n == 0 ? once_ : twice_, polynomial_, polynomial_before_, into);
+        auto const next = [&](Wave& from, Wave& to) {
+            n == 0 ? hamiltonian_.apply(once_, from, to) : hamiltonian_.recur(from, to);
+        };
+        next(derivative_, derivative_before_);
+        hamiltonian_.add(n == 0 ? commutator_once_ : commutator_twice_, polynomial_, derivative_before_);
+        next(polynomial_, polynomial_before_);
         std::swap(derivative_, derivative_before_);
         std::swap(polynomial_, polynomial_before_);
     }

@@ -25,7 +25,7 @@ class Evolution {
   private:
     Hamiltonian const& hamiltonian_;
     std::vector<Complex> coefficients_;
-    Operator once_, twice_, commutator_once_, commutator_twice_;
+    Operator once_, commutator_once_, commutator_twice_;
     Wave polynomial_, polynomial_before_, derivative_, derivative_before_;
 };
 

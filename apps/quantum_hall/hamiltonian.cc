@@ -1,5 +1,6 @@
 #include "hamiltonian.h"
 
+#include <algorithm>
 #include <array>
 
 namespace quantum_hall {
@@ -7,6 +8,7 @@ namespace quantum_hall {
 namespace {
 
 constexpr Complex kI{0, 1};
+constexpr int kBondsWithoutPhase = 2; // that end in a site, on both lattices
 
 // What hops (-1) times `along(bond)` make of each bond, and `sign` times that in the other direction.
 template <class Along> Operator of_bonds(System const& system, double sign, Along const& along) {
@@ -45,20 +47,28 @@ std::vector<Hop> hops_into(Lattice const& lattice, int sublattice) {
     return hops;
 }
 
-Hamiltonian::Hamiltonian(System const& system, Strips& strips) : system_(system), strips_(strips) {
-    for (int s = 0; s < system_.lattice.sublattices; ++s) hops_.push_back(hops_into(system_.lattice, s));
+Hamiltonian::Hamiltonian(System const& system, Strips& strips)
+    : system_(system), strips_(strips), twice_(scaled(system, 2)) {
+    for (int s = 0; s < system_.lattice.sublattices; ++s) {
+        auto& hops = hops_.emplace_back(hops_into(system_.lattice, s));
+        std::ranges::stable_partition(hops,
+                                      [&](Hop const& hop) { return !system_.lattice.bonds[hop.bond].carries_phase; });
+    }
     for (std::int64_t j = -1; j <= strips_.rows(); ++j) phases_.push_back(system_.phase(strips_.first_row() + j));
+    auto const sites = strips_.rows() * system_.columns * system_.lattice.sublattices;
+    energies_ = allocate(static_cast<std::size_t>(sites));
+    auto* energy = energies_.get();
     for (std::int64_t j = 0; j < strips_.rows(); ++j) {
         for (int s = 0; s < system_.lattice.sublattices; ++s) {
             for (std::int64_t i = 0; i < system_.columns; ++i) {
                 auto const site = system_.site(s, i, strips_.first_row() + j);
-                energies_.push_back(system_.potential(site) / system_.half_width());
+                *energy++ = 2 * system_.potential(site) / system_.half_width();
             }
         }
     }
 }
 
-template <Into kInto, bool kDiagonal>
+template <int kReal, Into kInto, bool kDiagonal>
 Sums Hamiltonian::apply_row(Operator const& what, Wave const& source, Wave const& out, std::int64_t row) const {
     Sums sums;
     auto const columns = system_.columns;
@@ -75,11 +85,14 @@ Sums Hamiltonian::apply_row(Operator const& what, Wave const& source, Wave const
             auto const from = source.row(hop.source, row + hop.row);
             terms[k] = {from.re + hop.column, from.im + hop.column, coefficient.real(), coefficient.imag()};
         }
-        auto const* const energies = energies_.data() + (row * system_.lattice.sublattices + s) * columns;
+        auto const* const energies = energies_.get() + (row * system_.lattice.sublattices + s) * columns;
         auto const to = out.row(s, row), centre = source.row(s, row);
-        auto const part =
-            hops.size() == 3 ? combine<3, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns)
-                             : combine<4, kInto, kDiagonal>(to, terms.data(), centre, energies, what.diagonal, columns);
+        auto const combined = [&]<int kTerms>() {
+            Combination<kReal, kTerms, kInto, kDiagonal> all{to, {}, centre, energies, what.diagonal / 2};
+            std::copy_n(terms.begin(), kTerms, all.terms.begin());
+            return combine(all, columns, source.row_distance());
+        };
+        auto const part = hops.size() == 3 ? combined.template operator()<3>() : combined.template operator()<4>();
         out.close_ring(s, row);
         sums.norm += part.norm;
         sums.overlap += part.overlap;
@@ -87,10 +100,11 @@ Sums Hamiltonian::apply_row(Operator const& what, Wave const& source, Wave const
     return sums;
 }
 
-template <Into kInto, bool kDiagonal> Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const {
+template <int kReal, Into kInto, bool kDiagonal>
+Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const {
     Sums sums;
     auto const work = [&](std::int64_t row) {
-        auto const part = apply_row<kInto, kDiagonal>(what, source, out, row);
+        auto const part = apply_row<kReal, kInto, kDiagonal>(what, source, out, row);
         sums.norm += part.norm;
         sums.overlap += part.overlap;
     };
@@ -104,18 +118,16 @@ template <Into kInto, bool kDiagonal> Sums Hamiltonian::apply_to(Operator const&
     return sums;
 }
 
-Sums Hamiltonian::apply(Operator const& what, Wave& source, Wave& out, Into into) const {
-    auto const diagonal = what.diagonal != 0;
-    switch (into) {
-    case Into::replace:
-        return diagonal ? apply_to<Into::replace, true>(what, source, out)
-                        : apply_to<Into::replace, false>(what, source, out);
-    case Into::add:
-        return diagonal ? apply_to<Into::add, true>(what, source, out) : apply_to<Into::add, false>(what, source, out);
-    case Into::recur:
-        break;
-    }
-    return diagonal ? apply_to<Into::recur, true>(what, source, out) : apply_to<Into::recur, false>(what, source, out);
+Sums Hamiltonian::apply(Operator const& what, Wave& source, Wave& out) const {
+    return apply_to<0, Into::replace, true>(what, source, out);
+}
+
+Sums Hamiltonian::add(Operator const& what, Wave& source, Wave& out) const {
+    return apply_to<0, Into::add, false>(what, source, out);
+}
+
+Sums Hamiltonian::recur(Wave& source, Wave& out) const {
+    return apply_to<kBondsWithoutPhase, Into::recur, true>(twice_, source, out);
 }
 
 } // namespace quantum_hall

@@ -39,20 +39,24 @@ class Hamiltonian {
     System const& system() const { return system_; }
     Strips& strips() const { return strips_; }
 
-    // The operator on `source` into `out`. Sums are those of this rank.
-    Sums apply(Operator const& what, Wave& source, Wave& out, Into into) const;
+    // The operator on `source`; that added to `out`, of operators without a diagonal; and 2 h source - out, the step of
+    // a Chebyshev recurrence. `source` gets rows of the neighbours. Sums are those of this rank.
+    Sums apply(Operator const& what, Wave& source, Wave& out) const;
+    Sums add(Operator const& what, Wave& source, Wave& out) const;
+    Sums recur(Wave& source, Wave& out) const;
 
   private:
-    template <Into kInto, bool kDiagonal>
+    template <int kReal, Into kInto, bool kDiagonal>
     Sums apply_row(Operator const& what, Wave const& source, Wave const& out, std::int64_t row) const;
-    template <Into kInto, bool kDiagonal> Sums apply_to(Operator const& what, Wave& source, Wave& out) const;
+    template <int kReal, Into kInto, bool kDiagonal> Sums apply_to(Operator const& what, Wave& source, Wave& out) const;
     Complex phase(std::int64_t row) const { return phases_[static_cast<std::size_t>(row + 1)]; }
 
     System system_;
     Strips& strips_;
-    std::vector<std::vector<Hop>> hops_; // by sublattice
+    Operator twice_;                     // 2 h
+    std::vector<std::vector<Hop>> hops_; // by sublattice, those with a phase last
     std::vector<Complex> phases_;        // of rows -1 to rows()
-    std::vector<double> energies_;       // of sites, by half_width, by row and sublattice
+    Memory energies_;                    // of sites, times 2 / half_width, by row and sublattice
 };
 
 } // namespace quantum_hall

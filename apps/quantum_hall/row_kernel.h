@@ -1,6 +1,7 @@
 // The innermost loop: one row of a sum of neighbours. All operators and both lattices are this one loop.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "wave.h"
@@ -22,39 +23,83 @@ struct Sums {
 
 enum class Into { replace, add, recur };
 
+// Eight numbers, and as they lie in memory: anywhere.
+using Wide = double __attribute__((vector_size(64)));
+template <class Value> struct InMemory { using type = Value; };
+template <> struct InMemory<Wide> { using type = double __attribute__((vector_size(64), aligned(8), may_alias)); };
+
+template <class Value> Value load(double const* place) {
+    return *reinterpret_cast<typename InMemory<Value>::type const*>(place);
+}
+template <class Value> void store(double* place, Value value) {
+    *reinterpret_cast<typename InMemory<Value>::type*>(place) = value;
+}
+
 // out = sum of terms + scale * diagonal * centre; or that added to `out`; or, for the recurrence
-// T_{m+1} = 2 h T_m - T_{m-1}, that minus what was in `out`. Each site moves 56 bytes then: centre 16, out 2 * 16,
-// diagonal 8; neighbours come from the cache.
-template <int kTerms, Into kInto, bool kDiagonal>
-inline Sums combine(Row out, Term const* terms, Row centre, double const* __restrict diagonal, double scale,
-                    std::int64_t columns) {
-    double const* re[kTerms];
-    double const* im[kTerms];
-    double c[kTerms], d[kTerms];
-    for (int k = 0; k < kTerms; ++k) re[k] = terms[k].re, im[k] = terms[k].im, c[k] = terms[k].c, d[k] = terms[k].d;
-    double norm = 0, overlap = 0;
-#pragma omp simd reduction(+ : norm, overlap)
-    for (std::int64_t i = 0; i < columns; ++i) {
-        double x = 0, y = 0;
+// T_{m+1} = 2 h T_m - T_{m-1}, that minus what was in `out`, and without the scale. Of the terms the first kReal have
+// real coefficients.
+template <int kReal, int kTerms, Into kInto, bool kDiagonal> struct Combination {
+    Row out;
+    std::array<Term, kTerms> terms;
+    Row centre;
+    double const* diagonal;
+    double scale;
+
+    // Of Value at `i`, one site or eight of them; what <out|out> and Re <out|centre> are gets added. Each
+    // multiplication is written with its addition, as they are one instruction: 14 a site for the Hamiltonian of the
+    // honeycomb.
+    template <class Value> void work(std::int64_t i, Value& norm, Value& overlap) const {
+        Value x{}, y{};
+        if constexpr (kInto == Into::recur) x = -load<Value>(out.re + i), y = -load<Value>(out.im + i);
+        if constexpr (kInto == Into::add) x = load<Value>(out.re + i), y = load<Value>(out.im + i);
 #pragma GCC unroll 4
         for (int k = 0; k < kTerms; ++k) {
-            x += c[k] * re[k][i] - d[k] * im[k][i];
-            y += c[k] * im[k][i] + d[k] * re[k][i];
+            Value const re = load<Value>(terms[k].re + i);
+            Value const im = load<Value>(terms[k].im + i);
+            x += terms[k].c * re;
+            y += terms[k].c * im;
+            if (k < kReal) continue;
+            x -= terms[k].d * im;
+            y += terms[k].d * re;
         }
-        auto const u = centre.re[i], v = centre.im[i];
+        Value const u = load<Value>(centre.re + i);
+        Value const v = load<Value>(centre.im + i);
         if constexpr (kDiagonal) {
-            auto const energy = scale * diagonal[i];
+            Value energy = load<Value>(diagonal + i);
+            if constexpr (kInto != Into::recur) energy *= scale;
             x += energy * u;
             y += energy * v;
         }
-        if constexpr (kInto == Into::recur) x -= out.re[i], y -= out.im[i];
-        if constexpr (kInto == Into::add) x += out.re[i], y += out.im[i];
-        norm += x * x + y * y;
-        overlap += x * u + y * v;
-        out.re[i] = x;
-        out.im[i] = y;
+        norm += x * x;
+        norm += y * y;
+        overlap += x * u;
+        overlap += y * v;
+        store(out.re + i, x);
+        store(out.im + i, y);
     }
-    return {norm, overlap};
+};
+
+// A whole row. A site moves 56 bytes between memory and caches in the recurrence: centre 16, out 2 * 16, diagonal 8;
+// other neighbours are in the cache. Rows are too short for the processor to notice that the next one follows, so what
+// the next row will need is asked for here: `ahead` numbers on, where the next one begins, as `columns` of the
+// diagonal.
+template <int kReal, int kTerms, Into kInto, bool kDiagonal>
+Sums combine(Combination<kReal, kTerms, kInto, kDiagonal> const row, std::int64_t columns, std::int64_t ahead) {
+    constexpr std::int64_t width = sizeof(Wide) / sizeof(double);
+    Wide norms{}, overlaps{};
+    std::int64_t i = 0;
+    for (; i + width <= columns; i += width) {
+        __builtin_prefetch(row.out.re + i + ahead, 1);
+        __builtin_prefetch(row.out.im + i + ahead, 1);
+        __builtin_prefetch(row.diagonal + i + columns);
+        __builtin_prefetch(row.centre.re + i + 2 * ahead); // the row in between is a neighbour of this one
+        __builtin_prefetch(row.centre.im + i + 2 * ahead);
+        row.work(i, norms, overlaps);
+    }
+    Sums sums;
+    for (std::int64_t lane = 0; lane < width; ++lane) sums.norm += norms[lane], sums.overlap += overlaps[lane];
+    for (; i < columns; ++i) row.work(i, sums.norm, sums.overlap);
+    return sums;
 }
 
 } // namespace quantum_hall

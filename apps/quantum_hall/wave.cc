@@ -2,27 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <new>
 #include <numbers>
-
-#include <sys/mman.h>
 
 #include "random.h"
 
 namespace quantum_hall {
 
 namespace {
-
-constexpr std::size_t kHugePage = std::size_t{1} << 21;
-
-double* allocate(std::size_t doubles) {
-    auto const bytes = (doubles * sizeof(double) + kHugePage - 1) / kHugePage * kHugePage;
-    void* const memory = std::aligned_alloc(kHugePage, bytes);
-    if (memory == nullptr) throw std::bad_alloc();
-    madvise(memory, bytes, MADV_HUGEPAGE); // a wish: fewer misses of the TLB
-    return static_cast<double*>(memory);
-}
 
 // Rows start at multiples of a cache line, and not all of them at the same place of a page.
 std::int64_t stride_for(std::int64_t columns) {
@@ -32,14 +18,10 @@ std::int64_t stride_for(std::int64_t columns) {
 
 } // namespace
 
-void Wave::Free::operator()(double* memory) const { std::free(memory); }
-
 Wave::Wave(System const& system, Strips const& strips)
     : sublattices_(system.lattice.sublattices), columns_(system.columns), rows_(strips.rows()),
       stride_(stride_for(columns_)), size_(static_cast<std::size_t>((rows_ + 2) * sublattices_ * 2 * stride_)),
-      memory_(allocate(size_)) {
-    std::fill_n(memory_.get(), size_, 0.0);
-}
+      memory_(allocate(size_)) {}
 
 std::span<double> Wave::whole_row(int sublattice, std::int64_t row) const {
     return {this->row(sublattice, row).re - kFront, static_cast<std::size_t>(2 * stride_)};

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "lattice.h"
+#include "memory.h"
 #include "strips.h"
 
 namespace quantum_hall {
@@ -30,6 +30,8 @@ class Wave {
     std::int64_t columns() const { return columns_; }
     std::int64_t rows() const { return rows_; }
     int sublattices() const { return sublattices_; }
+    // From a row to the next one in memory: the next sublattice, or the first one of the next row.
+    std::int64_t row_distance() const { return 2 * stride_; }
     // A row as one piece of memory, with its ends: what goes to a neighbour.
     std::span<double> whole_row(int sublattice, std::int64_t row) const;
     void close_ring(int sublattice, std::int64_t row) const;
@@ -58,15 +60,12 @@ class Wave {
 
   private:
     static constexpr std::int64_t kFront = 8; // keeps rows at multiples of a cache line
-    struct Free {
-        void operator()(double* memory) const;
-    };
 
     int sublattices_;
     std::int64_t columns_, rows_;
     std::int64_t stride_;
     std::size_t size_;
-    std::unique_ptr<double[], Free> memory_;
+    Memory memory_;
 };
 
 // <left|right>, of all ranks; needs no exchange.
