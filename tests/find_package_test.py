@@ -39,10 +39,15 @@ def build_project(installed: Path, tmp_path: Path) -> Callable[[Path], Path]:
     return build
 
 
+# It needs an MPI, which the package does not: tests/docs_test.py compiles it where there is one.
+NEEDS_MPI = "thalweg/checkpoint/mpi_communicator.h"
+
+
 def test_all_installed_headers_compile_and_link(installed: Path, build_project, tmp_path: Path) -> None:
     include = installed / "include"
     headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
     assert "thalweg/base/error.h" in headers
+    headers.remove(NEEDS_MPI)
     project = tmp_path / "headers"
     project.mkdir()
     (project / "main.cc").write_text(
