@@ -276,3 +276,17 @@ def test_a_copy_has_no_more_memory_than_it_may(tmp_path: Path) -> None:
     psi[:] = -1
     saving.wait()
     np.testing.assert_array_equal(restore(tmp_path / "psi.h5").read("psi"), np.arange(1000.0))
+
+
+def test_more_than_two_gigabytes_of_a_rank(tmp_path: Path, long_mode: bool) -> None:
+    if not long_mode:
+        pytest.skip("--long writes and reads so much")
+    count = 2**31 + 12_345
+    array = np.zeros(count, "uint8")
+    array[-5:] = range(1, 6)
+    save(tmp_path / "a.h5", {"a": Block(array, (count,), (0,)), "grid": Block(array[None], (1, count), (0, 0))})
+    state = restore(tmp_path / "a.h5")
+    assert state.read("a", (count - 5,)).tolist() == [1, 2, 3, 4, 5]
+    assert not state.read("a", (0,), (count - 5,)).any()
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert file["a"][-5:].tolist() == file["grid"][0, -5:].tolist() == [1, 2, 3, 4, 5]
