@@ -17,7 +17,7 @@ from harness import figures, machine, plot, report
 from harness.programs import REPOSITORY, WORK, MissingError, Programs
 from harness.study import Study
 
-STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint")
+STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint", "nodes")
 BUSY_CORES = 0.2
 GIB = 2**30
 

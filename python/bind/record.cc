@@ -21,8 +21,8 @@ using namespace record;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 std::unique_ptr<Worker> make_worker(std::string const& handle, source::Source& source,
-                                    std::vector<std::size_t> const& streams) {
-    return std::make_unique<Worker>(handle, source, streams);
+                                    std::vector<std::size_t> const& streams, std::string const& table_prefix) {
+    return std::make_unique<Worker>(handle, source, streams, std::nullopt, table_prefix);
 }
 
 template <typename Status> std::uint64_t count_of(Status const& status, dataset::Count which) {
@@ -47,7 +47,8 @@ void bind_worker(nb::module_& module) {
         .def("pause", &Worker::pause)
         .def("resume", &Worker::resume)
         .def("results", &Worker::results);
-    module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"), WithoutGil());
+    module.def("make_worker", make_worker, nb::arg("handle"), nb::arg("source"), nb::arg("streams"),
+               nb::arg("table_prefix") = "", WithoutGil());
     module.def("open_recorded", open_recorded, nb::arg("path"), nb::arg("options"),
                nb::arg("compass") = source::CompassOptions(), WithoutGil());
 }

@@ -170,8 +170,7 @@ Json measure_nodes(Arguments& arguments) {
     options.force = true;
     options.nodes.nodes = plan.nodes;
     options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", "");
-    if (auto const bytes = arguments.number("page-bytes", 0))
-        options.layout.narrow_page_bytes = options.layout.wide_page_bytes = options.layout.table_page_bytes = bytes;
+    if (auto const bytes = arguments.number("page-bytes", 0)) options.layout.narrow_page_bytes = bytes;
     arguments.check_all_used();
 
     dataset::PartsFolder const parts(plan.path);
@@ -201,7 +200,7 @@ Json measure_nodes(Arguments& arguments) {
     auto const gigabytes = static_cast<double>(produced.raw_bytes) * 1e-9;
     return {{"seconds", total_s},
             {"raw_bytes", produced.raw_bytes},
-            {"GB_per_s", gigabytes / total_s},
+            {"GB_per_s", gigabytes / (total_s - created_s)},
             {"create_s", created_s},
             {"produce_s", produced_s - created_s},
             {"close_s", close_s},
@@ -212,7 +211,7 @@ Json measure_nodes(Arguments& arguments) {
             {"file_bytes", std::filesystem::file_size(plan.path)},
             {"disk_bytes", disk_bytes(plan.path)},
             {"regions", regions},
-            // The links of regions are created before and removed once.
+            // What is there when all have come counts as created.
             {"other_names_per_node", static_cast<double>(names.others + names_at_begin) / plan.nodes}};
 }
 
@@ -243,6 +242,7 @@ Json measure_claims(Arguments& arguments) {
     auto const regions = dataset::PartsFolder(path).regions().size() - before;
     writer->abandon();
     other->abandon();
+    dataset::PartsFolder(path).remove();
     return {{"seconds", seconds},
             {"claims", claims},
             {"claims_M_per_s", static_cast<double>(claims) / seconds * 1e-6},

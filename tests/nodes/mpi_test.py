@@ -146,6 +146,7 @@ def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path
             assert rows <= counts.get(rank + 1, 0) <= rows + 50, f"rank {rank} of {counts}, {appended}"
         if path.exists():
             assert tw.verify(path).is_sound
+    print(f"{turn + 1} deaths")
 
 
 _COUNTER = """

@@ -99,34 +99,58 @@ def test_a_process_that_dies_costs_only_what_it_had_not_appended(make_machines: 
     expect_complete(run, least=[run.durable(0), appended])
 
 
-def recover_with_kills(path: Path, chance: random.Random) -> None:
+def recover_with_kills(path: Path, chance: random.Random) -> int:
+    """How many died over it."""
     command = [THALWEG, "recover", "--all-nodes-are-down", str(path)]
+    deaths = 0
     for _ in range(3):
         recovering = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0, 2.5))
+        deaths += recovering.poll() is None
         recovering.kill()
         recovering.wait()
     try:
         tw.recover(path, all_nodes_are_down=True)
     except tw.UsageError as error:
         assert "nothing to recover" in str(error)  # noqa: PT017
+    return deaths
+
+
+def kill_and_recover(make_machines: Make, path: Path, chance: random.Random) -> int:
+    """How many died: machines, one after the other, and those who recover what they leave."""
+    machines = make_machines(2)
+    run = NodesRun(
+        machines, path, rows=chance.choice([500, 20_000]), pace=0.0005, death=chance.choice(["end", "continue"])
+    )
+    if chance.random() < 0.9:  # else while it is created
+        run.wait_until_begun()
+    time.sleep(chance.uniform(0, 3))
+    chance.choice(machines).kill()
+    time.sleep(chance.choice([0, 0, 0.3]))
+    run.kill_all()
+    durable = [run.durable(index) for index in range(2)]
+    deaths = len(machines)
+    if Path(f"{path}.parts").exists():
+        deaths += recover_with_kills(path, chance)
+    if path.exists():
+        expect_complete(run, least=durable)
+    else:
+        assert durable == [0, 0]
+    return deaths
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_all_machines_die_at_any_moment(make_machines: Make, name: str, tmp_path: Path, seed: int) -> None:
+@pytest.mark.timeout(3000)
+def test_all_machines_die_at_any_moment(
+    make_machines: Make, name: str, tmp_path: Path, seed: int, long_mode: bool
+) -> None:
     """While it is created, written or closed; and so may who recovers it."""
-    chance = random.Random(seed)
-    machines = make_machines(2)
-    run = NodesRun(machines, tmp_path / name, rows=chance.choice([500, 20_000]), pace=0.0005)
-    time.sleep(chance.uniform(0, 4))
-    run.kill_all()
-    durable = [run.durable(index) for index in range(2)]
-    if Path(f"{run.path}.parts").exists():
-        recover_with_kills(run.path, chance)
-    if not run.path.exists():
-        assert durable == [0, 0]
-        return
-    expect_complete(run, least=durable)
+    deaths = 0
+    for turn in range(8 if long_mode else 1):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        deaths += kill_and_recover(make_machines, folder / name, random.Random(1000 * turn + seed))
+    print(f"{deaths} deaths")
 
 
 def test_a_node_that_cannot_write_the_folder_is_named(make_machines: Make, tmp_path: Path) -> None:

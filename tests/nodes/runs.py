@@ -50,6 +50,12 @@ class NodesRun:
                     )
                 time.sleep(0.01)
 
+    def wait_until_begun(self) -> None:
+        end = time.monotonic() + _SECONDS
+        while not all(log.exists() for log in self.logs):
+            assert time.monotonic() < end, "the run does not begin"
+            time.sleep(0.01)
+
     def numbers(self, index: int) -> tuple[int, int]:
         """Rows that were appended, and of these how many were durable, as the node's log has it."""
         if not self.logs[index].exists():

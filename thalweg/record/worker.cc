@@ -17,11 +17,12 @@ constexpr auto kIdlePause = std::chrono::milliseconds(1);
 } // namespace
 
 Worker::Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-               std::optional<unsigned> seal_threads) {
+               std::optional<unsigned> seal_threads, std::string const& table_prefix) {
     auto const run = dataset::attach(handle, seal_threads);
     for (auto const stream : streams) {
         auto const& name = source.streams().at(stream).name;
-        streams_.push_back({name, source.open(stream), dataset::Producer(run, run->head.schema.table_index(name))});
+        auto const table = run->head.schema.table_index(table_prefix + name);
+        streams_.push_back({name, source.open(stream), dataset::Producer(run, table)});
     }
 }
 

@@ -23,9 +23,9 @@ struct StreamResult {
 
 class Worker {
   public:
-    // Attaches to the run `handle`: one producer a stream, in the table that bears the stream's name.
+    // Attaches to the run `handle`: one producer a stream, in the table that bears the stream's name, behind a prefix.
     Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
-           std::optional<unsigned> seal_threads = {});
+           std::optional<unsigned> seal_threads = {}, std::string const& table_prefix = "");
 
     // Returns when every stream has ended, or, after stop(), when what was on board is published. Throws what its
     // producers throw; what was published before is in the run all the same. Once.

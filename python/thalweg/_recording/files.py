@@ -9,8 +9,10 @@ from pathlib import Path
 from thalweg import _core
 from thalweg._recording import counts
 from thalweg._recording.counts import Channels
+from thalweg._recording.nodes import NodePlan
 
 _CLOSE_TIMEOUT_NS = 120_000_000_000
+_ALL_THE_TIME_NS = 10**18  # other nodes may still record for long
 
 
 @dataclass
@@ -24,6 +26,11 @@ class FilePlan:
     metadata: dict[str, str]
     max_bytes: int = 0
     max_ns: int = 0
+    nodes: NodePlan = field(default_factory=NodePlan)
+
+    def own(self, channels: Channels) -> Channels:
+        """Without those of other nodes."""
+        return {name: channel for name, channel in channels.items() if name.startswith(self.nodes.prefix)}
 
     @property
     def is_numbered(self) -> bool:
@@ -82,7 +89,7 @@ class Files:
     def channels(self) -> Channels:
         names = self.plan.names
         parts = [file.channels or counts.of_status(file.writer.status(), names) for file in self.all]
-        return counts.together(parts, names)
+        return self.plan.own(counts.together(parts, names))
 
     def close(self) -> None:
         """Begins to close the last one."""
@@ -98,6 +105,11 @@ class Files:
         """Of files that are closed: producers whose workers ended on an exception."""
         return [str(each) for file in self.all if file.result for each in file.result.report.abandoned]
 
+    def missing(self) -> list[str]:
+        """Of nodes without which the others have gone on."""
+        reports = [file.result.report for file in self.all if file.result and self.plan.nodes.nodes > 1]
+        return [note for report in reports if report.rows_may_be_missing for note in report.notes]
+
     def abandon(self) -> None:
         """What is being closed at the moment is left as it is: closing can be repeated, by `recover`."""
         for file in self.all:
@@ -106,6 +118,9 @@ class Files:
 
     def discard(self) -> None:
         """Nothing came into the run: no file is better than an empty one."""
+        if self.plan.nodes.nodes > 1:  # the others hear of it
+            self.current.writer.abandon()
+            return
         self.current.writer.close(_CLOSE_TIMEOUT_NS)
         self.current.path.unlink()
 
@@ -133,6 +148,11 @@ class Files:
         plan = self.plan
         if before:
             writer = _core.create_next(before.writer, str(path), plan.options, metadata)
+        elif plan.nodes.node > 1:
+            nodes = plan.nodes
+            writer = _core.join(str(path), nodes.node - 1, nodes.nodes, plan.schema, nodes.timeout_ns)
+            for key, value in nodes.metadata(metadata).items():
+                writer.set_metadata(key, value)
         else:
             writer = _core.create(str(path), plan.schema, plan.options, metadata)
         return RunFile(number, path, writer, _core.monotonic_ns(), metadata={"engine": writer.engine})
@@ -145,11 +165,13 @@ class Files:
         try:
             _wait_for_producers(file.writer)
             channels = counts.of_status(file.writer.status(), self.plan.names)
-            file.metadata["counters"] = json.dumps({name: channel.counters() for name, channel in channels.items()})
+            own = self.plan.own(channels)
+            file.metadata["counters"] = json.dumps({name: channel.counters() for name, channel in own.items()})
             file.metadata["stop_utc"] = _core.utc_now()
-            for key, value in file.metadata.items():
+            nodes = self.plan.nodes
+            for key, value in nodes.metadata(file.metadata).items():
                 file.writer.set_metadata(key, value)
-            file.result = file.writer.close(_CLOSE_TIMEOUT_NS)
+            file.result = file.writer.close(_CLOSE_TIMEOUT_NS if nodes.nodes == 1 else _ALL_THE_TIME_NS)
             _count_what_is_stored(file.path, channels)
             file.channels = channels
         except Exception as error:  # whatever it is: the file is not complete

@@ -19,6 +19,11 @@ class Isotope(StrEnum):
     none = "none"
 
 
+class NodeDeath(StrEnum):
+    end = "end"
+    going_on = "continue"
+
+
 class Engine(StrEnum):
     auto = "auto"
     uring = "uring"
@@ -121,6 +126,27 @@ class RecordOptions:
             RUN, "How often data is synced, which is what a power cut may cost. The default is 1s.", metavar="TIME"
         ),
     ] = ""
+
+    nodes: Annotated[
+        int,
+        _option(
+            RUN,
+            "So many machines record into one file, in a folder that all see. All run this command, with the same "
+            "channels; tables are called node1_ch0, node2_ch0 and so on.",
+            min=1,
+            metavar="N",
+        ),
+    ] = 1
+    node: Annotated[
+        int | None, _option(RUN, "Which of these this machine is, from 1.", min=1, metavar="K", show_default=False)
+    ] = None
+    on_node_death: Annotated[
+        NodeDeath, _option(RUN, "Where one of them dies, the run ends for all, or the others continue.")
+    ] = NodeDeath.end
+    node_timeout: Annotated[
+        str,
+        _option(RUN, "So long all have to come, and after so long one is dead that gives no sign.", metavar="TIME"),
+    ] = "60s"
 
     producers: Annotated[
         int,

@@ -14,6 +14,7 @@ from thalweg._recording.control import Control
 from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import run_metadata
 from thalweg._recording.metrics import MetricsServer
+from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
 from thalweg._recording.progress import Progress
 from thalweg._recording.report import RecordingReport
@@ -39,16 +40,19 @@ class Session:
         self._duration_ns = units.duration_ns(options.duration)
         source = open_source(self._source)
         self._left_out = [f"{options.input}: {each}" for each in problems_of(source.left_out)]
+        self._nodes = node_plan(options)
         self._names = [table["name"] for table in json.loads(source.schema)["tables"]]
+        schema = self._nodes.schema(source.schema)
         self._metadata = run_metadata(options, source.metadata)
         self._plan = FilePlan(
             path=Path(options.out),
-            schema=source.schema,
-            names=self._names,
-            options=_create_options(options),
+            schema=schema,
+            names=[table["name"] for table in json.loads(schema)["tables"]],
+            options=_create_options(options, self._nodes),
             metadata=self._metadata,
             max_bytes=units.size_bytes(options.max_file_size),
             max_ns=units.duration_ns(options.max_file_time),
+            nodes=self._nodes,
         )
         self._control = Control()
         self._rates = Rates()
@@ -88,7 +92,7 @@ class Session:
         options = self._options
         processes = options.producers or usable_cores()
         handle = self._files.current.writer.handle
-        return Workers(handle, self._source, self._names, min(processes, len(self._names)))
+        return Workers(handle, self._source, self._names, min(processes, len(self._names)), self._nodes.prefix)
 
     def _record(self) -> bool:
         """False where the run was abandoned."""
@@ -143,7 +147,7 @@ class Session:
             if self._control.interrupts > 1:
                 return self._abandon()
             self._look("closing")
-        for error in [*self._files.errors(), *self._files.abandoned()]:
+        for error in [*self._files.errors(), *self._files.abandoned(), *self._files.missing()]:
             self._fail(error)
         self._end_ns = _core.monotonic_ns()
         return True
@@ -218,8 +222,10 @@ class Session:
         )
 
 
-def _create_options(options: RecordOptions) -> _core.CreateOptions:
+def _create_options(options: RecordOptions, nodes: NodePlan) -> _core.CreateOptions:
     create = _core.CreateOptions()
+    if nodes.nodes > 1:
+        create.set_nodes(nodes.nodes, nodes.timeout_ns, nodes.goes_on, 0)
     create.force = options.force
     of_options = {
         "codec": options.codec,

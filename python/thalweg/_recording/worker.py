@@ -35,7 +35,7 @@ def work() -> None:
     if verb != "start":
         return
     source = open_source(configuration["source"], int(start_ns))
-    worker = _core.make_worker(configuration["handle"], source, configuration["streams"])
+    worker = _core.make_worker(configuration["handle"], source, configuration["streams"], configuration["table_prefix"])
     threading.Thread(target=obey, args=(worker,), daemon=True).start()
     worker.run()
     say(rows={result.name: result.rows for result in worker.results()})

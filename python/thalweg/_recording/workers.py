@@ -89,12 +89,19 @@ class WorkerProcess:
 class Workers:
     """Streams are dealt out to the processes like cards."""
 
-    def __init__(self, handle: str, source: dict[str, Any], names: list[str], processes: int) -> None:
+    def __init__(
+        self, handle: str, source: dict[str, Any], names: list[str], processes: int, table_prefix: str = ""
+    ) -> None:
         self._processes: list[WorkerProcess] = []
         try:
             for first in range(processes):
                 streams = list(range(first, len(names), processes))
-                configuration = {"handle": handle, "source": source, "streams": streams}
+                configuration = {
+                    "handle": handle,
+                    "source": source,
+                    "streams": streams,
+                    "table_prefix": table_prefix,
+                }
                 self._processes.append(WorkerProcess(configuration, [names[stream] for stream in streams]))
         except OSError as error:
             self.kill()

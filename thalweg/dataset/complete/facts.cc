@@ -243,77 +243,114 @@ std::string AbandonedProducer::str() const {
                        reason.empty() ? "no reason was given" : reason);
 }
 
-Gathered gather(Journals const& files, storage::Storage const& file, RunState state) {
-    auto [nodes, rows] = read_nodes(files);
-    check_same_run(nodes);
-    auto& first = nodes.front().journal;
-    Gathered gathered;
-    gathered.head = *first.head;
-    gathered.rows = rows;
-    gathered.closed = first.closed;
-    gathered.has_barrier = first.has_barrier();
-    auto& report = gathered.report;
-    for (auto const& table : first.head->schema.tables) report.tables.push_back({table.name});
-    gathered.facts.tables.resize(report.tables.size());
-    report_nodes(nodes, state, report);
-    report.settled = first.closed || nodes.size() == nodes.front().which.nodes;
-    bool const is_over = state != RunState::open;
-    std::map<std::uint32_t, PartBuilder> parts;
-    std::map<UnitKey, std::uint32_t> units_taken;
-    std::vector<UnitFacts> units;
-    std::map<std::uint32_t, std::size_t> node_of_producer;
-    for (auto& node : nodes) {
+namespace {
+
+// What the journals of all nodes say, put together one after the other.
+class Gathering {
+  public:
+    Gathering(std::vector<NodeFacts>& nodes, std::shared_ptr<JournalRows> rows, storage::Storage const& file,
+              RunState state)
+        : nodes_(nodes), rows_(std::move(rows)), file_(file), state_(state) {
+        auto const& first = nodes.front().journal;
+        gathered_.head = *first.head;
+        gathered_.rows = rows_;
+        gathered_.closed = first.closed;
+        gathered_.has_barrier = first.has_barrier();
+        for (auto const& table : first.head->schema.tables) report_.tables.push_back({table.name});
+        gathered_.facts.tables.resize(report_.tables.size());
+        report_nodes(nodes, state, report_);
+        report_.settled = first.closed || nodes.size() == nodes.front().which.nodes;
+    }
+
+    Gathered put_together() {
+        for (auto& node : nodes_) take_node(node);
+        auto& gathered = gathered_;
+        gathered.units =
+            count_units(std::move(units_), parts_, is_over(), gathered.left_out, report_, gathered.head.keys_per_group);
+        if (gathered.head.keys_per_group > 0) {
+            gathered.groups = std::move(gathered.units);
+            gathered.units = units_by_key(gathered.groups, parts_, report_.tables.size(), report_);
+        }
+        for (auto& [number, part] : parts_) place_part(number, part);
+        note_abandoned(report_);
+        return std::move(gathered_);
+    }
+
+  private:
+    bool is_over() const { return state_ != RunState::open; }
+
+    void take_node(NodeFacts& node) {
         auto& journal = node.journal;
-        note_damage(node, state, report);
-        report.settled = report.settled && (journal.settled || first.closed);
-        gathered.facts.metadata.merge(journal.metadata); // what an earlier node says stands
-        gathered.facts.end_offset = std::max(gathered.facts.end_offset, journal.footers_end);
-        auto const bad_pages = leave_out_bad_pages(journal, file, state, report);
-        gathered.bad_pages.insert(gathered.bad_pages.end(), bad_pages.begin(), bad_pages.end());
-        if (gathered.known.empty())
-            gathered.known = std::move(journal.known);
+        note_damage(node, state_, report_);
+        report_.settled = report_.settled && (journal.settled || gathered_.closed);
+        gathered_.facts.metadata.merge(journal.metadata); // what an earlier node says stands
+        take_bytes(journal);
+        auto const first_producer = gathered_.next_producer;
+        if (!report_.nodes.empty()) report_.nodes[node.which.node].first_producer = first_producer;
+        for (auto& [number, producer] : journal.producers) take_producer(node, first_producer + number, producer);
+        take_units(node, first_producer, units_taken_, units_, report_);
+    }
+
+    // Which bytes of the file are known, in use or bad.
+    void take_bytes(JournalFacts& journal) {
+        auto& end_offset = gathered_.facts.end_offset;
+        end_offset = std::max(end_offset, journal.footers_end);
+        auto const bad_pages = leave_out_bad_pages(journal, file_, state_, report_);
+        gathered_.bad_pages.insert(gathered_.bad_pages.end(), bad_pages.begin(), bad_pages.end());
+        if (gathered_.known.empty())
+            gathered_.known = std::move(journal.known);
         else
-            gathered.known.insert(gathered.known.end(), journal.known.begin(), journal.known.end());
+            gathered_.known.insert(gathered_.known.end(), journal.known.begin(), journal.known.end());
         for (auto const& region : journal.regions) {
-            gathered.regions.push_back(region);
-            if (region.is_over) gathered.facts.end_offset = std::max(gathered.facts.end_offset, region.used_end);
+            gathered_.regions.push_back(region);
+            if (region.is_over) end_offset = std::max(end_offset, region.used_end);
         }
-        auto const first_producer = gathered.next_producer;
-        if (!report.nodes.empty()) report.nodes[node.which.node].first_producer = first_producer;
-        for (auto& [number, producer] : journal.producers) {
-            for (auto& [row, cluster] : producer.ended) // those of all nodes in turn
-                cluster.order = cluster.order * node.which.nodes + node.which.node;
-            auto const is_clustered = journal.head->layouts[producer.table].cluster_bytes > 0;
-            count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered.facts, report);
-            auto const here = first_producer + number;
-            auto& part = parts.try_emplace(here, gathered.head, here, producer, file, *rows).first->second;
-            if (!producer.of_units) part.keep_all();
-            gathered.next_producer = here + 1;
-            node_of_producer[here] = node.which.node;
-        }
-        take_units(node, first_producer, units_taken, units, report);
     }
-    gathered.units =
-        count_units(std::move(units), parts, is_over, gathered.left_out, report, gathered.head.keys_per_group);
-    if (gathered.head.keys_per_group > 0) {
-        gathered.groups = std::move(gathered.units);
-        gathered.units = units_by_key(gathered.groups, parts, report.tables.size(), report);
+
+    // `number`: the one that it has among those of all nodes.
+    void take_producer(NodeFacts const& node, std::uint32_t number, ProducerFacts& producer) {
+        for (auto& [row, cluster] : producer.ended) // those of all nodes in turn
+            cluster.order = cluster.order * node.which.nodes + node.which.node;
+        auto const is_clustered = gathered_.head.layouts[producer.table].cluster_bytes > 0;
+        count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered_.facts, report_);
+        auto& part = parts_.try_emplace(number, gathered_.head, number, producer, file_, *rows_).first->second;
+        if (!producer.of_units) part.keep_all();
+        gathered_.next_producer = number + 1;
+        node_of_producer_[number] = node.which.node;
     }
-    for (auto& [number, part] : parts) {
-        report_part(part, gathered.head, is_over, report);
+
+    void place_part(std::uint32_t number, PartBuilder& part) {
+        report_part(part, gathered_.head, is_over(), report_);
         auto const& producer = part.facts();
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
-        if (!producer.finish) gathered.unfinished.push_back({number, 1, rows_there});
-        if (part.has_cut()) gathered.cut[number] = part.part().rows;
-        if (!report.nodes.empty()) {
-            auto& node = report.nodes[node_of_producer[number]];
+        if (!producer.finish) gathered_.unfinished.push_back({number, 1, rows_there});
+        if (part.has_cut()) gathered_.cut[number] = part.part().rows;
+        if (!report_.nodes.empty()) {
+            auto& node = report_.nodes[node_of_producer_[number]];
             ++node.producers;
             node.rows += total(part.part().rows);
         }
-        gathered.facts.tables[part.facts().table].push_back(part.take_part());
+        gathered_.facts.tables[producer.table].push_back(part.take_part());
     }
-    note_abandoned(report);
-    return gathered;
+
+    std::vector<NodeFacts>& nodes_;
+    std::shared_ptr<JournalRows> rows_;
+    storage::Storage const& file_;
+    RunState state_;
+    Gathered gathered_;
+    RunReport& report_ = gathered_.report;
+    std::map<std::uint32_t, PartBuilder> parts_;
+    std::map<UnitKey, std::uint32_t> units_taken_; // by whom
+    std::vector<UnitFacts> units_;
+    std::map<std::uint32_t, std::size_t> node_of_producer_;
+};
+
+} // namespace
+
+Gathered gather(Journals const& files, storage::Storage const& file, RunState state) {
+    auto [nodes, rows] = read_nodes(files);
+    check_same_run(nodes);
+    return Gathering(nodes, std::move(rows), file, state).put_together();
 }
 
 } // namespace thalweg::dataset
