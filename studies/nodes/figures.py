@@ -13,7 +13,7 @@ def all_figures(_: Best) -> list[Figure]:
         figures.append(rate_ratio(f"2 nodes with a producer / 1 node with 2, {codec}", "≥ 0.97", two, one))
     plain = f"2 nodes, 1 producer, {CODECS[0]}"
     figures += [
-        of_one("regions taken a GB, after the first GB of each node", "≤ 4", plain, "regions_per_GB_later"),
+        of_one("regions taken a GB, after the first GB of each node", "≤ 4", "2 nodes, 4 GB", "regions_per_GB_later"),
         of_one("other names created, renamed or removed in the folder, a node", "≤ 20", plain, "other_names_per_node"),
         of_one("file above what is stored, in largest regions a node", "≤ 2", plain, "regions_unused"),
         of_one("disk blocks / stored bytes", "≤ 1.01", plain, "blocks_per_stored"),

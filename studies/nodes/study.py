@@ -14,4 +14,5 @@ STUDY = Study(
     told=("GB_per_s", "close_s", "claims_M_per_s", "names_per_s", "regions", "blocks_per_stored"),
     ours=("node", "claims", "close", "names"),
     rounds=5,
+    seldom={"2 nodes, 4 GB": 1},
 )

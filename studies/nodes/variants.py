@@ -24,6 +24,7 @@ VARIANTS: dict[str, Variant] = {
     **{f"1 node, 2 producers, {codec}": of_producers(1, 2, codec) for codec in CODECS},
     **{f"2 nodes, 1 producer, {codec}": of_producers(2, 1, codec) for codec in CODECS},
     **{f"close, {nodes} nodes": of_pages(nodes) for nodes in NODES},
+    "2 nodes, 4 GB": lambda programs: programs.nodes(2, 1, codec="none", bytes=4_300_000_000),
     "claims": lambda programs: programs.claims(2),
     "names": lambda programs: programs.names(),
 }
