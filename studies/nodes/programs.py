@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness import programs
 from harness.programs import Measurement
-from nodes.model import Costs, close_seconds
 
 REGION_BYTES = 256 << 20  # the largest
 
@@ -27,8 +26,7 @@ class Programs(programs.Programs):
     def pages(self, nodes: int, pages: int) -> Measurement:
         """Very many small pages, for what a close costs."""
         measured = self.nodes(nodes, 1, codec="none", data="noise", columns=8, bytes=pages * 1024, page_bytes=1024)
-        model = close_seconds(Costs(), nodes, measured["pages"])
-        return {**measured, "close_us_per_page": measured["close_s"] / measured["pages"] * 1e6, "model_close_s": model}
+        return {**measured, "close_us_per_page": measured["close_s"] / measured["pages"] * 1e6}
 
     def claims(self, threads: int) -> Measurement:
         return self.study("claims", path=self.target, threads=threads, claims=20_000_000)

@@ -103,10 +103,10 @@ TEST_P(Nodes, AJournalThatIsMissingIsSaid) {
 
 TEST_P(Nodes, ThatDoNotComeAreNamed) {
     auto const creating = std::async(std::launch::async, [&] {
-        return message_of([&] { Writer::create(path_, events(), options_for(4, 4 * kSoonNs)); });
+        return message_of([&] { Writer::create(path_, events(), options_for(4, 12 * kSoonNs)); });
     });
-    auto const joined = std::async(std::launch::async,
-                                   [&] { return message_of([&] { Writer::join(path_, 2, joining(4 * kSoonNs)); }); });
+    auto const joined =
+        std::async(std::launch::async, [&] { return message_of([&] { Writer::join(path_, 2, joining()); }); });
     auto const said = const_cast<std::future<std::string>&>(creating).get();
     EXPECT_NE(said.find("node 2, node 4 did not come"), std::string::npos) << said;
     EXPECT_NE(const_cast<std::future<std::string>&>(joined).get(), "");
