@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -61,16 +62,33 @@ std::uint64_t size_of(std::vector<std::string> const& names) {
     return size;
 }
 
-std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& head) {
+// Of memory, by folder ("": /dev/shm). Each folder is read once, however many runs have left something in it: every
+// creation of a run looks at them all.
+class Names {
+  public:
+    std::vector<std::string> const& in(std::string const& folder) {
+        auto const [place, is_new] = names_.try_emplace(folder);
+        if (is_new) place->second = base::SharedMemory::list(base::name_in_folder(folder, kSegmentPrefix));
+        return place->second;
+    }
+
+  private:
+    std::map<std::string, std::vector<std::string>> names_;
+};
+
+std::vector<std::string> files_of(std::string const& ledger, LedgerHead const& head, Names& names) {
     std::set<std::string> files{ledger};
     auto const plain = ledger_name(head.run_id, head.node);
-    for (auto const& name : {plain, base::name_in_folder(head.memory_folder, plain)}) {
-        for (auto const& part : base::SharedMemory::list(name + "-")) files.insert(part);
+    for (std::string const folder : {"", static_cast<char const*>(head.memory_folder)}) {
+        auto const prefix = base::name_in_folder(folder, plain) + "-";
+        for (auto const& name : names.in(folder)) {
+            if (name.starts_with(prefix)) files.insert(name);
+        }
     }
     return {files.begin(), files.end()};
 }
 
-MemoryOfRun look_at(std::string const& name, bool held) {
+MemoryOfRun look_at(std::string const& name, bool held, Names& names) {
     MemoryOfRun memory;
     memory.ledger = name;
     memory.files = {name};
@@ -79,7 +97,7 @@ MemoryOfRun look_at(std::string const& name, bool held) {
         auto const& head = ledger->head();
         memory.run_id = head.run_id;
         memory.data_path = head.path;
-        memory.files = files_of(name, head);
+        memory.files = files_of(name, head, names);
         auto const now = base::monotonic_ns(), beat = head.heartbeat_ns.load();
         memory.age_ns = head.boot_id == base::boot_id() && now > beat ? now - beat : 0;
         judge(*ledger, held, memory);
@@ -106,16 +124,17 @@ base::FileDescriptor hold_memory(std::string const& ledger) {
 }
 
 std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
-    std::set<std::string> names;
+    std::set<std::string> ledgers;
+    Names names;
     auto places = folders;
     places.emplace_back(""); // /dev/shm
     for (auto const& place : places) {
-        for (auto const& name : base::SharedMemory::list(base::name_in_folder(place, kSegmentPrefix))) {
-            if (is_ledger_name(name)) names.insert(name);
+        for (auto const& name : names.in(place)) {
+            if (is_ledger_name(name)) ledgers.insert(name);
         }
     }
     std::vector<MemoryOfRun> found;
-    for (auto const& name : names) found.push_back(look_at(name, is_held(name)));
+    for (auto const& ledger : ledgers) found.push_back(look_at(ledger, is_held(ledger), names));
     return found;
 }
 
@@ -124,7 +143,8 @@ void remove_left_over(MemoryOfRun const& memory) {
     base::FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return;                                             // somebody else was faster
     bool const held = ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; // and kept until all is removed
-    auto const now = look_at(memory.ledger, held);
+    Names names;
+    auto const now = look_at(memory.ledger, held, names);
     if (now.state != MemoryState::left_over)
         base::fail_usage({fmt::format("the memory {} of {} is not cleared", path, now.data_path), now.why});
     auto const ledger = Ledger::attach(memory.ledger);
