@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import random
+import subprocess
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -290,3 +292,31 @@ def test_more_than_two_gigabytes_of_a_rank(tmp_path: Path, long_mode: bool) -> N
     assert not state.read("a", (0,), (count - 5,)).any()
     with h5py.File(tmp_path / "a.h5") as file:
         assert file["a"][-5:].tolist() == file["grid"][0, -5:].tolist() == [1, 2, 3, 4, 5]
+
+
+_NOBODY_WAITS = """
+import resource, signal, sys
+import numpy as np
+from thalweg.checkpoint import Block, save_async
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+if sys.argv[2] == "full":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+psi = np.random.default_rng(1).normal(size=100_000) + 0j
+save_async(sys.argv[1], {"psi": Block(psi, psi.shape, [0])}, codec="shuffle+lz4")
+"""
+
+
+@pytest.mark.parametrize("disk", ["full", "fine"])
+def test_a_save_that_nobody_waits_for_is_not_lost_in_silence(tmp_path: Path, disk: str) -> None:
+    path = tmp_path / "psi.h5"
+    ended = subprocess.run(
+        [sys.executable, "-c", _NOBODY_WAITS, path, disk], capture_output=True, text=True, timeout=60
+    )
+    said = ended.stdout + ended.stderr
+    if disk == "fine":
+        assert (ended.returncode, said) == (0, "")
+        assert restore(path).shape("psi") == (100_000,)
+    else:
+        assert f"{path} is not saved" in said
+        assert not path.exists()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -137,6 +139,13 @@ class SavingInBackground:
         return self._report
 
     @property
+    def unheard(self) -> str:
+        """Why there is no such checkpoint, where nobody has called `wait` to hear of it; else empty."""
+        if self._error is not None:
+            return str(self._error)
+        return "" if self._report is not None else "not all ranks have called wait(), which completes it"
+
+    @property
     def is_done(self) -> bool:
         """`wait` would not wait for the thread."""
         return self._thread is None or not self._thread.is_alive()
@@ -171,6 +180,13 @@ class SavingInBackground:
 
 def _report(report: _core.SaveReport) -> SaveReport:
     return SaveReport(report.path, report.id, report.engine, report.bytes, report.file_bytes)
+
+
+@atexit.register  # threads have ended by then
+def _tell_what_nobody_heard() -> None:
+    for handle in _waited_for.values():
+        if why := handle.unheard:
+            sys.stderr.write(f"thalweg: {handle.path} is not saved ({why}): call wait() of what save_async returns\n")
 
 
 def _hear(path: Path) -> None:
