@@ -21,8 +21,8 @@ SEED = 1
 SECONDS = 300  # of a busy machine: all that is waited for has a limit of CPU
 READER = Path(__file__).with_name("damage_reader.py")
 # Every byte of `g/x` of these is under a checksum, or found by decoding: metadata of the newer format have checksums.
-KNOWN = ["gzip", "gzip 9 and shuffle", "whole rows", "split rows", "split rows, big-endian", "fletcher32"]
-KNOWN += ["fletcher32 and gzip"]
+# Of fletcher32 alone that is not so: it takes two bytes of ones for two of zeros, and h5py reads the same wrong values.
+KNOWN = ["gzip", "gzip 9 and shuffle", "whole rows", "split rows", "split rows, big-endian", "fletcher32 and gzip"]
 
 
 class Reader:
