@@ -155,6 +155,8 @@ void bind_reports(nb::module_& module) {
         .def_ro("units_lost", &RunReport::units_lost)
         .def_ro("rows_may_be_missing", &RunReport::rows_may_be_missing)
         .def_ro("dropped_bytes", &RunReport::dropped_bytes)
+        .def_ro("joined_clusters", &RunReport::joined_clusters)
+        .def_ro("superseded_bytes", &RunReport::superseded_bytes)
         .def_ro("nodes", &RunReport::nodes)
         .def_ro("notes", &RunReport::notes);
     nb::class_<CompleteResult>(module, "CompleteResult")
@@ -303,6 +305,7 @@ void bind_writing(nb::module_& module) {
     nb::class_<Producer>(module, "Producer")
         .def("append", append, nb::arg("rows"), nb::arg("columns"))
         .def("finish", &Producer::finish, WithoutGil())
+        .def("idle", &Producer::idle, WithoutGil())
         .def(
             "abandon", [](Producer& producer, std::string const& reason) { producer.abandon(reason); },
             nb::arg("reason"), WithoutGil())
@@ -343,10 +346,7 @@ void bind_writing(nb::module_& module) {
     module.def(
         "remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
     module.def(
-        "recover",
-        [](std::string const& path, bool all_nodes_are_down) {
-            return recover(path, {.all_nodes_are_down = all_nodes_are_down});
-        },
+        "recover", [](std::string const& path, bool down) { return recover(path, {.all_nodes_are_down = down}); },
         nb::arg("path"), nb::arg("all_nodes_are_down") = false, WithoutGil());
     module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }

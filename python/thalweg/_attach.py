@@ -70,6 +70,16 @@ class Producer:
             finally:
                 self._rows = self._core.rows
 
+    def idle(self) -> None:
+        """Nothing comes at present: whoever looks at the open RNTuple shall see what was appended, as if more had come.
+
+        To be called now and then by who has nothing to append for long; it costs nothing where there is nothing to do.
+        """
+        self._check_process()
+        with self._lock:
+            if self._core is not None:
+                self._core.idle()
+
     def finish(self) -> None:
         """Writes what it has; it takes no more rows. Does nothing the second time."""
         self._check_process()

@@ -116,6 +116,11 @@ class RunReport(_Completed):
     """Beyond those that are counted: memory of producers, or a part of the journal, is gone. The notes say which."""
     dropped_bytes: int
     """Of the file, which rows of dropped work units take for nothing."""
+    joined_clusters: int
+    """Of an RNTuple: so many small clusters, which had ended so that the open run showed their rows, were encoded
+    again, together."""
+    superseded_bytes: int
+    """Of the file, which the pages that these had before take for nothing."""
     adler32: int
     """Of the whole file."""
     problems: tuple[LeftOut, ...] = ()
@@ -300,6 +305,8 @@ def report_of(result: _core.CompleteResult) -> RunReport:
         units_lost=facts.units_lost,
         rows_may_be_missing=facts.rows_may_be_missing,
         dropped_bytes=facts.dropped_bytes,
+        joined_clusters=facts.joined_clusters,
+        superseded_bytes=facts.superseded_bytes,
         adler32=result.adler32,
         notes=tuple(facts.notes),
         nodes=nodes_of(facts),

@@ -58,7 +58,13 @@ def test_units_of_a_slow_run_are_seen_while_it_is_open(tmp_path: Path) -> None:
     np.testing.assert_array_equal(seen(path), np.arange(keys * 10))
 
 
-def test_age_alone_makes_few_clusters(tmp_path: Path) -> None:
+def clusters_of(path: Path) -> int:
+    with uproot.open(path) as file:
+        table = file["t"]
+        return int(table.num_clusters) if hasattr(table, "num_clusters") else len(table.cluster_summaries)
+
+
+def test_age_alone_makes_few_clusters_which_are_joined_in_the_end(tmp_path: Path) -> None:
     path = tmp_path / "slow.root"
     begin = time.monotonic()
     with tw.create(path, {"t": {"x": tw.int64()}}, tuning={"flush_interval": FLUSH_S}) as out:
@@ -67,9 +73,27 @@ def test_age_alone_makes_few_clusters(tmp_path: Path) -> None:
             producer.append(x=row)
             time.sleep(0.005)
         producer.finish()
-    elapsed = time.monotonic() - begin
-    with uproot.open(path) as file:
-        clusters = file["t"].num_clusters if hasattr(file["t"], "num_clusters") else len(file["t"].cluster_summaries)
+        open_clusters = clusters_of(path)
+        elapsed = time.monotonic() - begin
+        report = out.close()
     # At least two flush intervals old each until the run is twenty of them old, then each a tenth older than the last.
     most = 10 + np.log(max(1.0, elapsed / (20 * FLUSH_S))) / np.log(1.1) + 2
-    assert 5 <= clusters <= most
+    assert 5 <= open_clusters <= most
+    assert clusters_of(path) == 1
+    assert open_clusters <= report.joined_clusters <= most
+    assert 0 < report.superseded_bytes < report.file_bytes
+    np.testing.assert_array_equal(seen(path), np.arange(800))
+
+
+def test_a_producer_that_is_idle_shows_its_last_rows(tmp_path: Path) -> None:
+    path = tmp_path / "idle.root"
+    with tw.create(path, {"t": {"x": tw.int64()}}, tuning={"flush_interval": FLUSH_S}) as out:
+        producer = out.producer("t")
+        producer.append(x=7)
+        deadline = time.monotonic() + 60
+        while not len(seen(path)) and time.monotonic() < deadline:
+            producer.idle()
+            time.sleep(0.02)
+        np.testing.assert_array_equal(seen(path), [7])
+        producer.finish()
+        producer.idle()  # does nothing then

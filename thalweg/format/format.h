@@ -24,6 +24,16 @@ struct ExtentRules {
     bool equal_pages_once = false; // several pages of a cluster may be at one place
 };
 
+// What `complete` has made of a file.
+struct Completed {
+    std::uint64_t file_bytes = 0;
+    // Clusters that age had ended were encoded again, together: so many, into so many. Their first pages, with so many
+    // bytes, stay in the file, and nothing refers to them any more.
+    std::uint64_t joined_clusters = 0;
+    std::uint64_t clusters_of_joined = 0;
+    std::uint64_t superseded_bytes = 0;
+};
+
 // A cluster all of whose pages are in the file.
 struct ClusterPages {
     std::uint64_t rows = 0;
@@ -99,9 +109,9 @@ class Format {
 
     // Writes all metadata (and the pages that are still rows in the journal) behind `facts.end_offset`, makes it
     // durable, and only then makes the file complete by its last write, durable too. Can be repeated on the same file
-    // after any interruption, with the same result. Returns the size of the finished file.
-    virtual std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
-                                   model::RunFacts const& facts) const = 0;
+    // after any interruption, with the same result.
+    virtual Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                               model::RunFacts const& facts) const = 0;
 
     // Behind everything that somebody who reads the file now is referred to: interim footers, and what an attempt to
     // complete it left. Nothing that is new may be written in front of that.

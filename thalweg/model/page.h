@@ -48,8 +48,9 @@ struct RowRange {
 struct Cluster {
     std::uint64_t first_row = 0;
     std::uint64_t rows = 0;
-    std::uint64_t order = 0; // among the clusters of all producers; clusters that nobody ended come last
-    bool whole = false;      // its pages hold exactly these rows
+    std::uint64_t order = 0;   // among the clusters of all producers; clusters that nobody ended come last
+    bool whole = false;        // its pages hold exactly these rows
+    bool ended_by_age = false; // and not because it was large enough
 
     bool operator==(Cluster const&) const = default;
 };

@@ -95,6 +95,7 @@ void Collector::State::look() {
     if (now < next_look_ns) return;
     next_look_ns = now + kLookIntervalNs;
     if (gathered.rows() > 0 && now > gathering_since_ns + kLongestWaitNs) append();
+    if (gathered.rows() == 0) producer.idle();
     commit_durable();
 }
 

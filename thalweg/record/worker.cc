@@ -72,6 +72,7 @@ bool Worker::take_turn(Stream& stream) {
         stream.producer.append(batch.rows, batch.columns);
         ++batches;
     }
+    if (batches == 0) stream.producer.idle();
     publish_counters(stream);
     // A reader that is paused gives what is on board, so one that gives nothing has no more.
     stream.done = batches < kBatchesPerTurn && (stream.reader->ended() || applied_ == State::stopping);

@@ -10,9 +10,10 @@ void Announcer::expect(std::uint64_t cluster) {
     ++ends_[cluster].pages;
 }
 
-void Announcer::end_cluster(std::uint64_t cluster, std::uint64_t rows) {
+void Announcer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age) {
     base::Lock const lock(mutex_);
     ends_[cluster].rows = rows;
+    ends_[cluster].by_age = by_age;
     announce_ends();
 }
 
@@ -31,6 +32,7 @@ void Announcer::announce_ends() {
         end.first = cluster;
         end.count = static_cast<std::uint32_t>(pending.rows);
         end.cluster = pending.pages;
+        end.encoded = pending.by_age ? 1 : 0;
         if (!staging_.announce(end)) return;
         ends_.erase(ends_.begin());
     }

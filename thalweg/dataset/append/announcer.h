@@ -19,7 +19,7 @@ class Announcer {
     // A page of this cluster will be announced.
     void expect(std::uint64_t cluster);
     // No page of it will follow: its end is announced behind the last one.
-    void end_cluster(std::uint64_t cluster, std::uint64_t rows);
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age);
 
     // Anything else that belongs on the ring. False where it is full.
     bool announce(PageRecord const& record);
@@ -33,6 +33,7 @@ class Announcer {
         std::uint64_t pages = 0;
         std::uint64_t announced = 0; // of them
         std::uint64_t rows = 0;      // 0: it has not ended
+        bool by_age = false;
     };
 
     void release(PageRecord const& page) THALWEG_REQUIRES(mutex_);

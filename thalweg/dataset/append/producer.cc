@@ -178,10 +178,18 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
         if (fixed_cuts_) batch = rows_to_cluster_end(slices, batch);
         append_batch(slices, batch);
         rows -= batch;
-        if (is_cluster_full() || (!of_units_ && is_cluster_old())) end_cluster(); // of units: between two of them
-        if (has_sealed_ && !memory_->is_shared()) memory_->give_back(false);      // the others do so with a cluster
+        bool const is_full = is_cluster_full();
+        if (is_full || (!of_units_ && is_cluster_old())) end_cluster(!is_full); // of units: between two of them
+        if (has_sealed_ && !memory_->is_shared()) memory_->give_back(false);    // the others do so with a cluster
         has_sealed_ = false;
     }
+}
+
+void Producer::idle() {
+    check_usable();
+    if (of_units_) return;
+    if (is_cluster_old()) end_cluster(true);
+    if (sealer_->has_ends()) sealer_->drain(while_waiting_); // nobody else would announce them
 }
 
 void Producer::finish() {
@@ -194,7 +202,8 @@ void Producer::finish() {
         ~GiveUpSlot() { producer.give_up_slot(); }
     } const give_up{*this};
     bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
-    if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes)) end_cluster();
+    if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes))
+        end_cluster(cluster_.is_behind_old); // without age they would be one
     sealer_->drain(nullptr);
 }
 

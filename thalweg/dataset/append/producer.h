@@ -42,6 +42,10 @@ class Producer {
     // Goes on in the next file where the run was continued in one; `append` does so, too. For streams that are silent.
     void follow_rotation();
 
+    // Nothing comes at present: an old cluster ends, so that whoever looks at the open file sees its rows. Who has
+    // nothing to append for long calls it now and then.
+    void idle();
+
     // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
     void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
 
@@ -82,7 +86,7 @@ class Producer {
     bool is_cluster_old() const;
     std::uint64_t most_batch_bytes() const;
     std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
-    void end_cluster();
+    void end_cluster(bool by_age = false);
     void check_usable() const;
     std::size_t take_slot(OpenRun& run) const;
     void give_up_slot();
@@ -108,6 +112,7 @@ class Producer {
         std::uint64_t first_row = 0;
         std::uint64_t bytes = 0; // raw
         std::uint64_t begun_ns = 0;
+        bool is_behind_old = false; // age has ended the one in front of it
     };
     // What the open unit began with.
     struct OpenUnit {

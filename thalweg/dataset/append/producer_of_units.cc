@@ -13,7 +13,8 @@ void Producer::begin_unit() {
     // Here and not in `commit_unit`: once the key is taken nothing may fail for want of room.
     if (cluster_bytes_ > 0) {
         bool const half_of_memory = !fixed_cuts_ && memory_->open_bytes() >= memory_->most_bytes() / 2;
-        if (cluster_.bytes >= cluster_bytes_ || half_of_memory || is_cluster_old()) end_cluster();
+        bool const is_full = cluster_.bytes >= cluster_bytes_ || half_of_memory;
+        if (is_full || is_cluster_old()) end_cluster(!is_full);
     }
     unit_ = {rows_, cluster_.bytes};
 }

@@ -44,7 +44,7 @@ std::uint64_t Producer::most_batch_bytes() const {
     return cluster_bytes_ == 0 ? bytes : std::min(bytes, std::max<std::uint64_t>(1, cluster_bytes_ / 4));
 }
 
-void Producer::end_cluster() {
+void Producer::end_cluster(bool by_age) {
     if (cluster_bytes_ == 0 || cluster_.first_row == rows_) return;
     for (std::size_t i = 0; i < progress_.size(); ++i) {
         seal_page(i);
@@ -52,8 +52,8 @@ void Producer::end_cluster() {
         if (!memory_->is_cut_by_page(i)) memory_->cut(i);
     }
     memory_->give_back(false);
-    sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, while_waiting_);
-    cluster_ = {rows_, 0, 0};
+    sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, by_age, while_waiting_);
+    cluster_ = {rows_, 0, 0, by_age};
 }
 
 void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {

@@ -52,8 +52,9 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
     wake_.notify_one();
 }
 
-void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting) {
-    announcer_.end_cluster(cluster, rows);
+void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
+                         std::function<void()> const& while_waiting) {
+    announcer_.end_cluster(cluster, rows, by_age);
     if (threads_.empty()) {
         lanes_[0]->flush(while_waiting);
         return;

@@ -19,9 +19,12 @@ class Sealer {
 
     void seal(SealedPage const& page, std::function<void()> const& while_waiting);
     // No page of the cluster will follow.
-    void end_cluster(std::uint64_t cluster, std::uint64_t rows, std::function<void()> const& while_waiting);
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
+                     std::function<void()> const& while_waiting);
     // The end of a unit: by way of the sealer, because its threads announce on the same ring. False where it is full.
     bool announce(PageRecord const& end) { return announcer_.announce(end); }
+    // A cluster has ended, and that is not announced yet.
+    bool has_ends() const { return announcer_.has_ends(); }
     // For a caller that waits for staging to be released: writes what is gathered, and waits a moment.
     void make_progress(std::function<void()> const& while_waiting);
     // Everything sealed is written and announced afterwards. Throws what went wrong in any thread.

@@ -23,7 +23,7 @@ ClusterKeeper::ClusterKeeper(ProducerFacts const& producer, std::vector<model::C
     }
     for (auto const& [first, cluster] : producer.ended) {
         if (pages[first] == cluster.pages && contains(counted, first, cluster.rows))
-            whole_.push_back({first, cluster.rows, cluster.order, true});
+            whole_.push_back({first, cluster.rows, cluster.order, true, cluster.by_age});
     }
 }
 

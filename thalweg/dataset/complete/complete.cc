@@ -136,6 +136,12 @@ RunReport report_of_complete(storage::Storage const& file, format::Format const&
 
 } // namespace
 
+void note_joined(format::Completed const& completed, RunReport& report) {
+    report.joined_clusters = completed.joined_clusters;
+    report.clusters_of_joined = completed.clusters_of_joined;
+    report.superseded_bytes = completed.superseded_bytes;
+}
+
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
     try {
         if (format.run_id_of(file) != head.id) return false;
@@ -176,7 +182,9 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
     mark_gaps(file, format, gathered);
-    result.file_bytes = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
+    auto const completed = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
+    result.file_bytes = completed.file_bytes;
+    note_joined(completed, gathered.report);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
     JournalWriter::resume(journals.front().main).append(RecordType::closed, {});

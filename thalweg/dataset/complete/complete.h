@@ -39,6 +39,9 @@ inline CompleteResult complete_run(storage::Storage& file, JournalFiles const& j
     return complete_run(file, Journals{journal}, format, options);
 }
 
+// What was joined, for the report.
+void note_joined(format::Completed const& completed, RunReport& report);
+
 // Throws base::DataError where the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 

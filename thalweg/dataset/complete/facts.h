@@ -58,8 +58,13 @@ struct RunReport {
     std::uint64_t units_lost = 0;             // committed, and not whole
     bool rows_may_be_missing = false; // beyond those that are counted: memory, or a part of the journal, is gone
     std::uint64_t dropped_bytes = 0;  // stored in the file for rows of units that were dropped
-    std::vector<std::string> notes;   // plain sentences: what was damaged or left out, and where
-    std::vector<NodeReport> nodes;    // empty: the run has one
+    // Clusters that age ended and that were encoded again, into so many; of their first pages so many bytes are in the
+    // file for nothing.
+    std::uint64_t joined_clusters = 0;
+    std::uint64_t clusters_of_joined = 0;
+    std::uint64_t superseded_bytes = 0;
+    std::vector<std::string> notes; // plain sentences: what was damaged or left out, and where
+    std::vector<NodeReport> nodes;  // empty: the run has one
 };
 
 // Bytes of the file whose Adler-32 their producer told.

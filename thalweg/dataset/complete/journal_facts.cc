@@ -157,7 +157,7 @@ void JournalFacts::read_pages(RecordView const& record) {
         if (value.column == kClusterEnd) {
             if (value.count == 0 || value.first >= kLimit) fail(record, "its cluster is impossible");
             auto& ended = producer_of(value.producer, 0, record).ended;
-            ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++});
+            ended.try_emplace(value.first, EndedCluster{value.count, value.cluster, clusters_++, value.encoded != 0});
             continue;
         }
         auto& producer = producer_of(value.producer, value.column, record);

@@ -21,6 +21,7 @@ struct EndedCluster {
     std::uint64_t rows = 0;
     std::uint64_t pages = 0;
     std::uint64_t order = 0;
+    bool by_age = false;
 };
 
 struct ProducerFacts {

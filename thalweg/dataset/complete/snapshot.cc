@@ -138,7 +138,9 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     storage::UnpublishedFile made(out);
     result.copied = made.copy_from(path, std::min(file->size(), gathered.facts.end_offset), options.while_copying);
     begin_again(made, format, gathered);
-    result.file_bytes = format.complete(made, *gathered.rows, gathered.head, gathered.facts);
+    auto const completed = format.complete(made, *gathered.rows, gathered.head, gathered.facts);
+    result.file_bytes = completed.file_bytes;
+    note_joined(completed, gathered.report);
     made.publish(options.force);
     result.report = std::move(gathered.report);
     result.path = out;

@@ -80,10 +80,10 @@ inline constexpr std::uint32_t kUnitEnd = 0xfffffffe;
 struct PageRecord {
     std::uint32_t producer;
     std::uint32_t column;
-    std::uint64_t first; // item, as the producer counts
-    std::uint32_t count; // items
-    std::uint32_t encoded;
-    std::uint64_t offset; // in the data file
+    std::uint64_t first;   // item, as the producer counts
+    std::uint32_t count;   // items
+    std::uint32_t encoded; // of the end of a cluster: 1: it may be joined, since age has ended it
+    std::uint64_t offset;  // in the data file
     std::uint64_t stored_bytes;
     std::uint64_t cluster;  // its first row; 0 where the container has no clusters
     std::uint64_t checksum; // base::xxh3 of the stored bytes

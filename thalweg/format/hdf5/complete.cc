@@ -83,8 +83,8 @@ std::uint64_t Hdf5Format::begin(storage::Storage& file, model::RunHead const& he
     return base::kBlockBytes;
 }
 
-std::uint64_t Hdf5Format::complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
-                                   model::RunFacts const& facts) const {
+Completed Hdf5Format::complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                               model::RunFacts const& facts) const {
     check_owner(file, head);
     if (has_superblock(file)) { // what it names is about to be overwritten
         write_superblock(file, {});
@@ -97,7 +97,7 @@ std::uint64_t Hdf5Format::complete(storage::Storage& file, storage::Storage cons
     file.sync();
     write_superblock(file, made.superblock());
     file.sync();
-    return made.allocated_end();
+    return {.file_bytes = made.allocated_end()};
 }
 
 Format const& hdf5_format() {

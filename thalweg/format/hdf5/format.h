@@ -12,8 +12,8 @@ class Hdf5Format final : public Format {
     model::RunHead make_head(model::Schema schema, model::LayoutOptions const& options,
                              std::map<std::string, std::string> metadata) const override;
     std::uint64_t begin(storage::Storage& file, model::RunHead const& head) const override;
-    std::uint64_t complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
-                           model::RunFacts const& facts) const override;
+    Completed complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                       model::RunFacts const& facts) const override;
     model::RunMap load(storage::Storage const& file) const override;
     std::vector<FoundPages> load_pages(storage::Storage const& file, model::RunMap const& map,
                                        std::vector<WantedPages> const& wanted) const override;

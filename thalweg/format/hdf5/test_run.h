@@ -77,7 +77,7 @@ class TestRun {
         std::erase_if(pages, [&](auto const& page) { return page.first >= first && page.first < first + block_rows; });
     }
 
-    std::uint64_t complete() { return hdf5_format().complete(*file, *journal, head, facts); }
+    std::uint64_t complete() { return hdf5_format().complete(*file, *journal, head, facts).file_bytes; }
 
     // The items of a column as the finished table must have them.
     Bytes expected(std::size_t table, std::size_t column) const {

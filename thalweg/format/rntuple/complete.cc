@@ -1,55 +1,18 @@
 #include <algorithm>
+#include <cerrno>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/codec/codec.h"
-#include "thalweg/format/cluster_items.h"
+#include "thalweg/format/rntuple/blob_writer.h"
 #include "thalweg/format/rntuple/cluster_descriptions.h"
 #include "thalweg/format/rntuple/envelopes.h"
 #include "thalweg/format/rntuple/file_ending.h"
 #include "thalweg/format/rntuple/format.h"
-#include "thalweg/format/rntuple/rest_cluster.h"
+#include "thalweg/format/rntuple/table_completer.h"
 #include "thalweg/format/rntuple/tfile_records.h"
 
 namespace thalweg::format::rntuple {
 namespace {
-
-// Describes the clusters of one table. Those that their producers ended lie in the file as they are to stay.
-class TableCompleter {
-  public:
-    TableCompleter(storage::Storage const& file, storage::Storage const& journal, model::RunHead const& head,
-                   std::size_t table, BlobWriter& writer)
-        : describer_(head.columns[table], head.layouts[table]),
-          rest_(file, journal, head.schema.tables[table].name, head.columns[table], head.layouts[table], writer) {}
-
-    PageList list(std::uint64_t header_checksum, std::vector<model::Part> const& parts) {
-        PageList list{header_checksum, {}};
-        auto const end_rest = [&] {
-            if (!rest_.is_empty()) list.clusters.push_back(rest_.write(describer_));
-        };
-        for (auto const& [part, cluster] : model::order_of_clusters(parts)) {
-            if (cluster.whole) {
-                end_rest();
-                list.clusters.push_back(linked(parts[part], cluster));
-            } else {
-                rest_.add(parts[part], cluster);
-                if (rest_.is_full()) end_rest();
-            }
-        }
-        end_rest();
-        return list;
-    }
-
-  private:
-    ClusterDescription linked(model::Part const& part, model::Cluster const& cluster) {
-        std::vector<std::span<model::Page const>> pages;
-        for (auto const& column : part.columns) pages.push_back(pages_of_cluster(column, cluster));
-        return describer_.describe(cluster.rows, pages);
-    }
-
-    ClusterDescriber describer_;
-    RestCluster rest_;
-};
 
 // Behind everything that is referred to by some anchor (an interim footer, or an earlier attempt to complete the file)
 // or by the first sector (an attempt that failed after its last write but one).
@@ -77,18 +40,47 @@ std::uint64_t RNTupleFormat::end_of_readable(storage::Storage const& file, model
     return rntuple::end_of_readable(file, file_parts(head));
 }
 
-std::uint64_t RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal,
-                                      model::RunHead const& head, model::RunFacts const& facts) const {
+namespace {
+
+bool has_ended_by_age(model::RunFacts const& facts) {
+    for (auto const& parts : facts.tables) {
+        for (auto const& part : parts) {
+            if (std::ranges::any_of(part.clusters, &model::Cluster::ended_by_age)) return true;
+        }
+    }
+    return false;
+}
+
+Completed complete_with(Joining joining, storage::Storage& file, storage::Storage const& journal,
+                        model::RunHead const& head, model::RunFacts const& facts) {
     auto const parts = file_parts(head);
-    BlobWriter writer(file, std::max(facts.end_offset, rntuple::end_of_readable(file, parts)), head.created_s);
+    BlobWriter writer(file, std::max(facts.end_offset, end_of_readable(file, parts)), head.created_s);
     FileEnding ending(file, parts, writer, head.created_s);
     for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
-        TableCompleter completer(file, journal, head, i, writer);
+        TableCompleter completer(file, journal, head, i, writer, joining);
         ending.add_table(completer.list(parts.header_checksums[i], facts.tables[i]));
     }
     auto const units = append_units(facts.units, writer);
-    return std::move(ending).finish(
+    joining.done.file_bytes = std::move(ending).finish(
         [&](FileSeal const& seal) { return run_text(head, facts.metadata, true, units, seal); });
+    return joining.done;
+}
+
+} // namespace
+
+// A disk that has no room for joined clusters, or a page of them that has gone bad since, must not keep a file from
+// being completed: they are left as they are then.
+Completed RNTupleFormat::complete(storage::Storage& file, storage::Storage const& journal, model::RunHead const& head,
+                                  model::RunFacts const& facts) const {
+    if (has_ended_by_age(facts)) {
+        try {
+            return complete_with({}, file, journal, head, facts);
+        } catch (base::DataError const&) {
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOSPC && error.code != EDQUOT) throw;
+        }
+    }
+    return complete_with({.room_bytes = 0, .done = {}}, file, journal, head, facts);
 }
 
 } // namespace thalweg::format::rntuple

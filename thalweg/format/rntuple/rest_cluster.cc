@@ -78,6 +78,11 @@ void RestCluster::add(model::Part const& part, model::Cluster const& cluster) {
         raw_bytes_ += pieces_.back().items[i].count * columns_[i].item_bytes();
 }
 
+void RestCluster::clear() {
+    pieces_.clear();
+    rows_ = raw_bytes_ = 0;
+}
+
 ClusterDescription RestCluster::write(ClusterDescriber& describer) {
     std::vector<std::vector<model::Page>> pages;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -86,9 +91,9 @@ ClusterDescription RestCluster::write(ClusterDescriber& describer) {
         pages.push_back(column.finish());
     }
     std::vector<std::span<model::Page const>> const spans(pages.begin(), pages.end());
-    pieces_.clear();
-    raw_bytes_ = 0;
-    return describer.describe(std::exchange(rows_, 0), spans);
+    auto const rows = rows_;
+    clear();
+    return describer.describe(rows, spans);
 }
 
 } // namespace thalweg::format::rntuple

@@ -1,5 +1,6 @@
-// Rows that no producer ended as a cluster (it finished with few, or died) get pages of their own when the file is
-// completed. Those of many producers share a cluster: one costs kilobytes of metadata.
+// Rows that no producer ended as a cluster (it finished with few, or died), or that age ended before there were many,
+// get pages of their own when the file is completed. Those of many producers share a cluster: one costs kilobytes of
+// metadata.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,11 @@ class RestCluster {
     void add(model::Part const& part, model::Cluster const& cluster);
     bool is_empty() const { return pieces_.empty(); }
     // It has as many bytes as a cluster should.
-    bool is_full() const { return raw_bytes_ >= layout_.cluster_bytes; }
+    bool is_full() const { return !has_room(1); }
+    bool has_room(std::uint64_t more_bytes) const { return raw_bytes_ + more_bytes <= layout_.cluster_bytes; }
+    std::size_t pieces() const { return pieces_.size(); }
+    // What was added is to stay where it is.
+    void clear();
 
     // Column by column, so that each lies together. The next rows begin a new cluster.
     ClusterDescription write(ClusterDescriber& describer);
