@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sys/resource.h>
 
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
@@ -206,6 +207,24 @@ TEST_F(Merge, NothingIsCountedTwice) {
     EXPECT_NE(message({a, b}, out).find("it is a copy of"), std::string::npos);
     EXPECT_NE(message({a}, a).find("the result would be that file"), std::string::npos);
     expect_rows(a, {{0, 1}});
+}
+
+TEST_F(Merge, ThereMayBeMoreInputsThanFilesThatAProcessMayHaveOpen) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    std::vector<std::string> inputs;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> firsts;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        inputs.push_back(directory.file(std::to_string(i) + ".root"));
+        firsts.emplace_back(1000 * i, 1);
+        write(inputs.back(), 1000 * i, 1, "zstd-1");
+    }
+    rlimit const few{30, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    auto const said = message(inputs, out);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(said, "");
+    expect_rows(out, firsts);
 }
 
 TEST_F(Merge, WhatIsNotCompleteIsRefused) {

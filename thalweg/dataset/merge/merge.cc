@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 
 #include "thalweg/base/error.h"
@@ -64,22 +63,14 @@ class Originals {
     std::vector<Seen> seen_;
 };
 
-struct OpenInput {
-    std::unique_ptr<storage::Storage> file;
-    MergeInput input;
-};
-
-OpenInput open_input(std::string const& path) {
+MergeInput checked_input(std::string const& path) {
     check_container(path);
     if (!base::identity_of(path)) refuse(path, "there is no such file", "name files that are there");
-    OpenInput opened;
-    opened.file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
-    opened.input = {opened.file.get(), format::rntuple::read_ntuples(*opened.file)};
-    auto const& text = opened.input.content.text;
-    if (!places_of_run(path).empty() || (text && !text->closed))
+    auto input = format::rntuple::read_input(path);
+    if (!places_of_run(path).empty() || (input.content.text && !input.content.text->closed))
         refuse(path, "it is still being written, or was left behind by a crash",
                "wait for its end, recover it, or take a snapshot of it");
-    return opened;
+    return input;
 }
 
 } // namespace
@@ -88,22 +79,19 @@ MergeResult merge(std::vector<std::string> const& inputs, std::string const& out
     if (inputs.empty()) base::fail_usage({"nothing can be merged", "no file is named", "name the files to be merged"});
     check_out(inputs, out, options);
     Originals originals;
-    std::vector<std::unique_ptr<storage::Storage>> files;
-    std::vector<MergeInput> opened;
+    std::vector<MergeInput> read;
     for (auto const& path : inputs) {
-        auto each = open_input(path);
-        auto const& content = each.input.content;
+        read.push_back(checked_input(path));
+        auto const& content = read.back().content;
         originals.add(path, is_own(content) ? std::optional(content.text->head.id) : std::nullopt);
-        files.push_back(std::move(each.file));
-        opened.push_back(std::move(each.input));
     }
-    check_alike(opened);
+    check_alike(read);
 
     MergeResult result;
     result.path = out;
-    auto const text = merged_text(opened, result);
+    auto const text = merged_text(read, result);
     storage::UnpublishedFile made(out);
-    auto const merged = format::rntuple::merge(opened, made, text, options.while_copying);
+    auto const merged = format::rntuple::merge(read, made, text, options.while_copying);
     for (auto const& table : merged.tables)
         result.tables.push_back({table.name, table.rows, table.clusters, table.pages});
     result.copied_bytes = merged.copied_bytes;

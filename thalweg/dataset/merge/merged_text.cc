@@ -51,7 +51,7 @@ std::map<std::string, std::string> common_metadata(std::vector<MergeInput> const
 std::string told(std::vector<MergeInput> const& inputs, std::map<std::string, std::string> const& common) {
     auto list = nlohmann::ordered_json::array();
     for (auto const& input : inputs) {
-        nlohmann::ordered_json json{{"file", std::filesystem::path(input.file->path()).filename().string()}};
+        nlohmann::ordered_json json{{"file", std::filesystem::path(input.path).filename().string()}};
         for (auto const& table : input.content.ntuples) json["rows"][table.path] = rows_of(table);
         if (auto const& text = input.content.text; text && is_own(input.content)) {
             json["id"] = text->head.id;
@@ -74,10 +74,10 @@ class UnitMerger {
 
     void add(MergeInput const& input) {
         std::uint32_t producers = 0;
-        for (auto& unit : decode_units(read_units(*input.file, input.content.text->units))) {
+        for (auto& unit : decode_units(read_units(*input.open(), input.content.text->units))) {
             for (auto& range : unit.ranges) {
                 if (range.table >= rows_.size())
-                    base::fail_data({input.file->path() + " cannot be merged", "a work unit has rows of no table"});
+                    base::fail_data({input.path + " cannot be merged", "a work unit has rows of no table"});
                 range.first_row += rows_[range.table];
                 producers = std::max(producers, range.producer + 1);
                 range.producer += producers_;
@@ -104,19 +104,19 @@ void list_other_attributes(std::vector<MergeInput> const& inputs, MergeResult& r
     auto const& first = inputs.front().content.text->head;
     for (auto const& input : inputs) {
         if (model::schema_to_json(input.content.text->head.schema) == model::schema_to_json(first.schema)) continue;
-        result.left_out.push_back({input.file->path(), "its attributes, units or descriptions are not those of " +
-                                                           inputs.front().file->path() + ", which are kept"});
+        result.left_out.push_back({input.path, "its attributes, units or descriptions are not those of " +
+                                                   inputs.front().path + ", which are kept"});
     }
 }
 
 void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) {
     for (auto const& tree : input.content.trees)
-        result.left_out.push_back({input.file->path() + ":" + tree, "it is a TTree, and only RNTuples are merged"});
+        result.left_out.push_back({input.path + ":" + tree, "it is a TTree, and only RNTuples are merged"});
     for (auto const& other : input.content.others)
-        result.left_out.push_back({input.file->path() + ":" + other, "it is no RNTuple"});
+        result.left_out.push_back({input.path + ":" + other, "it is no RNTuple"});
     if (with_run || !input.content.text) return;
-    result.left_out.push_back({input.file->path() + ":thalweg",
-                               "metadata, attributes and work units are kept where all files are Thalweg's"});
+    result.left_out.push_back(
+        {input.path + ":thalweg", "metadata, attributes and work units are kept where all files are Thalweg's"});
 }
 
 } // namespace

@@ -17,7 +17,7 @@ StoredNTuple const* find(NTupleFile const& file, std::string const& path) {
 }
 
 [[noreturn]] void refuse(MergeInput const& first, MergeInput const& other, std::string const& why) {
-    base::fail_usage({fmt::format("{} cannot be merged with {}", other.file->path(), first.file->path()), why,
+    base::fail_usage({fmt::format("{} cannot be merged with {}", other.path, first.path), why,
                       "`thalweg convert` writes a file anew, and uproot or RDataFrame change its columns"});
 }
 
@@ -72,7 +72,7 @@ void check_no_late_columns(MergeInput const& input) {
     auto const is_late = [](auto const& column) { return column.first_element.value_or(0) > 0; };
     for (auto const& table : input.content.ntuples) {
         if (std::ranges::any_of(table.extension.columns, is_late)) {
-            base::fail_usage({fmt::format("{} cannot be merged", input.file->path()),
+            base::fail_usage({fmt::format("{} cannot be merged", input.path),
                               fmt::format("columns of table '{}' were added behind its first row", table.path),
                               "`thalweg convert` writes it anew"});
         }
@@ -106,14 +106,14 @@ class TableMerger {
         : name_(first.path), list_{header_checksum, {}}, same_as_(first_representations(first)),
           elements_(same_as_.size()) {}
 
-    void add(MergeInput const& input, StoredNTuple& table, PageCopier& copier,
+    void add(storage::Storage const& file, StoredNTuple& table, PageCopier& copier,
              std::function<void()> const& while_copying) {
         for (auto& cluster : table.clusters) {
             if (while_copying) while_copying();
             auto const what = fmt::format("table '{}', cluster at row {}", name_, cluster.first_entry);
             if (cluster.columns.size() > elements_.size())
-                base::fail_data({input.file->path() + ", " + what + " cannot be copied", "it has too many columns"});
-            copier.copy(*input.file, cluster, what);
+                base::fail_data({file.path() + ", " + what + " cannot be copied", "it has too many columns"});
+            copier.copy(file, cluster, what);
             cluster.first_entry = rows_;
             rows_ += cluster.entries;
             number(cluster);
@@ -162,10 +162,22 @@ FileParts parts_of(NTupleFile const& first, MergedText const& text) {
 
 } // namespace
 
+std::unique_ptr<storage::Storage> MergeInput::open() const {
+    auto file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    if (file->size() != size_bytes)
+        base::fail_data({path + " cannot be merged", "it has changed meanwhile", "is another program writing it?"});
+    return file;
+}
+
+MergeInput read_input(std::string const& path) {
+    auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+    return {path, file->size(), read_ntuples(*file)};
+}
+
 void check_alike(std::vector<MergeInput> const& inputs) {
     for (auto const& input : inputs) {
         if (input.content.ntuples.empty())
-            base::fail_usage({input.file->path() + " cannot be merged", "there is no RNTuple in it"});
+            base::fail_usage({input.path + " cannot be merged", "there is no RNTuple in it"});
         check_no_late_columns(input);
         check_tables(inputs.front(), input);
     }
@@ -183,9 +195,10 @@ MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, Merge
     std::vector<std::string> names;
     for (auto const& table : inputs.front().content.ntuples) names.push_back(table.path);
     for (auto& input : inputs) {
+        auto const file = input.open();
         for (std::size_t i = 0; i < names.size(); ++i) {
             auto const found = std::ranges::find(input.content.ntuples, names[i], &StoredNTuple::path);
-            tables[i].add(input, *found, copier, while_copying);
+            tables[i].add(*file, *found, copier, while_copying);
         }
     }
     FileEnding ending(out, parts, writer, text.created_s);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +15,16 @@
 
 namespace thalweg::format::rntuple {
 
+// Of a file that is open only while it is read: there may be more inputs than files that a process may have open.
 struct MergeInput {
-    storage::Storage const* file = nullptr;
+    std::string path;
+    std::uint64_t size_bytes = 0;
     NTupleFile content;
+
+    // Throws base::DataError where it has another size by now.
+    std::unique_ptr<storage::Storage> open() const;
 };
+MergeInput read_input(std::string const& path);
 
 // What is kept beside the RNTuples.
 struct MergedText {
