@@ -192,7 +192,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     auto file = storage::open_file_storage(path, storage::OpenMode::read_write, tuning.write.engine);
     gathered.head.knobs = tuning::texts(tuning);
     gathered.head.engine = file->engine();
-    begin_again(*unfinished.file, *unfinished.format, gathered);
+    begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
     unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
     auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
     journal_what_is_left(gathered, journal);

@@ -155,8 +155,8 @@ bool is_complete(storage::Storage const& file, format::Format const& format, mod
     }
 }
 
-void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered) {
-    if (!gathered.has_barrier) format.begin(file, gathered.head);
+void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered, RunState state) {
+    if (!gathered.has_barrier || state == RunState::copied) format.begin(file, gathered.head);
 }
 
 CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
@@ -178,7 +178,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});
         return result;
     }
-    if (options.state != RunState::closing) begin_again(file, format, gathered);
+    if (options.state != RunState::closing) begin_again(file, format, gathered, options.state);
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
     mark_gaps(file, format, gathered);

@@ -137,7 +137,7 @@ SnapshotResult snapshot(std::string const& path, std::string const& out, Snapsho
     SnapshotResult result;
     storage::UnpublishedFile made(out);
     result.copied = made.copy_from(path, std::min(file->size(), gathered.facts.end_offset), options.while_copying);
-    begin_again(made, format, gathered);
+    begin_again(made, format, gathered, state);
     auto const completed = format.complete(made, *gathered.rows, gathered.head, gathered.facts);
     result.file_bytes = completed.file_bytes;
     note_joined(completed, gathered.report);
