@@ -48,8 +48,8 @@ void check_pair(storage::Storage const& file, format::Format const& format, mode
 // Whether the file is complete, and of this run: the journal may not know it yet.
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
-// Writes what a run begins with where a power cut may have taken it, or where the file is a copy, which may be older than
-// its journal: a BARRIER in that says nothing of it.
+// Writes what a run begins with where a power cut may have taken it, or where the file is a copy, which may be older
+// than its journal: a BARRIER in that says nothing of it.
 void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered, RunState state);
 
 struct RecoverOptions {
