@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,18 @@ def test_a_stream_that_has_ended_holds_up_no_file(files: Files) -> None:
     close(files)
     assert [file.channels["a"].rows for file in files.all] == [0, 1, 1, 1]
     assert [file.channels["b"].rows for file in files.all] == [1, 0, 0, 0]
+
+
+def test_the_durable_lag_is_the_longest_of_the_files_that_are_open(files: Files) -> None:
+    def file(lag_ns: int, is_closed: bool) -> Any:
+        status = SimpleNamespace(durable_lag_ns=lag_ns)
+        return SimpleNamespace(writer=SimpleNamespace(status=lambda: status), is_closed=is_closed)
+
+    close(files)
+    files.all = [file(9, True), file(5, False), file(3, False)]
+    assert files.durable_lag_ns() == 5
+    files.all = [file(9, True), file(5, True), file(3, True)]
+    assert files.durable_lag_ns() == 3
 
 
 def test_an_error_without_words_is_an_error_too(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

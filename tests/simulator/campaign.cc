@@ -152,9 +152,9 @@ CampaignResult sum_of(Board const& board) {
 
 namespace {
 
-constexpr std::array kCounts = {&Totals::histories, &Totals::states, &Totals::history_ns,   &Totals::state_ns,
-                                &Totals::faults,    &Totals::closed, &Totals::resumed,      &Totals::ordered,
-                                &Totals::copies,    &Totals::rows,   &Totals::promised_rows};
+constexpr std::array kCounts = {&Totals::histories, &Totals::states, &Totals::history_ns, &Totals::state_ns,
+                                &Totals::faults,    &Totals::closed, &Totals::resumed,    &Totals::further_files,
+                                &Totals::ordered,   &Totals::copies, &Totals::rows,       &Totals::promised_rows};
 static_assert(sizeof(Totals) == kCounts.size() * sizeof(std::uint64_t), "every count is summed up");
 
 } // namespace
@@ -185,6 +185,8 @@ Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::ui
     faults = history.faults;
     totals.closed = history.snapshots.back().promises.closed ? 1 : 0;
     totals.resumed = history.resumed;
+    totals.further_files = history.files - std::min<std::uint64_t>(1, history.files);
+    totals.copies = history.copies;
     totals.ordered = history.ordered ? 1 : 0;
     std::string const path = std::string(kDirectory) + (container == Container::hdf5 ? "/run.h5" : "/run.root");
     for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i) {

@@ -30,6 +30,7 @@ struct Totals {
     // So that one sees whether the histories are worth their time.
     std::uint64_t closed = 0;        // histories that ended with a close without an error
     std::uint64_t resumed = 0;       // how often a run was resumed after all had stopped
+    std::uint64_t further_files = 0; // in which runs have gone on
     std::uint64_t ordered = 0;       // histories of runs in the order of their keys
     std::uint64_t copies = 0;        // that were recovered before their originals
     std::uint64_t rows = 0;          // taken, over all states

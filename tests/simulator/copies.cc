@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/reader.h"
@@ -97,10 +98,12 @@ void check_copy(World& world, std::string const& path, Promises const& expected,
 }
 
 // What its owner left, and the recovery of a copy has found.
-void check_untouched(Snapshot const& before, Snapshot const& after, std::vector<std::string>& faults) {
+void check_untouched(Snapshot const& before, Snapshot const& after, std::string const& copy,
+                     std::vector<std::string>& faults) {
     if (before.memory != after.memory)
         faults.push_back("the recovery of a copy has touched the memory of the original");
     for (auto const& [name, inode] : before.disk.names) {
+        if (name.starts_with(copy)) continue;
         auto const there = after.disk.names.find(name);
         bool const is_there = there != after.disk.names.end() && there->second == inode;
         // What was given to the kernel still lands.
@@ -119,6 +122,32 @@ Snapshot const* another(std::span<Snapshot const> snapshots, std::size_t index, 
 
 } // namespace
 
+std::uint64_t recover_a_copy_of_open_run(World& world, std::string const& path, Promises const& promises,
+                                         Random& random) {
+    auto const is_open = [&] {
+        bool const has_failed = world.syncs > world.weather.fail_sync;
+        return promises.created && !promises.close_begun && promises.files.size() == 1 && !has_failed;
+    };
+    base::sleep_ns(random.any_size(60'000'000));
+    if (!is_open()) return 0;
+    auto const first = promises;
+    auto const first_disk = world.disk;
+    if (random.chance(0.7)) base::sleep_ns(random.any_size(20'000'000));
+    if (!is_open()) return 0;
+    auto const second = promises;
+    auto const second_disk = world.disk;
+    bool const data_is_older = random.chance(0.5);
+    if (!add_copy(world.disk, path, data_is_older ? first_disk : second_disk, data_is_older ? second_disk : first_disk))
+        return 0;
+    auto const blame = [&](std::string const& text) {
+        world.blame(
+            fmt::format("a copy of the open run, whose {} older: {}", data_is_older ? "data are" : "journal is", text));
+    };
+    world.allow_only(copy_of(path));
+    check_copy(world, copy_of(path), of_any_age(first, second, !data_is_older), data_is_older ? second : first, blame);
+    return 1;
+}
+
 std::string copy_of(std::string const& path) {
     auto const name = path.rfind('/') + 1;
     return path.substr(0, name) + kCopy + path.substr(name);
@@ -128,6 +157,10 @@ bool add_copy(DiskState& disk, std::string const& path, DiskState const& data, D
     auto const file = data.names.find(path);
     auto const journals = journals_of(journal, path);
     if (file == data.names.end() || !journals.contains(path + ".journal")) return false;
+    auto const names = disk.names;
+    for (auto const& [name, inode] : names) { // of a copy that somebody has made before
+        if (name.starts_with(copy_of(path))) disk.set_name(name, 0);
+    }
     copy_file(disk, copy_of(path), data, file->second);
     for (auto const& [name, inode] : journals) copy_file(disk, copy_of(name), journal, inode);
     return true;
@@ -165,7 +198,7 @@ bool judge_a_copy(Workshop& workshop, std::string const& path, std::span<Snapsho
     state.disk = world.disk;
     state.memory = world.names.state();
     state.now_ns = world.now_ns();
-    check_untouched(before, state, faults);
+    check_untouched(before, state, copy_of(path), faults);
     return true;
 }
 

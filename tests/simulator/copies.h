@@ -21,4 +21,9 @@ bool add_copy(DiskState& disk, std::string const& path, DiskState const& data, D
 bool judge_a_copy(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
                   Snapshot& state, Crash crash, Random& random, std::vector<std::string>& faults);
 
+// Somebody copies the files of a run that goes on, at two instants, and recovers the copy meanwhile: as any process of
+// the machine on which the run is. How many copies were recovered: 1, or 0 where there was nothing to copy.
+std::uint64_t recover_a_copy_of_open_run(World& world, std::string const& path, Promises const& promises,
+                                         Random& random);
+
 } // namespace thalweg::simulator

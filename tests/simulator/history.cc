@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "tests/simulator/copies.h"
+#include "tests/simulator/owner.h"
+#include "tests/simulator/series.h"
 #include "tests/simulator/worker.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
@@ -13,19 +16,23 @@ namespace thalweg::simulator {
 namespace {
 
 constexpr std::uint64_t kBeginNs = 1'000'000'000'000;
-constexpr std::uint64_t kCloseTimeoutNs = 5'000'000'000;
 
 class History {
   public:
     History(Workshop& workshop, Container container, std::uint64_t seed, std::size_t most_snapshots,
             std::string const& lying_file)
-        : workshop_(workshop), random_(seed), fate_(mix(seed ^ kFate)), scenario_(draw_scenario(container, random_)),
-          most_snapshots_(most_snapshots) {
+        : workshop_(workshop), random_(seed), fate_(mix(seed ^ kFate)), freezes_(mix(seed ^ kFreezes)),
+          copies_(mix(seed ^ kCopies)), scenario_(draw_scenario(container, random_)), most_snapshots_(most_snapshots) {
         draw_lives(scenario_, fate_);
         Random order(mix(seed ^ kOrder));
         draw_order(scenario_, container, order);
+        draw_freezes(scenario_, freezes_);
+        Random rotations(mix(seed ^ kRotations));
+        draw_rotations(scenario_, rotations);
+        draw_copiers(scenario_, copies_);
         result_.ordered = scenario_.options.keys_per_group > 0;
         scenario_.weather.lying_file = lying_file;
+        promises_.files = {{scenario_.path}};
         world_.emplace(workshop, random_.word(), scenario_.weather, DiskState{}, MemoryState{}, kBeginNs,
                        fmt::format("boot-{}", seed));
     }
@@ -42,10 +49,14 @@ class History {
   private:
     static constexpr std::uint64_t kFate = 0x6c69766573;
     static constexpr std::uint64_t kOrder = 0x6f72646572;
+    static constexpr std::uint64_t kFreezes = 0x667265657a65;
+    static constexpr std::uint64_t kRotations = 0x726f74617465;
+    static constexpr std::uint64_t kCopies = 0x636f70696573;
 
     // From its beginning to its end, or to where everything stops.
     void live(std::function<void()> const& begin) {
         is_over_ = close_seen_ = false;
+        thaw_ = kNever;
         handle_.clear();
         pids_.clear();
         next_kill_ = next(scenario_.turns_to_kill);
@@ -57,6 +68,7 @@ class History {
         for (std::uint64_t i = 0; i < scenario_.workers; ++i)
             pids_.push_back(world_->start_process([this] { work(); }));
         for (std::uint64_t i = 0; i < scenario_.readers; ++i) world_->start_process([this] { read(); });
+        for (std::uint64_t i = 0; i < scenario_.copiers; ++i) world_->start_process([this] { copy(); });
         world_->run([&] {
             look_around();
             if (!is_last && last_turn == kNever && !handle_.empty()) last_turn = world_->turns() + turns;
@@ -66,6 +78,7 @@ class History {
         result_.faults = world_->faults();
         result_.trace = mix(result_.trace ^ world_->trace());
         result_.turns += world_->turns();
+        result_.files = promises_.files.size();
     }
 
     // What a disk has forgotten without a power cut is promised by nobody.
@@ -83,7 +96,28 @@ class History {
 
     std::uint64_t next(std::uint64_t about) { return world_->turns() + random_.any_size(2 * about) + 1; }
 
+    // Somebody gets no turn until another process has died, and one that does not end by itself is killed.
+    void end_freeze() {
+        auto const frozen = world_->frozen_process();
+        if (!frozen) {
+            thaw_ = kNever;
+            return;
+        }
+        if (thaw_ == kNever) thaw_ = world_->turns() + freezes_.any_size(2000);
+        if (world_->turns() < thaw_) return;
+        thaw_ = kNever;
+        std::vector<std::int32_t> others;
+        for (auto const pid : pids_) {
+            if (pid != frozen && world_->is_running(pid)) others.push_back(pid);
+        }
+        if (others.empty()) return world_->thaw(*frozen);
+        // Its creator less often, as below.
+        if (others.size() > 1 && others.front() == pids_[0] && !freezes_.chance(0.2)) others.erase(others.begin());
+        world_->kill(others[freezes_.below(others.size())]);
+    }
+
     void look_around() {
+        end_freeze();
         if (kills_ < scenario_.kills && world_->turns() >= next_kill_) {
             ++kills_;
             next_kill_ = next(scenario_.turns_to_kill);
@@ -95,7 +129,12 @@ class History {
             next_snapshot_ = next(scenario_.turns_to_snapshot);
             take_snapshot();
         }
-        // A close is short, and most can go wrong there.
+        // A rotation and a close are short, and most can go wrong there.
+        if (promises_.files.size() > files_seen_) {
+            files_seen_ = promises_.files.size();
+            if (files_seen_ > 1) ++most_snapshots_;
+            if (files_seen_ > 1) next_snapshot_ = world_->turns() + random_.any_size(400);
+        }
         if (promises_.close_begun && !close_seen_) {
             close_seen_ = true;
             next_snapshot_ = world_->turns() + random_.below(200);
@@ -119,39 +158,41 @@ class History {
             is_over_ = true;
             return;
         }
-        promises_.created = true;
-        own(*writer);
+        promises_.created = promises_.files.front().created = true;
+        auto owner = this->owner();
+        own(owner, std::move(writer));
     }
 
-    void own(dataset::Writer& writer) {
-        handle_ = writer.handle();
-        watch(writer);
-        if (scenario_.end == Scenario::End::close) close(writer);
-        if (scenario_.end == Scenario::End::abandon) writer.abandon();
+    // Until nobody of the others is there any more.
+    void own(Owner& owner, std::unique_ptr<dataset::Writer> writer) {
+        owner.own(std::move(writer), [this] {
+            return std::any_of(pids_.begin() + 1, pids_.end(), [&](auto pid) { return world_->is_running(pid); });
+        });
         is_over_ = true;
     }
+
+    Owner owner() { return {*world_, scenario_, random_, promises_, handle_}; }
 
     // Whatever was promised in the lives before is there, and is promised again.
     void resume() {
         auto const blame = [&](std::string const& text) { world_->blame("when it was resumed: " + text); };
-        std::unique_ptr<dataset::Writer> writer;
         auto const now = base::monotonic_ns(); // all that is there was appended before
-        try {
-            writer = dataset::Writer::resume(scenario_.path, std::nullopt, scenario_.options);
-        } catch (base::SystemError const& error) {
-            world_->note(4); // a full disk, say
-        } catch (base::Error const& error) {
-            if (promises_.created && !promises_.close_begun) blame(error.what());
-        }
+        auto owner = this->owner();
+        auto writer = owner.resume(blame);
         if (!writer) {
             is_over_ = true;
             return;
         }
         ++result_.resumed;
+        promises_.created = true;
         try {
-            auto const reader = dataset::Reader::open(scenario_.path);
-            World::Undivided const undivided(*world_);
-            auto const found = read_all(*reader, blame);
+            auto files = read_files(blame);
+            check_complete_files(promises_.files, files, blame);
+            for (std::size_t i = 0; i + 1 < files.size(); ++i) { // it was completed for this
+                promises_.files[i].closed = true;
+                promises_.files[i].content = files[i];
+            }
+            auto const found = together(std::move(files));
             check_promises(promises_, found, Crash::processes, blame);
             check_keys(*writer, found, blame);
             promises_.was_resumed(found, now);
@@ -160,7 +201,17 @@ class History {
         } catch (base::Error const& error) {
             blame(fmt::format("it cannot be read: {}", error.what()));
         }
-        own(*writer);
+        own(owner, std::move(writer));
+    }
+
+    std::vector<Found> read_files(Blame const& blame) {
+        std::vector<Found> found;
+        for (auto const& file : promises_.files) {
+            auto const reader = dataset::Reader::open(file.path);
+            World::Undivided const undivided(*world_);
+            found.push_back(read_all(*reader, blame));
+        }
+        return found;
     }
 
     // What it tells of keys, so that nobody does their work once more.
@@ -173,39 +224,6 @@ class History {
         }
     }
 
-    // Until nobody of the others is there any more.
-    void watch(dataset::Writer& writer) {
-        auto const is_there = [&] {
-            for (std::size_t i = 1; i < pids_.size(); ++i) {
-                if (world_->is_running(pids_[i])) return true;
-            }
-            return false;
-        };
-        while (is_there()) {
-            ask(writer);
-            base::sleep_ns(random_.any_size(20'000'000));
-        }
-    }
-
-    void ask(dataset::Writer const& writer) {
-        auto const asked_ns = base::monotonic_ns();
-        auto const status = writer.status();
-        promises_.status_said(asked_ns, status.durable_lag_ns);
-        promises_.status_said_of_units(asked_ns, status.units_not_durable == 0 ? 0 : status.units_oldest_age_ns);
-    }
-
-    void close(dataset::Writer& writer) {
-        promises_.close_begun = true;
-        for (int i = 0; i < 3 && !promises_.closed; ++i) {
-            try {
-                writer.close(kCloseTimeoutNs);
-                promises_.closed = true;
-            } catch (base::Error const& error) {
-                world_->note(2);
-            }
-        }
-    }
-
     void work() {
         while (handle_.empty()) {
             if (is_over_ || !world_->is_running(pids_[0])) return;
@@ -214,40 +232,55 @@ class History {
         Worker(*world_, scenario_, random_, promises_).work(handle_);
     }
 
+    void copy() { result_.copies += recover_a_copy_of_open_run(*world_, scenario_.path, promises_, copies_); }
+
     void read() {
         for (int i = 0; i < 3; ++i) {
             base::sleep_ns(random_.any_size(40'000'000));
             if (!promises_.created || promises_.close_begun) continue;
             auto const before = promises_;
+            auto number = before.files.size() - 1;
+            while (number > 0 && !before.files[number].created) --number;
+            auto const path = before.files[number].path;
             auto blame = [&](std::string const& text) { world_->blame("a reader of the open run: " + text); };
             try {
-                auto const reader = dataset::Reader::open(scenario_.path);
-                World::Undivided const undivided(
-                    *world_); // the threads of real readers do not share what it decodes in
+                auto const reader = dataset::Reader::open(path);
+                // The threads of real readers do not share what it decodes in.
+                World::Undivided const undivided(*world_);
                 auto const found = read_all(*reader, blame);
-                auto expected = promises_; // what was begun meanwhile may be there
-                for (auto& [who, promise] : expected.producers) {
-                    auto const found_before = before.producers.find(who);
-                    promise.durable = found_before == before.producers.end() ? 0 : found_before->second.durable;
-                    promise.taken = promise.durable;
-                }
-                for (auto& [who, unit] : expected.units) {
-                    auto const unit_before = before.units.find(who);
-                    bool const durable = unit_before != before.units.end() && unit_before->second.durable;
-                    if (unit.state == UnitPromise::State::committed && !durable)
-                        unit.state = UnitPromise::State::committing; // it may be there
-                }
-                expected.closed = false;
-                check_promises(expected, found, Crash::processes, blame);
+                if (promises_.files.size() == 1)
+                    check_promises(expected_by_reader(before), found, Crash::processes, blame);
+                else
+                    check_one_file(promises_, found, blame);
             } catch (base::Error const& error) {
-                if (!promises_.close_begun && world_->is_running(pids_[0])) blame(error.what());
+                bool const is_open = number < promises_.files.size() && !promises_.files[number].close_begun;
+                if (is_open && !promises_.close_begun && world_->is_running(pids_[0])) blame(error.what());
             }
         }
     }
 
+    // What was durable before is there, and what was begun meanwhile may be.
+    Promises expected_by_reader(Promises const& before) const {
+        auto expected = promises_;
+        for (auto& [who, promise] : expected.producers) {
+            auto const found_before = before.producers.find(who);
+            promise.durable = found_before == before.producers.end() ? 0 : found_before->second.durable;
+            promise.taken = promise.durable;
+        }
+        for (auto& [who, unit] : expected.units) {
+            auto const unit_before = before.units.find(who);
+            bool const durable = unit_before != before.units.end() && unit_before->second.durable;
+            if (unit.state == UnitPromise::State::committed && !durable) unit.state = UnitPromise::State::committing;
+        }
+        expected.closed = false;
+        return expected;
+    }
+
     Workshop& workshop_;
     Random random_;
-    Random fate_; // when all stops, and what that leaves
+    Random fate_;    // when all stops, and what that leaves
+    Random freezes_; // and who is killed then
+    Random copies_;  // when they are made
     Scenario scenario_;
     std::size_t most_snapshots_;
     std::optional<World> world_;
@@ -255,7 +288,8 @@ class History {
     std::vector<std::int32_t> pids_; // the creator is the first
     Promises promises_;
     std::string handle_;
-    std::uint64_t kills_ = 0, next_kill_ = 0, next_snapshot_ = 0;
+    std::size_t files_seen_ = 0;
+    std::uint64_t kills_ = 0, next_kill_ = 0, next_snapshot_ = 0, thaw_ = kNever;
     bool is_over_ = false, close_seen_ = false;
     HistoryResult result_;
 };

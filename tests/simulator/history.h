@@ -25,9 +25,12 @@ struct Scenario {
     double share_of_units = 0; // of the processes
     std::uint64_t keys = 1;    // of the units
     std::uint64_t readers = 0;
+    std::uint64_t copiers = 0; // who recover a copy
     std::uint64_t kills = 0;
     std::uint64_t turns_to_kill = 1; // about
     std::uint64_t turns_to_snapshot = 1;
+    std::uint64_t rotations = 0; // of each life
+    std::uint64_t turns_to_rotate = 1;
     enum class End : std::uint8_t { close, abandon, forget } end = End::close;
     std::uint64_t lives = 1;         // after each but the last all stops, and somebody resumes the run
     std::uint64_t turns_of_life = 1; // about, at most
@@ -40,6 +43,12 @@ struct Scenario {
 Scenario draw_scenario(Container container, Random& random);
 // Of how many lives: from a seed of its own, so that a history with one life is the same whatever is drawn here.
 void draw_lives(Scenario& scenario, Random& random);
+// Whether, and when, a thread does not go on until another process has died: from a seed of its own, too.
+void draw_freezes(Scenario& scenario, Random& random);
+// Whether the run goes on in other files, and when: the same.
+void draw_rotations(Scenario& scenario, Random& random);
+// Whether somebody copies the open run: the same.
+void draw_copiers(Scenario& scenario, Random& random);
 // Whether rows of units are journaled, and whether the run is in the order of its keys, which only an RNTuple can be:
 // from a seed of its own, too.
 void draw_order(Scenario& scenario, Container container, Random& random);
@@ -63,6 +72,8 @@ struct HistoryResult {
     std::uint64_t trace = 0;
     std::uint64_t turns = 0;
     std::uint64_t resumed = 0; // how often
+    std::uint64_t files = 0;   // that the run had
+    std::uint64_t copies = 0;  // that were recovered while it was open
     bool ordered = false;      // by key
 };
 

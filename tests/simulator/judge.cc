@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tests/simulator/copies.h"
+#include "tests/simulator/series.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/journal/journal.h"
@@ -39,7 +40,7 @@ class Judge {
                 crash == Crash::processes || snapshot.promises.closed ? promise.taken : promise.durable;
         }
         auto state = stopped(snapshot, crash, random_);
-        if (copies_.chance(kShareOfCopies) &&
+        if (copies_.chance(kShareOfCopies) && snapshot.promises.files.size() == 1 &&
             judge_a_copy(workshop_, path_, snapshots, index, state, crash, copies_, verdict_.faults)) {
             ++verdict_.copies;
             if (!verdict_.faults.empty()) return;
@@ -52,19 +53,22 @@ class Judge {
   private:
     // Somebody moves file and journal, segments and all, to another name before anything else.
     void move(DiskState& disk) {
-        auto const moved = [](std::string const& path) {
-            auto const name = path.rfind('/') + 1;
-            return path.substr(0, name) + kMoved + path.substr(name);
-        };
         for (auto* const names : {&disk.names, &disk.durable_names}) {
             std::map<std::string, std::uint64_t> after;
             for (auto const& [path, inode] : *names) after[moved(path)] = inode;
             *names = std::move(after);
         }
         for (auto& change : disk.name_changes) change.path = moved(change.path);
-        path_ = moved(path_);
+        is_moved_ = true;
         name_ += ", moved";
     }
+
+    static std::string moved(std::string const& path) {
+        auto const name = path.rfind('/') + 1;
+        return path.substr(0, name) + kMoved + path.substr(name);
+    }
+
+    std::string path_now(std::string const& path) const { return is_moved_ ? moved(path) : path; }
 
     // `first`: nobody has tried before.
     std::optional<Found> recover(Snapshot const& state, Crash crash, bool first) {
@@ -95,34 +99,61 @@ class Judge {
     void try_to_recover(World& world, Snapshot const& state, Crash crash, bool first, std::optional<Found>& found,
                         Blame const& blame) {
         auto const& promises = state.promises;
-        if (first && opens_as_complete()) {
-            auto all = promises;
-            all.closed = true; // only a close that was told all can have done that
-            if (!promises.close_begun) blame("a run that nobody has closed opens as a complete file");
-            try {
-                check_promises(all, read_all(world, blame), crash, blame);
-            } catch (base::Error const& error) {
-                blame(fmt::format("a file that opens as complete cannot be read: {}", error.what()));
-            }
+        std::vector<std::string> notes;
+        std::vector<Found> files;
+        for (auto const& file : promises.files) {
+            auto const blame_file = [&](std::string const& text) { blame(fmt::format("{}: {}", file.path, text)); };
+            if (first) judge_as_complete(world, state, file, crash, blame_file);
+            auto one = recover_file(world, promises, file, notes, blame_file);
+            if (one) files.push_back(std::move(*one));
+            if (!one && file.created) return;
         }
-        dataset::CompleteResult recovered;
-        try {
-            recovered = dataset::recover(path_);
-        } catch (base::Error const& error) {
-            bool const there = opens_as_complete();
-            if (!there && promises.created) blame(fmt::format("it cannot be recovered: {}", error.what()));
-            if (!there) return;
-        }
-        try {
-            found = read_all(world, blame);
-        } catch (base::Error const& error) {
-            if (promises.created) blame(fmt::format("what was recovered cannot be read: {}", error.what()));
-            return;
-        }
+        if (files.empty()) return;
+        check_complete_files(promises.files, files, blame);
+        found = together(std::move(files));
         check_promises(promises, *found, crash, blame);
         if (world.faults().empty()) return;
-        for (auto const& note : recovered.report.notes) blame("recover said: " + note);
+        for (auto const& note : notes) blame("recover said: " + note);
         blame(describe(state));
+    }
+
+    // To every other program, which does not see the journal.
+    void judge_as_complete(World& world, Snapshot const& state, FilePromise const& file, Crash crash,
+                           Blame const& blame) const {
+        auto const path = path_now(file.path);
+        if (!opens_as_complete(path)) return;
+        if (!file.close_begun && !state.promises.close_begun)
+            blame("a run that nobody has closed opens as a complete file");
+        try {
+            auto const content = read_all(world, path, blame);
+            auto all = state.promises;
+            all.closed = true; // only a close that was told all can have done that
+            if (all.files.size() == 1) check_promises(all, content, crash, blame);
+        } catch (base::Error const& error) {
+            blame(fmt::format("a file that opens as complete cannot be read: {}", error.what()));
+        }
+    }
+
+    // None: it is not there, which is blamed where it must be.
+    std::optional<Found> recover_file(World& world, Promises const& promises, FilePromise const& file,
+                                      std::vector<std::string>& notes, Blame const& blame) const {
+        auto const path = path_now(file.path);
+        try {
+            auto const recovered = dataset::recover(path);
+            notes.insert(notes.end(), recovered.report.notes.begin(), recovered.report.notes.end());
+        } catch (base::Error const& error) {
+            bool const there = opens_as_complete(path);
+            if (!there && file.created && promises.created)
+                blame(fmt::format("it cannot be recovered: {}", error.what()));
+            if (!there) return std::nullopt;
+        }
+        try {
+            return read_all(world, path, blame);
+        } catch (base::Error const& error) {
+            if (file.created && promises.created)
+                blame(fmt::format("what was recovered cannot be read: {}", error.what()));
+            return std::nullopt;
+        }
     }
 
     static std::string describe(Snapshot const& state) {
@@ -138,19 +169,18 @@ class Judge {
         return text;
     }
 
-    // Without its journal: as every other program sees it.
-    bool opens_as_complete() const {
+    static bool opens_as_complete(std::string const& path) {
         try {
-            if (!dataset::exists(path_)) return false;
-            auto const file = storage::open_file_storage(path_, storage::OpenMode::read_only);
-            return dataset::format_for(path_).load(*file).closed;
+            if (!dataset::exists(path)) return false;
+            auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
+            return dataset::format_for(path).load(*file).closed;
         } catch (base::Error const&) {
             return false;
         }
     }
 
-    Found read_all(World& world, Blame const& blame) const {
-        auto const reader = dataset::Reader::open(path_);
+    static Found read_all(World& world, std::string const& path, Blame const& blame) {
+        auto const reader = dataset::Reader::open(path);
         World::Undivided const undivided(world);
         return simulator::read_all(*reader, blame);
     }
@@ -182,6 +212,7 @@ class Judge {
     Random random_;
     Random copies_; // of their own, so that what a seed does to an original does not hang on them
     Verdict& verdict_;
+    bool is_moved_ = false;
     std::string name_;
 };
 

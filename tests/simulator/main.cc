@@ -25,11 +25,12 @@ void tell(char const* name, Totals const& totals) {
     };
     fmt::print(stderr,
                "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
-               "fault; {} were closed, {} in the order of keys, runs were resumed {} times, {} copies were "
+               "fault; {} were closed, {} in the order of keys, runs were resumed {} times, and went on in {} further "
+               "files, {} copies were "
                "recovered, {} of {} rows were promised\n",
                name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
                per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.ordered, totals.resumed,
-               totals.copies, totals.promised_rows, totals.rows);
+               totals.further_files, totals.copies, totals.promised_rows, totals.rows);
 }
 
 // Adds to the sums of all campaigns so far. The file is replaced as a whole: whoever is killed here loses none of them.

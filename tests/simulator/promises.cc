@@ -164,4 +164,21 @@ void check_promises(Promises const& promises, Found const& found, Crash crash, B
     }
 }
 
+void check_one_file(Promises const& promises, Found const& found, Blame const& blame) {
+    for (std::size_t table = 0; table < found.tables.size(); ++table) {
+        for (auto const& [who, rows] : found.tables[table]) {
+            auto const promise = promises.producers.find(who);
+            if (promise == promises.producers.end()) {
+                if (!promises.units.contains(who)) blame(fmt::format("rows of a producer {} that never was", who));
+                continue;
+            }
+            if (!std::ranges::is_sorted(rows, std::less_equal()))
+                blame(fmt::format("table {}, producer {}: its rows are not in their order", table, who));
+            if (!rows.empty() && rows.back() >= promise->second.begun)
+                blame(fmt::format("table {}, producer {}: a row that was never given to append", table, who));
+        }
+    }
+    for (auto const& [who, unit] : promises.units) check_unit(who, unit, found, false, blame);
+}
+
 } // namespace thalweg::simulator

@@ -38,7 +38,17 @@ struct UnitPromise {
     std::uint64_t group = kNever; // of the tries that are committed together: the first one
 };
 
+// Of one of the files of a run that goes on from file to file.
+struct FilePromise {
+    std::string path;
+    bool created = false; // its creation has returned
+    bool close_begun = false;
+    bool closed = false;          // its close has returned, without an error
+    std::optional<Found> content; // of which it has been seen, once it was complete, that it is there
+};
+
 struct Promises {
+    std::vector<FilePromise> files;             // in their order
     std::map<std::uint64_t, Promise> producers; // by who
     std::map<std::uint64_t, UnitPromise> units; // by who
     std::uint64_t next_who = 0;
@@ -71,5 +81,8 @@ using Blame = std::function<void(std::string const&)>;
 // Whether what a finished file has of each table is what was promised. `least` rows of each producer, from the first
 // on, must be there; whole producers' rows up to the last one, unless gaps may follow them.
 void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame);
+
+// The same of one of several files, of whose other rows nothing is known.
+void check_one_file(Promises const& promises, Found const& found, Blame const& blame);
 
 } // namespace thalweg::simulator

@@ -74,6 +74,22 @@ void draw_lives(Scenario& scenario, Random& random) {
     scenario.turns_of_life = random.any_size(800) + 1;
 }
 
+void draw_freezes(Scenario& scenario, Random& random) {
+    if (random.chance(0.3)) {
+        scenario.weather.freeze_chance = random.one_of({0.02, 0.2});
+        scenario.weather.most_freezes = random.between(1, 2);
+    }
+    if (random.chance(0.3)) scenario.weather.freeze_turn = random.any_size(8000);
+}
+
+void draw_rotations(Scenario& scenario, Random& random) {
+    if (!random.chance(0.35)) return;
+    scenario.rotations = random.between(1, 3);
+    scenario.turns_to_rotate = random.any_size(1500) + 1;
+}
+
+void draw_copiers(Scenario& scenario, Random& random) { scenario.copiers = random.chance(0.2) ? 1 : 0; }
+
 void draw_order(Scenario& scenario, Container container, Random& random) {
     scenario.options.commit.journal_units = random.chance(0.5);
     if (container != Container::rntuple || !random.chance(0.3)) return;

@@ -26,6 +26,7 @@ class VirtualQueue final : public storage::WriteQueue {
         while (writes_.size() >= depth_) wait();
         auto& world = file_.world_;
         world.yield();
+        world.check_allowed(file_.path());
         auto& disk = world.disk;
         Flight flight{disk.moment++, world.current_pid(), file_.inode_, offset};
         flight.bytes = std::make_shared<std::vector<std::byte> const>(bytes.begin(), bytes.end());
@@ -163,6 +164,7 @@ bool VirtualFile::has_room(std::uint64_t end) const {
 }
 
 void VirtualFile::check_writable(char const* verb) const {
+    world_.check_allowed(path_);
     if (read_only_) storage::fail_whole(verb, path_, EBADF);
 }
 

@@ -12,14 +12,19 @@ void Worker::work(std::string const& handle) {
         if (scenario_.options.keys_per_group > 0) return work_in_groups(run);
         if (random_.chance(scenario_.share_of_units)) return work_in_units(run);
         auto const producers = random_.between(1, 3);
-        for (std::uint64_t i = 0; i < producers; ++i) produce(run);
+        for (std::uint64_t i = 0; i < producers; ++i) // each in the file that is the newest by then
+            produce(i == 0 ? run : dataset::attach(handle, scenario_.options.write.seal_threads));
     } catch (base::Error const& error) {
         world_.note(3);
+        // Whoever has units follows from file to file, also where one is closed in that moment.
+        bool const is_told = std::string(error.what()).find("was ended by its creator") != std::string::npos;
+        if (is_told && is_of_units_ && !promises_.close_begun) world_.blame(error.what());
     }
 }
 
 void Worker::work_in_units(std::shared_ptr<dataset::OpenRun> const& run) {
     dataset::WorkUnits units(run);
+    is_of_units_ = true;
     for (std::uint64_t i = 0; i < scenario_.appends; ++i) {
         auto const key = static_cast<std::int64_t>(random_.below(scenario_.keys));
         auto const who = promises_.next_who++;
@@ -34,6 +39,7 @@ void Worker::work_in_units(std::shared_ptr<dataset::OpenRun> const& run) {
 
 void Worker::work_in_groups(std::shared_ptr<dataset::OpenRun> const& run) {
     dataset::WorkUnits units(run);
+    is_of_units_ = true;
     for (std::uint64_t i = 0; i < scenario_.appends; ++i) {
         auto const number = scenario_.first_group + static_cast<std::int64_t>(random_.below(scenario_.groups()));
         if (random_.chance(0.7) && units.is_group_committed(number)) continue; // or as somebody who has not looked

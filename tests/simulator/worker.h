@@ -16,6 +16,7 @@ class Worker {
     Worker(World& world, Scenario const& scenario, Random& random, Promises& promises)
         : world_(world), scenario_(scenario), random_(random), promises_(promises) {}
 
+    // `handle`: of the newest file, whenever that is looked at.
     void work(std::string const& handle);
 
   private:
@@ -31,6 +32,7 @@ class Worker {
     Scenario const& scenario_;
     Random& random_;
     Promises& promises_;
+    bool is_of_units_ = false;
 };
 
 } // namespace thalweg::simulator

@@ -78,6 +78,42 @@ void World::end_process(std::int32_t pid) {
     for (auto& flight : disk.flights) flight.orphaned = flight.orphaned || flight.pid == pid;
     std::erase_if(threads_, [&](Thread const& thread) { return thread.pid == pid && &thread != current_; });
     note(static_cast<std::uint64_t>(pid));
+    thaw_all();
+}
+
+void World::freeze(std::int32_t pid) {
+    for (auto& thread : threads_) thread.frozen = thread.frozen || thread.pid == pid;
+}
+
+void World::thaw(std::int32_t pid) {
+    for (auto& thread : threads_) thread.frozen = thread.frozen && thread.pid != pid;
+}
+
+void World::thaw_all() {
+    for (auto& thread : threads_) thread.frozen = false;
+}
+
+void World::check_allowed(std::string const& name) {
+    auto const allowed = allowed_.find(current_pid());
+    if (allowed != allowed_.end() && !name.starts_with(allowed->second))
+        blame(fmt::format("whoever may touch nothing but {}* touches {}", allowed->second, name));
+}
+
+std::optional<std::int32_t> World::frozen_process() const {
+    for (auto const& thread : threads_) {
+        if (thread.frozen) return thread.pid;
+    }
+    return std::nullopt;
+}
+
+// Whoever asks has looked at something before, and goes on by what it was then.
+void World::freeze_in_question() {
+    ++questions;
+    if (current_ == nullptr || forbidden_ > 0 || freezes_ >= weather.most_freezes) return;
+    if (!random.chance(weather.freeze_chance)) return;
+    ++freezes_;
+    current_->frozen = true;
+    yield();
 }
 
 void World::run(std::function<bool()> const& is_over) {
@@ -85,8 +121,17 @@ void World::run(std::function<bool()> const& is_over) {
         disk.land(now_ns_);
         if (!faults_.empty() || (is_over && is_over()) || threads_.empty()) return;
         auto* const thread = choose();
-        if (thread == nullptr) return blame("all threads wait for each other");
+        if (thread == nullptr && !frozen_process()) return blame("all threads wait for each other");
         if (++turns_ > kMostTurns) return blame("no end after three million turns");
+        if (thread == nullptr) {
+            thaw_all();
+            continue;
+        }
+        if (turns_ >= weather.freeze_turn) {
+            weather.freeze_turn = kNever;
+            thread->frozen = true;
+            continue;
+        }
         if (random.chance(weather.stall_chance)) {
             thread->wake_ns = now_ns_ + random.any_size(weather.longest_stall_ns);
             continue;
@@ -99,13 +144,14 @@ World::Thread* World::choose() {
     while (true) {
         std::uint64_t ready = 0, next_ns = kNever;
         for (auto const& thread : threads_) {
+            if (thread.frozen) continue;
             ready += thread.wake_ns <= now_ns_;
             next_ns = std::min(next_ns, thread.wake_ns);
         }
         if (ready > 0) {
             auto skip = random.below(ready);
             for (auto& thread : threads_) {
-                if (thread.wake_ns <= now_ns_ && skip-- == 0) return &thread;
+                if (!thread.frozen && thread.wake_ns <= now_ns_ && skip-- == 0) return &thread;
             }
         }
         if (next_ns == kNever) return nullptr;
@@ -199,11 +245,13 @@ base::ProcessId World::this_process() {
 
 bool World::is_alive(base::ProcessId const& process) {
     step();
+    freeze_in_question();
     return is_running(process.pid) && processes_.at(process.pid).start_ticks == process.start_ticks;
 }
 
 bool World::is_in_use(std::int32_t pid) {
     step();
+    freeze_in_question();
     return is_running(pid);
 }
 

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct Weather {
     std::uint64_t steps_per_turn = 100; // about: then another thread goes on
     double stall_chance = 0;            // of a turn: a thread does not go on for up to `longest_stall_ns`
     std::uint64_t longest_stall_ns = 1'000'000'000;
+    // A thread gets no turn until another process has died: so often when it asks whether a process is alive, and
+    // whoever would have this turn.
+    double freeze_chance = 0;
+    std::uint64_t most_freezes = 0; // at questions
+    std::uint64_t freeze_turn = kNever;
     std::uint64_t longest_sync_ns = 5'000'000;
     std::uint64_t longest_write_ns = 1'000'000;
     std::uint64_t disk_bytes = std::uint64_t{1} << 40;
@@ -58,6 +64,14 @@ class World final : public base::StandIn, public storage::StandIn {
     bool is_running(std::int32_t pid) const;
     // SIGKILL. Comes later where the process is in a library that it must not leave.
     void kill(std::int32_t pid);
+    // Its threads get no turns, until they are let go on, another process dies, or all others wait.
+    void freeze(std::int32_t pid);
+    void thaw(std::int32_t pid);
+    // The process that asks may touch nothing from now on but files whose names begin with this: else that is blamed.
+    void allow_only(std::string prefix) { allowed_[current_pid()] = std::move(prefix); }
+    void check_allowed(std::string const& name);
+    // One of which a thread is frozen.
+    std::optional<std::int32_t> frozen_process() const;
     // Until nobody is left, or `is_over` says so, which is asked between any two turns.
     void run(std::function<bool()> const& is_over);
 
@@ -96,6 +110,7 @@ class World final : public base::StandIn, public storage::StandIn {
     SharedNames names;
     std::uint64_t syncs = 0, writes = 0, reserves = 0; // so far
     std::uint64_t directory_syncs = 0;
+    std::uint64_t questions = 0; // whether a process is alive
 
     // base::StandIn
     std::uint64_t monotonic_ns() override;
@@ -143,6 +158,7 @@ class World final : public base::StandIn, public storage::StandIn {
         std::unique_ptr<Fiber> fiber;
         std::uint64_t wake_ns = 0; // waits until then
         void const* waits_for = nullptr;
+        bool frozen = false;
     };
     struct OpenFile {
         std::uint64_t inode = 0;
@@ -156,6 +172,8 @@ class World final : public base::StandIn, public storage::StandIn {
     void take_turn(Thread& thread);
     void end_process(std::int32_t pid);
     bool owns_library(std::int32_t pid) const;
+    void freeze_in_question();
+    void thaw_all();
 
     Workshop& workshop_;
     std::string boot_;
@@ -164,6 +182,8 @@ class World final : public base::StandIn, public storage::StandIn {
     int forbidden_ = 0;
     Thread* current_ = nullptr;
     std::list<Thread> threads_; // of processes that are alive
+    std::uint64_t freezes_ = 0; // at questions, so far
+    std::map<std::int32_t, std::string> allowed_;
     std::map<std::int32_t, Process> processes_;
     std::int32_t next_pid_ = 100;
     std::uint64_t next_thread_ = 1;

@@ -19,21 +19,25 @@ std::string directory_of(std::string const& path) { return path.substr(0, path.r
 
 std::span<std::byte> World::create_memory(std::string const& name, std::size_t size_bytes) {
     yield();
+    check_allowed(name);
     return names.create(name, size_bytes);
 }
 
 std::span<std::byte> World::attach_memory(std::string const& name) {
     yield();
+    check_allowed(name);
     return names.attach(name);
 }
 
 void World::unlink_memory(std::string const& name) {
     yield();
+    check_allowed(name);
     names.segments.erase(name);
 }
 
 void World::link_memory(std::string const& name, std::string const& other) {
     yield();
+    check_allowed(name);
     names.link(name, other);
 }
 
@@ -47,6 +51,7 @@ int World::open_file(std::string const& path, int flags) {
     auto const* inode = disk.find(path);
     if (inode == nullptr && (flags & O_CREAT) == 0) base::fail_system({"cannot open " + path}, ENOENT);
     if (inode != nullptr && (flags & O_EXCL) != 0) base::fail_system({"cannot open " + path}, EEXIST);
+    if (inode == nullptr) check_allowed(path);
     auto const number = inode != nullptr ? *inode : disk.create(path);
     open_files_[next_fd_] = {number, current_pid(), false, false};
     return next_fd_++;
@@ -85,6 +90,7 @@ bool World::is_directory(std::string const& path) { return path == kDirectory; }
 bool World::remove_file(std::string const& path) {
     yield();
     if (disk.find(path) == nullptr) return false;
+    check_allowed(path);
     disk.set_name(path, 0);
     return true;
 }

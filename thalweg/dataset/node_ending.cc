@@ -86,9 +86,13 @@ bool NodeEnding::is_over() {
 }
 
 void NodeEnding::look_at(std::uint32_t node) {
-    auto const path = share_.parts.announced(finished_name(node)) ? beats_of(share_, node) : share_.parts.journal(node);
+    auto const is_finished = [&] { return share_.parts.announced(finished_name(node)).has_value(); };
+    bool const was_finished = is_finished();
+    auto const path = was_finished ? beats_of(share_, node) : share_.parts.journal(node);
     auto const silent_ns = lives_.try_emplace(path, path).first->second.silent_ns();
-    if (silent_ns > share_.timeout_ns) share_.announce_death(node, silent_node(share_.parts, node, silent_ns));
+    // Who has finished meanwhile adds nothing to its journal any more.
+    if (silent_ns > share_.timeout_ns && was_finished == is_finished())
+        share_.announce_death(node, silent_node(share_.parts, node, silent_ns));
 }
 
 // Who completes the file looks at all that still write, and all others at that one and at their neighbour.

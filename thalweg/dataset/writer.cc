@@ -35,6 +35,13 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
     return limits;
 }
 
+// What was not durable when the committer ended, at the latest with the last beat of its heart, becomes so with the
+// last steps of the close and not before.
+void grow_older(CommitStatus& status, std::uint64_t ns) {
+    status.durable_lag_ns += ns;
+    if (status.units_not_durable > 0) status.units_oldest_age_ns += ns;
+}
+
 } // namespace
 
 tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path) {
@@ -194,6 +201,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
     gathered.head.engine = file->engine();
     begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
     unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
+    base::sync_directory_of(path); // whoever created it may have died before that
     auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
     journal_what_is_left(gathered, journal);
     remove_memory_of(unfinished.head.id, unfinished.place);
@@ -265,7 +273,11 @@ CommitStatus Writer::status() const {
     auto const committer = committer_;
     auto status = last_status_;
     lock.unlock();
-    if (committer) status = committer->status();
+    auto const& head = run_->ledger->head();
+    if (committer)
+        status = committer->status();
+    else if (head.state == LedgerState::closing && !run_->node)
+        grow_older(status, base::monotonic_ns() - head.heartbeat_ns.load());
     status.memory = run_->ledger->memory_place();
     return status;
 }

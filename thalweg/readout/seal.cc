@@ -1,5 +1,8 @@
 #include "thalweg/readout/seal.h"
 
+// The functions of SHA-256 alone: the newer ones bring all of OpenSSL with them, which wheels shall not have.
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include <cstring>
 #include <openssl/sha.h>
 
@@ -9,7 +12,10 @@ namespace thalweg::readout {
 
 Seal seal_of(Key const& key) {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-    ::SHA256(reinterpret_cast<unsigned char const*>(key.data()), sizeof key, digest.data());
+    ::SHA256_CTX context;
+    ::SHA256_Init(&context);
+    ::SHA256_Update(&context, key.data(), sizeof key);
+    ::SHA256_Final(digest.data(), &context);
     Seal seal;
     std::memcpy(seal.data(), digest.data(), sizeof seal);
     return seal;

@@ -13,6 +13,9 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/storage/failure.h"
+#include "thalweg/storage/probe.h"
+#include "thalweg/storage/thread_queue.h"
+#include "thalweg/storage/uring_queue.h"
 
 namespace thalweg::storage {
 namespace {
@@ -86,7 +89,24 @@ UnpublishedFile::Made UnpublishedFile::make(std::string const& path) {
 UnpublishedFile::UnpublishedFile(std::string const& path) : UnpublishedFile(path, make(path)) {}
 
 UnpublishedFile::UnpublishedFile(std::string const& path, Made made)
-    : PosixStorage(path, OpenMode::read_write, std::move(made.file)), hidden_(std::move(made.hidden)) {}
+    : PosixStorage(path, OpenMode::read_write, std::move(made.file)), hidden_(std::move(made.hidden)) {
+    auto const open_file = fmt::format("/proc/self/fd/{}", descriptor());
+    if (why_not_direct(open_file).empty()) direct_ = base::open_file(open_file, O_WRONLY | O_DIRECT);
+}
+
+std::string UnpublishedFile::engine() const {
+    return direct_.get() < 0        ? PosixStorage::engine()
+           : why_no_uring().empty() ? "io_uring, O_DIRECT"
+                                    : "4 threads, O_DIRECT";
+}
+
+std::unique_ptr<WriteQueue> UnpublishedFile::write_queue(std::size_t depth) {
+    if (direct_.get() < 0) return PosixStorage::write_queue(depth);
+    if (why_no_uring().empty()) {
+        if (auto queue = make_uring_queue(direct_.get(), path(), depth)) return queue;
+    }
+    return make_thread_queue(direct_.get(), path(), depth);
+}
 
 UnpublishedFile::~UnpublishedFile() {
     if (!hidden_.empty()) ::unlink(hidden_.c_str());

@@ -22,6 +22,10 @@ class UnpublishedFile final : public PosixStorage {
     explicit UnpublishedFile(std::string const& path);
     ~UnpublishedFile() override;
 
+    // Past the page cache where the file system offers that: what is written so is not read again soon.
+    std::string engine() const override;
+    std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
+
     // The first bytes of the file `from`, which has as many. `between` is called between pieces, and may throw.
     CopyWay copy_from(std::string const& from, std::uint64_t size_bytes, std::function<void()> const& between);
 
@@ -39,6 +43,7 @@ class UnpublishedFile final : public PosixStorage {
     void link_to(std::string const& path) const;
 
     std::string hidden_;
+    base::FileDescriptor direct_; // none: queues go through the page cache
 };
 
 } // namespace thalweg::storage

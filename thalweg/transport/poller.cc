@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "thalweg/base/error.h"
@@ -31,7 +32,8 @@ int wait_for(int epoll, std::span<epoll_event> events, std::uint64_t timeout_ns)
     timespec const timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                            static_cast<long>(timeout_ns % 1'000'000'000)};
     int const room = static_cast<int>(events.size());
-    int const count = ::epoll_pwait2(epoll, events.data(), room, &timeout, nullptr);
+    // Not by glibc's function, which is only in 2.35 and newer.
+    auto const count = static_cast<int>(::syscall(SYS_epoll_pwait2, epoll, events.data(), room, &timeout, nullptr, 0));
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     // Kernels before 5.11, and sandboxes that do not know the call: in whole milliseconds, never too early.
     auto const timeout_ms = timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0);

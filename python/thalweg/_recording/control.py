@@ -13,13 +13,16 @@ from types import FrameType
 
 from thalweg._signals import not_ignored
 
-_SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2))
+OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_SIGNALS = not_ignored(OF_RECORDING)
 
 
 class Control:
     """Flags that the recording loop looks at."""
 
     def __init__(self) -> None:
+        self.is_starting = True  # what ends a run interrupts that
+        self._waits = self._is_interrupted = False
         self.interrupts = 0
         self.stop = False
         self.paused = False
@@ -27,9 +30,24 @@ class Control:
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number in (signal.SIGUSR1, signal.SIGUSR2):
             self.paused = number == signal.SIGUSR1
+        elif self.is_starting:
+            self._is_interrupted = True
+            if not self._waits:
+                raise KeyboardInterrupt
         else:
             self.stop = True
             self.interrupts += number == signal.SIGINT
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """What begins in here is begun as a whole before an interrupt counts."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+        if self._is_interrupted:
+            raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -38,8 +56,10 @@ class Control:
             with self._keys():
                 yield
         finally:
+            self.is_starting = False
             for number, handler in before.items():
-                signal.signal(number, handler)
+                if number != signal.SIGINT:  # one more of these, while the program ends, is no error
+                    signal.signal(number, handler)
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[None]:

@@ -91,6 +91,11 @@ class Files:
         parts = [file.channels or counts.of_status(file.writer.status(), names) for file in self.all]
         return self.plan.own(counts.together(parts, names))
 
+    def durable_lag_ns(self) -> int:
+        """Of the files that are not closed, the longest: a power cut may cost rows of each."""
+        open_files = [file for file in self.all if file is self.current or not file.is_closed]
+        return max(file.writer.status().durable_lag_ns for file in open_files)
+
     def close(self) -> None:
         """Begins to close the last one."""
         self._close(self.current)

@@ -40,6 +40,11 @@ class Progress:
         if not self._quiet:
             self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
 
+    def say_starting(self) -> None:
+        """To who looks at it: producers need a second to start."""
+        if sys.stderr.isatty():
+            self.say("Starting ...")
+
     def show(self, snapshot: Snapshot) -> None:
         if self._quiet:
             return

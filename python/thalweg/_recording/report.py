@@ -98,6 +98,8 @@ def _file(file: RunFile) -> dict[str, Any]:
 
 
 def _file_sentence(file: RunFile) -> str:
+    if not file.result and file.closing and not file.error:
+        return f"{file.path}: was being completed. `thalweg recover {file.path}` does so, where it is not complete yet."
     if not file.result:
         return f"{file.path}: not complete. `thalweg recover {file.path}` completes it with all that was published."
     rows = sum(table.rows for table in file.result.report.tables)

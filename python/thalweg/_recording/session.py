@@ -61,27 +61,42 @@ class Session:
         self._problems: dict[str, None] = {}  # a set that keeps its order
         self._said: set[str] = set()
         self._abandoned = False
+        self._begun: Files | None = None
         self._ended_by = "duration" if self._duration_ns else "source"
         self._start_ns = self._stop_ns = self._end_ns = self._next_look_ns = 0
 
     def run(self) -> RecordingReport:
-        options = self._options
         with contextlib.ExitStack() as stack:
-            if options.metrics:
-                metrics = MetricsServer(options.metrics, lambda: self._snapshot)
-                stack.callback(metrics.close)
-                self._progress.say(f"Metrics: {metrics.url}")
-            self._files = Files(self._plan)
-            self._begin()
-            self._workers = self._spawn()
-            stack.callback(self._workers.close)
-            stack.callback(self._workers.kill)
-            stack.callback(self._progress.close)
             stack.enter_context(self._control.listening())
+            self._progress.say_starting()
+            try:
+                self._start(stack)
+            except KeyboardInterrupt:
+                self._control.is_starting = False
+                if self._begun:
+                    self._begun.discard()
+                raise SystemError(0, "nothing was recorded (it was interrupted while it started)") from None
+            self._control.is_starting = False
             self._record() and self._close()
-        if not self._abandoned and (problem := self._command(options.on_stop)):
+        if not self._abandoned and (problem := self._command(self._options.on_stop)):
             self._problems[problem] = None
         return self._report()
+
+    def _start(self, stack: contextlib.ExitStack) -> None:
+        if self._options.metrics:
+            metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
+            stack.callback(metrics.close)
+            self._progress.say(f"Metrics: {metrics.url}")
+        # Other nodes are waited for, which can be interrupted.
+        with self._control.waiting() if self._nodes.nodes == 1 else contextlib.nullcontext():
+            self._files = self._begun = Files(self._plan)
+        self._begin()
+        self._workers = self._spawn()
+        stack.callback(self._workers.close)
+        stack.callback(self._workers.kill)
+        stack.callback(self._progress.close)
+        if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
+            self._fail("the producer processes did not start in time")
 
     def _begin(self) -> None:
         if problem := self._command(self._options.on_start):
@@ -96,8 +111,6 @@ class Session:
 
     def _record(self) -> bool:
         """False where the run was abandoned."""
-        if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
-            self._fail("the producer processes did not start in time")
         clocked = has_clock(self._source)
         self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
         self._files.start(self._start_ns)
@@ -144,7 +157,7 @@ class Session:
         self._files.close()
         while not self._files.closed():
             time.sleep(_TICK_S)
-            if self._control.interrupts > 1:
+            if self._control.interrupts > 1 and not self._files.closed():
                 return self._abandon()
             self._look("closing")
         for error in [*self._files.errors(), *self._files.abandoned(), *self._files.missing()]:
@@ -172,7 +185,6 @@ class Session:
             return
         self._next_look_ns = now_ns + _LOOK_NS
         file = self._files.current
-        status = file.writer.status()
         snapshot = Snapshot(
             elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
             state=state,
@@ -180,7 +192,7 @@ class Session:
             file_number=file.number,
             engine=file.writer.engine,
             channels=self._files.channels(),
-            durable_lag_s=status.durable_lag_ns * 1e-9,
+            durable_lag_s=self._files.durable_lag_ns() * 1e-9,
             producers=self._workers.running(),
             free_bytes=_core.free_bytes(str(file.path)),
             limit_s=self._duration_ns * 1e-9,

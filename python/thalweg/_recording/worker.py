@@ -14,6 +14,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._errors import Error
+from thalweg._recording.control import OF_RECORDING
 from thalweg._recording.source import open_source
 
 
@@ -43,8 +44,9 @@ def work() -> None:
 
 def main() -> int:
     # Ctrl-C reaches every process of the terminal, but only the recording process decides what it means.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    for number in OF_RECORDING:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # who started this process held them back
     try:
         work()
     except (Error, BrokenPipeError) as error:

@@ -8,9 +8,21 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from thalweg._errors import SystemError  # noqa: A004
+from thalweg._recording.control import OF_RECORDING
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Ctrl-C reaches every process of the terminal: one that is started here does not hear it before it ignores it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_RECORDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerProcess:
@@ -19,13 +31,14 @@ class WorkerProcess:
         self.ready = threading.Event()  # or over
         self.error = ""
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "thalweg._recording.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
+        with _held_back():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "thalweg._recording.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+            )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         self.say(json.dumps(configuration))

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,9 @@ class Producer {
   public:
     // `of_units`: its rows count in work units only (work_unit.h).
     Producer(std::shared_ptr<OpenRun> run, std::size_t table, bool of_units = false);
+    // Throws base::UsageError where there is no such table.
+    Producer(std::shared_ptr<OpenRun> const& run, std::string const& table)
+        : Producer(run, run->head.schema.table_index(table)) {}
     // What is published is taken over by the committer. In a block that an exception leaves: as `abandon`.
     ~Producer();
     Producer(Producer&&) noexcept;

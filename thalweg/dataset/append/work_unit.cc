@@ -99,11 +99,17 @@ void UnitWorker::seal_group() {
 Producer& UnitWorker::producer(std::size_t table) {
     if (begun_.empty()) follow_rotation(); // as long as it has begun in no file
     if (producers_.empty()) producers_.resize(run_->head.schema.tables.size());
-    auto& producer = producers_[table];
-    if (!producer) {
-        producer = std::make_unique<Producer>(run_, table, true);
-        producer->set_while_waiting(while_waiting_);
+    while (!producers_[table]) {
+        try {
+            producers_[table] = std::make_unique<Producer>(run_, table, true);
+            producers_[table]->set_while_waiting(while_waiting_);
+        } catch (base::Error const&) { // all others have gone on since we looked, and the file is closed
+            if (!begun_.empty() || run_->ledger->head().has_next.load(std::memory_order_acquire) == 0) throw;
+            follow_rotation();
+            producers_.resize(run_->head.schema.tables.size());
+        }
     }
+    auto& producer = producers_[table];
     if (std::find(begun_.begin(), begun_.end(), producer.get()) == begun_.end()) {
         producer->begin_unit();
         begun_.push_back(producer.get());
@@ -271,10 +277,16 @@ WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary, std::func
 std::shared_ptr<OpenRun> WorkUnits::open_file() const {
     base::Lock const lock(idle_->mutex);
     auto& run = idle_->run;
-    while (run->ledger->head().state == LedgerState::closed && run->ledger->head().has_next != 0)
-        run = attach(run->ledger->head().next_ledger, run->options.seal_threads);
-    run->ledger->check_alive();
-    return run;
+    while (true) {
+        auto const& head = run->ledger->head();
+        try {
+            run->ledger->check_alive();
+            return run;
+        } catch (base::Error const&) { // only behind that it is known whether it was closed because the run goes on
+            if (head.state != LedgerState::closed || head.has_next == 0) throw;
+        }
+        run = attach(head.next_ledger, run->options.seal_threads);
+    }
 }
 
 bool WorkUnits::is_committed(UnitKey const& key) const {

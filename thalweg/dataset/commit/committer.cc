@@ -163,9 +163,10 @@ void Committer::drain() {
     pages_ = counts_.all;
 }
 
+// Each may have finished since it was drained: only behind its death it is known whether it has.
 void Committer::look_for_dead() {
     for (auto const& producer : producers_.all()) {
-        if (producers_.is_dead(*producer)) settle(*producer, true);
+        if (producers_.is_dead(*producer)) settle(*producer, !producers_.is_finished(*producer));
     }
     producers_.drop_settled();
 }
@@ -322,7 +323,8 @@ JournalWriter Committer::finish() {
     producers_.admit(journal_);
     drain();
     for (auto const& producer : producers_.all()) {
-        if (!run_.ledger->is_shared() || producers_.is_dead(*producer)) settle(*producer, true);
+        if (!run_.ledger->is_shared() || producers_.is_dead(*producer))
+            settle(*producer, !producers_.is_finished(*producer));
     }
     // Of an abandoned run: the memory of these stays, for what they may still publish.
     for (auto const& producer : producers_.all()) {

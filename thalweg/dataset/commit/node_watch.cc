@@ -47,9 +47,11 @@ void NodeWatch::look_at_neighbour() {
         life_ = SignOfLife(share_.parts.journal(next));
         is_over_ = false;
     }
-    is_over_ = is_over_ || neighbour_ == share_.which.node || share_.parts.announced(finished_name(neighbour_));
-    auto const silent_ns = is_over_ ? 0 : life_.silent_ns();
-    if (silent_ns > share_.timeout_ns)
+    if (is_over_ || neighbour_ == share_.which.node) return;
+    auto const silent_ns = life_.silent_ns();
+    // Behind the look at its journal, to which it adds nothing any more once it has finished.
+    is_over_ = share_.parts.announced(finished_name(neighbour_)).has_value();
+    if (!is_over_ && silent_ns > share_.timeout_ns)
         share_.announce_death(neighbour_, silent_node(share_.parts, neighbour_, silent_ns));
 }
 

@@ -37,6 +37,19 @@ void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
     }
 }
 
+void check_state(LedgerHead const& shared) {
+    switch (shared.state.load()) {
+    case LedgerState::open:
+    case LedgerState::closing:
+        break;
+    case LedgerState::failed:
+        base::fail_system({shared.failure});
+    case LedgerState::closed:
+    case LedgerState::abandoned:
+        base::fail_system({fmt::format("{} takes no more rows", shared.path), "the run was ended by its creator"});
+    }
+}
+
 bool is_in_folder(std::string const& name) { return name.find('/') != std::string::npos; }
 
 } // namespace
@@ -148,6 +161,7 @@ void Ledger::free_slot(std::size_t index) {
     slots_[index].taker = 0; // last: from here on it is somebody else's
 }
 
+// What the process has left is read behind this: before, it may still have gone on.
 bool Ledger::is_orphaned(std::size_t index) const {
     auto const& slot = slots_[index];
     // Killed between taking the slot and saying more about itself.
@@ -276,19 +290,11 @@ std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> cons
 
 void Ledger::check_alive() const {
     auto const& shared = head();
-    switch (shared.state.load()) {
-    case LedgerState::open:
-    case LedgerState::closing:
-        break;
-    case LedgerState::failed:
-        base::fail_system({shared.failure});
-    case LedgerState::closed:
-    case LedgerState::abandoned:
-        base::fail_system({fmt::format("{} takes no more rows", shared.path), "the run was ended by its creator"});
-    }
+    check_state(shared);
     auto const now = base::monotonic_ns();
     auto const beat = shared.heartbeat_ns.load(std::memory_order_relaxed);
     if (now > beat + kSilenceNs && !base::is_alive(shared.committer)) {
+        check_state(shared); // it may have ended the run before it ended itself
         base::fail_system({fmt::format("{} takes no more rows", shared.path),
                            fmt::format("its committer, process {}, is dead", shared.committer.pid),
                            fmt::format("run `thalweg recover {}`", shared.path)});

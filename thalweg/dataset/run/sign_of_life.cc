@@ -22,10 +22,11 @@ std::uint64_t size_of(std::string const& path) {
 SignOfLife::SignOfLife(std::string path) : path_(std::move(path)), changed_ns_(base::monotonic_ns()) {}
 
 std::uint64_t SignOfLife::silent_ns() {
+    auto const asked_ns = base::monotonic_ns(); // what has not changed when we look later has not changed by then
     auto const size = size_of(path_);
-    auto const now = base::monotonic_ns();
-    if (std::exchange(size_bytes_, size) != size) changed_ns_ = now;
-    return now - changed_ns_;
+    if (std::exchange(size_bytes_, size) == size) return asked_ns - changed_ns_;
+    changed_ns_ = base::monotonic_ns();
+    return 0;
 }
 
 } // namespace thalweg::dataset
