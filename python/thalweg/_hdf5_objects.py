@@ -121,6 +121,13 @@ def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], dep
     folder = os.path.dirname(os.path.abspath(file.filename))
     for name, _, _ in dataset.external or ():
         _check_inside(name, folder, folders)
+        _check_found_there(name, "HDF5_EXTFILE_PREFIX")
+        if depth and not os.path.isabs(name):
+            # Only of the dataset that it is asked for does libhdf5 look for it beside the file.
+            raise NoTypeError(
+                f"it shows values of {name}, by way of {os.path.basename(file.filename)}, and libhdf5 looks for such a "
+                f"name wherever the process was started: open {file.filename} itself"
+            )
     if not dataset.is_virtual:
         return
     if depth > _MOST_SOURCES:
@@ -131,6 +138,7 @@ def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], dep
         if file_name == ".":
             _check_source(file, path, folders, depth)
         else:
+            _check_found_there(file_name, "HDF5_VDS_PREFIX")
             with open_file(_check_inside(file_name, folder, folders)) as other:
                 _check_source(other, path, folders, depth)
 
@@ -141,6 +149,16 @@ def _check_source(file: h5py.File, path: str, folders: list[str], depth: int) ->
     except NotFoundError:
         raise NoTypeError(f"it shows {path} of {os.path.basename(file.filename)}, which is not there") from None
     check_places(file, source, folders, depth + 1)
+
+
+def _check_found_there(name: str, variable: str) -> None:
+    """libhdf5 looks where a variable of the environment says first, which may be anywhere."""
+    elsewhere = os.environ.get(variable, "")
+    if elsewhere not in ("", "${ORIGIN}") and not os.path.isabs(name):
+        raise NoTypeError(
+            f"its values lie in {name}, and the environment variable {variable} says to look for that in {elsewhere}: "
+            "unset the variable"
+        )
 
 
 def _check_inside(name: str, folder: str, folders: list[str]) -> str:

@@ -108,6 +108,45 @@ def test_a_virtual_dataset_of_an_allowed_file_does_not_lead_out_of_it(raw: Path,
     assert shown(run) == ["beside", "in"]
 
 
+@pytest.mark.parametrize("source", ["../raw/inner.h5", "."])
+def test_a_source_whose_values_lie_by_a_relative_name_is_left_out(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """libhdf5 would take the file of that name in the working directory."""
+    path = tmp_path / "home" / "made.h5"
+    for each in (raw / "inner.h5", path):
+        with h5py.File(each, "w") as file:
+            file.create_dataset("x", VALUES.shape, VALUES.dtype, external=[("values.bin", 0, SIZE_BYTES)])
+    layout = h5py.VirtualLayout(VALUES.shape, VALUES.dtype)
+    layout[:] = h5py.VirtualSource(source, "x", VALUES.shape)
+    with h5py.File(path, "a") as file:
+        file["t/beside"] = np.arange(20)
+        file.create_virtual_dataset("t/virtual", layout)
+    for folder, values in ((tmp_path, VALUES + 1), (tmp_path / "home", VALUES)):
+        (folder / "values.bin").write_bytes(values.tobytes())
+    monkeypatch.chdir(tmp_path)
+    run = tw.open(path, external=raw)
+    assert list(run["t"]) == ["beside"]
+    why = next(each.why for each in run.problems if each.path == "/t/virtual")
+    name = "made.h5" if source == "." else "inner.h5"
+    assert f"values of values.bin, by way of {name}" in why
+    assert np.array_equal(tw.open(raw / "inner.h5")["inner"].read("x")["x"], VALUES)
+
+
+@pytest.mark.parametrize(("variable", "column"), [("HDF5_EXTFILE_PREFIX", "waveform"), ("HDF5_VDS_PREFIX", "virtual")])
+def test_a_variable_that_sends_libhdf5_elsewhere_is_named(
+    raw: Path, monkeypatch: pytest.MonkeyPatch, variable: str, column: str
+) -> None:
+    path = with_values_in(raw, "../raw/values.bin")
+    monkeypatch.setenv(variable, f"{raw}-secret")
+    run = tw.open(path, external=raw)
+    assert column not in run["t"]
+    why = next(each.why for each in run.problems if each.path == f"/t/{column}")
+    assert f"{variable} says to look for that in {raw}-secret: unset the variable" in why
+    monkeypatch.setenv(variable, "${ORIGIN}")
+    assert tw.open(path, external=raw).problems == ()
+
+
 def test_what_is_no_folder_is_refused(raw: Path) -> None:
     path = with_values_in(raw, "../raw/values.bin")
     for wrong in (raw / "values.bin", raw / "nothing"):
