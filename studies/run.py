@@ -33,8 +33,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="default: the study's; --quick: 2")
     parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: the study's; --quick: 0.5)")
     parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
+    parser.add_argument("--without", default="", help="no variants whose names hold one of these words")
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    parser.add_argument("--minutes", type=float, help="begin nothing after so many; go on with --resume another time")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
     options = parser.parse_args()
@@ -42,7 +44,7 @@ def arguments() -> argparse.Namespace:
     options.rounds = options.rounds or (2 if options.quick else options.study.rounds)
     options.total = options.total or (0.5 if options.quick else options.study.total_gib)
     if options.out is None:
-        options.out = (WORK if options.quick or options.only else options.study.folder) / "results"
+        options.out = (WORK if options.quick or options.only or options.without else options.study.folder) / "results"
     return options
 
 
@@ -104,9 +106,14 @@ def is_due(study: Study[Any], name: str, index: int) -> bool:
     return all(index < rounds for beginning, rounds in study.seldom.items() if name.startswith(beginning))
 
 
+def chosen(options: argparse.Namespace) -> list[str]:
+    only, without = ([word for word in words.split(",") if word] for words in (options.only, options.without))
+    names = [name for name in options.study.variants if not only or any(word in name for word in only)]
+    return [name for name in names if not any(word in name for word in without)]
+
+
 def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> list[figures.Round]:
-    words = [word for word in options.only.split(",") if word]
-    names = [name for name in options.study.variants if not words or any(word in name for word in words)]
+    names = chosen(options)
     rounds: list[figures.Round] = [{} for _ in range(options.rounds)]
     if options.resume and log.exists():
         for line in log.read_text().splitlines():
@@ -119,7 +126,8 @@ def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> li
     for index, done in enumerate(rounds):
         say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
         for name in in_turn(names, index):
-            wanted = name not in done and is_due(options.study, name, index)
+            is_late = options.minutes is not None and time.monotonic() - begin > 60 * options.minutes
+            wanted = name not in done and is_due(options.study, name, index) and not is_late
             measured = measure(options.study, programs, name) if wanted else None
             if measured is None:
                 continue

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <list>
 #include <span>
+#include <utility>
 
 #include <thalweg/base/error.h>
 #include <thalweg/checkpoint/restore.h>
@@ -97,7 +98,13 @@ void Continuation::restore() {
     }
 }
 
-void Continuation::save() {
+// Throws, on all ranks, what the save failed at.
+void Continuation::wait_for_save() {
+    if (auto saving = std::exchange(saving_, std::nullopt)) saving->wait();
+}
+
+void Continuation::save(bool in_background) {
+    wait_for_save(); // one at a time
     std::vector<checkpoint::Array> arrays;
     std::list<std::vector<Complex>> memory; // in use until all is saved
     for (auto const& [name, values] : progress_.results) {
@@ -117,7 +124,8 @@ void Continuation::save() {
     nlohmann::json const said{{"run", identity(options_)}, {"vectors", progress_.vectors}, {"steps", progress_.steps}};
     checkpoint::SaveOptions how;
     how.attributes.push_back({kAttribute, std::nullopt, {}, {}, {said.dump()}});
-    checkpoint::save(options_.checkpoint, arrays, strips_.communicator(), how);
+    saving_.emplace(checkpoint::save_async(options_.checkpoint, arrays, strips_.communicator(), how));
+    if (!in_background) wait_for_save();
     saved_s_ = stop_.seconds();
 }
 
@@ -125,8 +133,17 @@ bool Continuation::goes_on() {
     if (options_.checkpoint.empty()) return true;
     reason_ = stop_.reason(strips_);
     auto const due = stop_.seconds() - saved_s_ >= options_.checkpoint_every_s;
-    if (!reason_.empty() || strips_.any(due)) save();
-    return reason_.empty();
+    auto const goes_on = reason_.empty();
+    if (!goes_on || strips_.any(due)) save(goes_on);
+    return goes_on;
+}
+
+void Continuation::finish() {
+    try {
+        wait_for_save();
+    } catch (thalweg::base::Error const& error) {
+        if (Strips::rank() == 0) std::fprintf(stderr, "quantum-hall: %s\n", error.what());
+    }
 }
 
 void Continuation::report_unfinished() const {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <thalweg/checkpoint/save.h>
 
 #include "options.h"
 #include "stop.h"
@@ -29,15 +31,18 @@ class Continuation {
     // that of another program or another run, or where there is one and --continue was not given.
     Continuation(Options const& options, Strips& strips, Progress& progress);
 
-    // Between two pieces of work, with `progress` as it is then: saves it where that is due. False: the program has to
-    // end without being done.
+    // Between two pieces of work, with `progress` as it is then: saves it where that is due, in a thread where the
+    // program goes on meanwhile. False: the program has to end without being done, and the checkpoint is durable.
     bool goes_on();
+    // All is done. A checkpoint that could not be saved meanwhile is not needed any more: it is only said on stderr.
+    void finish();
     // Says so on stdout.
     void report_unfinished() const;
 
   private:
     void restore();
-    void save();
+    void save(bool in_background);
+    void wait_for_save();
 
     Options const& options_;
     Strips& strips_;
@@ -45,6 +50,7 @@ class Continuation {
     Stop stop_;
     std::string reason_;
     double saved_s_ = 0;
+    std::optional<thalweg::checkpoint::SavingInBackground> saving_;
 };
 
 // What has to be the same when a run is continued.

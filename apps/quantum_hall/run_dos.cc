@@ -55,6 +55,7 @@ bool find_moments(Options const& options, Hamiltonian const& hamiltonian, Progre
             return false;
         }
     }
+    continuation.finish();
     return true;
 }
 

@@ -89,6 +89,7 @@ bool spread(Options const& options, Hamiltonian const& hamiltonian, Progress& pr
         if (++progress.steps == steps) progress.steps = 0, ++progress.vectors;
         if (progress.vectors < vectors && !continuation.goes_on()) return false;
     }
+    continuation.finish();
     return true;
 }
 

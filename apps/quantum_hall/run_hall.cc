@@ -29,6 +29,7 @@ bool run_hall(Options const& options) {
             return false;
         }
     }
+    continuation.finish();
     if (Strips::rank() != 0) return true;
     auto const x = bounds_between_nodes(2 * options.moments);
     auto const mean = estimate(options.trace, system, curves, 2 * options.moments);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include <thalweg/checkpoint/communicator.h>
+#include <thalweg/ranks/communicator.h>
 
 #include "lattice.h"
 
@@ -39,7 +39,7 @@ class Strips {
     void sum(std::span<double> values) const; // over all ranks, the same on each
     bool any(bool value) const;               // true on any rank
     // For checkpoints.
-    thalweg::checkpoint::Communicator& communicator() const { return *communicator_; }
+    thalweg::ranks::Communicator& communicator() const { return *communicator_; }
     // Of `mine`, what all ranks have, in the order of the rows, on rank 0.
     void gather(std::span<double const> mine, std::span<double> all, std::int64_t doubles_a_row) const;
 
@@ -48,7 +48,7 @@ class Strips {
 
     std::int64_t all_rows_, first_ = 0, count_ = 0;
     std::unique_ptr<Messages> messages_;
-    std::unique_ptr<thalweg::checkpoint::Communicator> communicator_;
+    std::unique_ptr<thalweg::ranks::Communicator> communicator_;
 };
 
 } // namespace quantum_hall

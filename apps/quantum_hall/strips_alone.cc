@@ -17,7 +17,7 @@ int Strips::rank() { return 0; }
 int Strips::ranks() { return 1; }
 
 Strips::Strips(System const& system)
-    : all_rows_(system.rows), count_(system.rows), communicator_(thalweg::checkpoint::alone()) {}
+    : all_rows_(system.rows), count_(system.rows), communicator_(thalweg::ranks::alone()) {}
 Strips::~Strips() = default;
 
 std::int64_t Strips::first_row_of(int rank) const { return rank == 0 ? 0 : all_rows_; }

@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #include <thalweg/base/error.h>
-#include <thalweg/checkpoint/mpi_communicator.h>
+#include <thalweg/ranks/mpi_communicator.h>
 
 #include "wave.h"
 
@@ -19,7 +19,12 @@ struct Strips::Messages {
     int pending = 0;
 };
 
-void Strips::start(int* argc, char*** argv) { MPI_Init(argc, argv); }
+void Strips::start(int* argc, char*** argv) {
+    // Checkpoints are finished by a thread, which speaks to those of other ranks. Where MPI does not allow that, they
+    // are when the next one is due.
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+}
 void Strips::finish() { MPI_Finalize(); }
 void Strips::abort(int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
@@ -41,7 +46,7 @@ Strips::Strips(System const& system) : all_rows_(system.rows), messages_(std::ma
                                        " rows of the lattice",
                                    "each rank has at least one row", "start at most as many ranks as rows"});
     }
-    communicator_ = std::make_unique<thalweg::checkpoint::MpiCommunicator>(MPI_COMM_WORLD);
+    communicator_ = std::make_unique<thalweg::ranks::MpiCommunicator>(MPI_COMM_WORLD);
     first_ = first_row_of(rank());
     count_ = first_row_of(rank() + 1) - first_;
 }

@@ -12,6 +12,19 @@ from harness.programs import WORK, Measurement, MissingError, call
 
 FOLDER = WORK / "studies" / "checkpoint" / "programs"
 ELEMENT_BYTES = 8
+# Bytes of each of so many ranks where the study is as large as it should be: 127 MB is the paper's.
+RANK_BYTES = {1: 127_000_000, 2: 254_000_000, 4: 127_000_000, 8: 32_000_000}
+# Open MPI refuses to be run by root, and more ranks than cores, unless it is told to.
+ENVIRONMENT = {
+    "mpich": {},
+    "openmpi": {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_btl_base_warn_component_unused": "0",
+    },
+}
 
 
 def forget(folder: Path) -> None:
@@ -25,45 +38,63 @@ def forget(folder: Path) -> None:
 
 @dataclass
 class Programs(programs.Programs):
-    drivers: tuple[str, ...] = ("checkpoint_ours", "checkpoint_strategies")
+    drivers: tuple[str, ...] = ("checkpoint_ours_mpich", "checkpoint_strategies_mpich", "checkpoint_facts")
 
     def build(self) -> None:
-        if shutil.which("mpicxx") is None or shutil.which("mpiexec") is None:
-            raise RuntimeError("there is no MPI: `tools/system-packages bench` installs Debian's mpich")
+        if shutil.which("mpiexec.mpich") is None:
+            raise RuntimeError("there is no MPICH: `tools/system-packages bench` installs Debian's")
         super().build()
 
     def finders(self) -> dict[str, Callable[[], None]]:
-        return {"hdf5": self.find_hdf5}
+        return {"hdf5": self.find_hdf5, "openmpi": self.find_openmpi}
 
     def find_hdf5(self) -> None:
-        if b"hdf5-collective" not in (FOLDER / "checkpoint_strategies").read_bytes():
+        if b"hdf5-collective" not in (FOLDER / "checkpoint_strategies_mpich").read_bytes():
             raise MissingError("there is no parallel HDF5: `tools/system-packages bench` installs Debian's")
 
-    def run(self, ranks: int, program: str, *words: object) -> Measurement:
-        command = ["mpiexec", "-n", str(ranks), str(FOLDER / f"checkpoint_{program}"), *map(str, words)]
-        measured: Measurement = json.loads(call(command))
-        if measured["seconds"] > 0:
+    def find_openmpi(self) -> None:
+        if shutil.which("mpiexec.openmpi") is None:
+            raise MissingError("there is no Open MPI: `apt install openmpi-bin libopenmpi-dev`")
+        call(["cmake", "--build", str(WORK), "--target", "checkpoint_ours_openmpi", "checkpoint_strategies_openmpi"])
+
+    def run(self, ranks: int, program: str, *words: object, mpi: str = "mpich") -> Measurement:
+        executable = FOLDER / f"checkpoint_{program}_{mpi}"
+        command = [f"mpiexec.{mpi}", "-n", str(ranks), str(executable), *map(str, words)]
+        measured: Measurement = json.loads(call(command, ENVIRONMENT[mpi]))
+        if "lost_ratio" not in measured:
             measured["GB_per_s"] = measured["raw_bytes"] / measured["seconds"] / 1e9
         return measured
 
     def rank_bytes(self, ranks: int) -> int:
-        """127 MB a rank of four where the study is as large as it should be, as in the paper."""
-        return int(self.total_bytes / 0.5 / (1 << 30) * 508e6) // ranks // ELEMENT_BYTES * ELEMENT_BYTES
+        """Of each rank; less where the study is to be smaller (half a GiB is all of it)."""
+        return int(RANK_BYTES[ranks] * min(1.0, self.total_bytes / (1 << 29))) // ELEMENT_BYTES * ELEMENT_BYTES
 
-    def save(self, ranks: int, what: str = "save") -> Measurement:
-        return self.run(ranks, "ours", what, self.target, self.rank_bytes(ranks))
+    def save(self, ranks: int, what: str = "save", mpi: str = "mpich", rank_bytes: int | None = None) -> Measurement:
+        if mpi != "mpich":
+            self.require(mpi)
+        return self.run(ranks, "ours", what, self.target, rank_bytes or self.rank_bytes(ranks), mpi=mpi)
+
+    def facts(self, ranks: int) -> Measurement:
+        """What rank 0 does alone for so many, each with 127 MB."""
+        words = [str(FOLDER / "checkpoint_facts"), str(ranks), str(RANK_BYTES[1]), str(self.target)]
+        return dict(json.loads(call(words)))
 
     def restore(self, ranks: int, saved: int, how: str = "restore") -> Measurement:
         self.save(saved)
         forget(self.files)
-        return self.run(ranks, "ours", how, self.target, self.rank_bytes(saved) * saved // ranks)
+        saver_bytes = self.rank_bytes(saved)
+        return self.run(ranks, "ours", how, self.target, saver_bytes * saved // ranks, saver_bytes)
 
-    def other(self, ranks: int, strategy: str, *hints: str) -> Measurement:
-        if strategy.startswith("hdf5"):
-            self.require("hdf5")
-        return self.run(ranks, "strategies", strategy, "save", self.target, self.rank_bytes(ranks), *hints)
-
-    def restore_per_process(self, ranks: int) -> Measurement:
-        self.other(ranks, "posix-direct")
-        forget(self.files)
-        return self.run(ranks, "strategies", "posix-direct", "restore", self.target, self.rank_bytes(ranks))
+    def other(
+        self, ranks: int, strategy: str, *hints: str, what: tuple[str, ...] = ("save",), mpi: str = "mpich"
+    ) -> Measurement:
+        """`what`: one after the other; what is measured is the last."""
+        for needed in ("hdf5", "openmpi"):
+            if needed == mpi or strategy.startswith(needed):
+                self.require(needed)
+        for each in what:
+            if each == "restore":
+                forget(self.files)
+            words = (strategy, each, self.target, self.rank_bytes(ranks), *hints)
+            measured = self.run(ranks, "strategies", *words, mpi=mpi)
+        return measured

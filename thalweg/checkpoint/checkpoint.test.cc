@@ -1,16 +1,19 @@
 // Saves and restores, over ranks that are threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "thalweg/base/error.h"
 #include "thalweg/checkpoint/restore.h"
 #include "thalweg/checkpoint/save.h"
 #include "thalweg/checkpoint/test_blocks.h"
-#include "thalweg/checkpoint/test_ranks.h"
+#include "thalweg/ranks/test_ranks.h"
 #include "thalweg/storage/test_directory.h"
 
 namespace thalweg::checkpoint {
+using ranks::run_all_ranks;
 namespace {
 
 struct Case {
@@ -37,16 +40,25 @@ Array array_of(Case const& tested, int rank, int ranks, std::vector<Values>& kee
     return array;
 }
 
-class Checkpoint : public testing::TestWithParam<Case> {};
+// In a thread, while the memory of the blocks changes.
+SaveReport save_and_change(std::string const& path, std::vector<Array> const& arrays, Communicator& comm,
+                           std::vector<Values>& values) {
+    auto saving = save_async(path, arrays, comm);
+    for (auto& each : values) std::ranges::fill(each, Values::value_type(7, 7));
+    return saving.wait();
+}
+
+class Checkpoint : public testing::TestWithParam<std::tuple<Case, bool>> {};
 
 TEST_P(Checkpoint, IsRestoredInAnyOtherBlocks) {
-    auto const& tested = GetParam();
+    auto const& [tested, in_background] = GetParam();
     for (int const ranks : {1, 2, 3, 7}) {
         storage::TestDirectory const directory;
         auto const path = directory.path("psi.h5");
         run_all_ranks(ranks, [&](Communicator& comm) {
             std::vector<Values> keep;
-            auto const report = save(path, {array_of(tested, comm.rank(), ranks, keep)}, comm);
+            std::vector<Array> const arrays{array_of(tested, comm.rank(), ranks, keep)};
+            auto const report = in_background ? save_and_change(path, arrays, comm, keep) : save(path, arrays, comm);
             EXPECT_EQ(report.bytes, count_of(tested.shape) * 16);
         });
         for (int const readers : {1, 2, 5}) {
@@ -70,22 +82,26 @@ TEST_P(Checkpoint, IsRestoredInAnyOtherBlocks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Checkpoint,
-    testing::Values(Case{"slabs", {103, 40}, {7, 1}, false, "none", false, false},
-                    Case{"large_slabs", {700, 301}, {5, 1}, false, "none", false, false},
-                    Case{"tiny_slabs", {9}, {9}, false, "none", false, false},
-                    Case{"one_block", {20, 3}, {1, 1}, true, "none", false, false},
-                    Case{"a_value", {}, {}, true, "none", false, false},
-                    Case{"nothing", {0, 4}, {1, 1}, true, "none", false, false},
-                    Case{"grid", {64, 64}, {4, 4}, true, "none", false, true},
-                    Case{"grid_with_edges", {61, 70, 5}, {4, 3, 2}, true, "none", false, true},
-                    Case{"large_grid", {900, 350}, {2, 2}, true, "none", false, true},
-                    Case{"irregular", {61, 50}, {3, 4}, false, "none", true, false},
-                    Case{"compressed_slabs", {64, 30}, {4, 1}, true, "bitshuffle+lz4", false, true},
-                    Case{"compressed_large_grid", {1024, 1500}, {2, 3}, true, "shuffle+deflate-1", false, true},
-                    Case{"compressed_irregular", {611, 503}, {3, 4}, false, "bitshuffle+zstd", true, true}),
-    [](auto const& tested) { return tested.param.name; });
+    testing::Combine(
+        testing::Values(Case{"slabs", {103, 40}, {7, 1}, false, "none", false, false},
+                        Case{"large_slabs", {700, 301}, {5, 1}, false, "none", false, false},
+                        Case{"tiny_slabs", {9}, {9}, false, "none", false, false},
+                        Case{"one_block", {20, 3}, {1, 1}, true, "none", false, false},
+                        Case{"a_value", {}, {}, true, "none", false, false},
+                        Case{"nothing", {0, 4}, {1, 1}, true, "none", false, false},
+                        Case{"grid", {64, 64}, {4, 4}, true, "none", false, true},
+                        Case{"grid_with_edges", {61, 70, 5}, {4, 3, 2}, true, "none", false, true},
+                        Case{"large_grid", {900, 350}, {2, 2}, true, "none", false, true},
+                        Case{"irregular", {61, 50}, {3, 4}, false, "none", true, false},
+                        Case{"compressed_slabs", {64, 30}, {4, 1}, true, "bitshuffle+lz4", false, true},
+                        Case{"compressed_large_grid", {1024, 1500}, {2, 3}, true, "shuffle+deflate-1", false, true},
+                        Case{"compressed_irregular", {611, 503}, {3, 4}, false, "bitshuffle+zstd", true, true}),
+        testing::Bool()),
+    [](auto const& tested) {
+        return std::string(std::get<0>(tested.param).name) + (std::get<1>(tested.param) ? "_in_background" : "");
+    });
 
-TEST(Checkpoint, ReadsBlocksWithGapsInMemory) {
+TEST(Checkpoints, ReadsBlocksWithGapsInMemory) {
     storage::TestDirectory const directory;
     auto const path = directory.path("psi.h5");
     // A block of 6 x 5 within 8 x 9, as codes with halos have it, and its transpose.
@@ -98,16 +114,22 @@ TEST(Checkpoint, ReadsBlocksWithGapsInMemory) {
     auto const comm = alone();
     Array const psi{"psi", model::Scalar::complex128, {6, 5}, {{box, &with_halo[11], {9 * 16, 16}}}};
     Array const phi{"phi", model::Scalar::complex128, {6, 5}, {{box, transposed.data(), {16, 6 * 16}}}};
-    save(path, {psi, phi}, *comm);
-    auto const state = restore(path, *comm);
-    for (auto const* name : {"psi", "phi"}) {
-        Values values(30);
-        state.read(name, box, std::as_writable_bytes(std::span(values)));
-        EXPECT_EQ(values, values_of(box)) << name;
+    for (bool const in_background : {false, true}) {
+        if (in_background) {
+            save_async(path, {psi, phi}, *comm).wait();
+        } else {
+            save(path, {psi, phi}, *comm);
+        }
+        auto const state = restore(path, *comm);
+        for (auto const* name : {"psi", "phi"}) {
+            Values values(30);
+            state.read(name, box, std::as_writable_bytes(std::span(values)));
+            EXPECT_EQ(values, values_of(box)) << name;
+        }
     }
 }
 
-TEST(Checkpoint, KeepsAttributesAndAllTypes) {
+TEST(Checkpoints, KeepsAttributesAndAllTypes) {
     storage::TestDirectory const directory;
     auto const path = directory.path("psi.h5");
     auto const comm = alone();

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "thalweg/checkpoint/agreement.h"
 #include "thalweg/checkpoint/layout.h"
+#include "thalweg/checkpoint/ranks.h"
 #include "thalweg/checkpoint/record.h"
 
 namespace thalweg::checkpoint {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/checkpoint/agreement.h"
 #include "thalweg/checkpoint/layout.h"
+#include "thalweg/checkpoint/ranks.h"
 
 namespace thalweg::checkpoint {
 

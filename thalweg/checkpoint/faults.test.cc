@@ -12,10 +12,12 @@
 #include "thalweg/checkpoint/restore.h"
 #include "thalweg/checkpoint/save.h"
 #include "thalweg/checkpoint/test_blocks.h"
-#include "thalweg/checkpoint/test_ranks.h"
+#include "thalweg/ranks/test_ranks.h"
 #include "thalweg/storage/test_directory.h"
 
 namespace thalweg::checkpoint {
+using ranks::run_all_ranks;
+using ranks::run_ranks;
 namespace {
 
 std::vector<std::string> files_in(storage::TestDirectory const& directory) {

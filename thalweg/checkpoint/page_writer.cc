@@ -17,7 +17,8 @@ using base::kBlockBytes;
 
 constexpr std::size_t kDepth = 8; // writes in flight
 
-// Buffers that a queue writes from, each used again when its write has ended.
+// Buffers that a queue writes from, each used again when its write has ended. Slots without a buffer stand for writes
+// from other memory.
 class Staging {
   public:
     explicit Staging(storage::Storage& file) : file_(file), queue_(file.write_queue(kDepth)) {
@@ -26,20 +27,24 @@ class Staging {
         offsets_.resize(free_.size());
     }
 
+    void wait_for_slot() {
+        while (free_.empty()) reap();
+    }
+
     // Whole blocks; good until `submit`.
     std::byte* buffer() {
-        while (free_.empty()) reap();
+        wait_for_slot();
         auto& buffer = buffers_[free_.back()];
         if (buffer.size() == 0) buffer = base::AlignedBuffer(kPieceBytes + 2 * kBlockBytes);
         return buffer.data();
     }
 
-    // Of the buffer, the bytes from `begin` on.
-    void submit(std::uint64_t offset, std::uint64_t begin, std::uint64_t size_bytes) {
+    // Bytes of the buffer, or of memory that stays as it is until `finish`. There is a slot.
+    void submit(std::uint64_t offset, std::span<std::byte const> bytes) {
         auto const slot = free_.back();
         free_.pop_back();
-        offsets_[slot] = {offset, size_bytes};
-        queue_->submit(offset, buffers_[slot].bytes().subspan(begin, size_bytes), slot);
+        offsets_[slot] = {offset, bytes.size()};
+        queue_->submit(offset, bytes, slot);
     }
 
     void finish() {
@@ -99,6 +104,19 @@ class PageWriter {
         }
     }
 
+    // From a copy (OwnPart::copies).
+    void write(ArrayPlan const& plan, Page& page, std::byte* copy) {
+        auto const own = own_blocks(plan, page);
+        bool const has_checksums = !page.checksums.empty();
+        for (auto const& piece : pieces_of(page.offset, page.stored_bytes)) {
+            staging_.wait_for_slot();
+            auto* const data = copy + (piece.offset - page.offset);
+            if (!has_checksums) page.checksums.push_back(base::xxh3({data, piece.size_bytes}));
+            auto const first = base::round_down(piece.offset, kBlockBytes);
+            write_piece(own, piece, data - (piece.offset - first), first);
+        }
+    }
+
     void finish() { staging_.finish(); }
 
   private:
@@ -110,7 +128,7 @@ class PageWriter {
         keep_edge(piece.offset, std::min(begin_here, end), buffer, first);
         keep_edge(std::max(end_here, piece.offset), end, buffer, first);
         if (end_here > end) std::memset(buffer + (end - first), 0, end_here - end);
-        staging_.submit(begin_here, begin_here - first, end_here - begin_here);
+        staging_.submit(begin_here, {buffer + (begin_here - first), end_here - begin_here});
     }
 
     void keep_edge(std::uint64_t begin, std::uint64_t end, std::byte const* buffer, std::uint64_t first) {
@@ -138,8 +156,11 @@ std::vector<Edge> write_pages(storage::Storage& file, std::vector<ArrayPlan> con
                 own.encoded[i] = {};
                 continue;
             }
-            auto const& shape = own.part.chunk.empty() ? page.box.shape : own.part.chunk;
-            Overlap const overlap(page.box, shape, own.memory, plan.element_bytes());
+            if (!own.copies.empty()) {
+                writer.write(plan, page, own.copies[i].data());
+                continue;
+            }
+            Overlap const overlap(page.box, own.shape_of(page), own.memory, plan.element_bytes());
             writer.write(plan, page,
                          [&](std::uint64_t begin, std::span<std::byte> out) { overlap.to_page(begin, out); });
         }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "thalweg/checkpoint/array.h"
-#include "thalweg/checkpoint/communicator.h"
+#include "thalweg/checkpoint/ranks.h"
 #include "thalweg/model/attributes.h"
 #include "thalweg/storage/storage.h"
 

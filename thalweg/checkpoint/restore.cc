@@ -8,10 +8,10 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/thread.h"
-#include "thalweg/checkpoint/agreement.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/page_reader.h"
 #include "thalweg/checkpoint/place.h"
+#include "thalweg/checkpoint/ranks.h"
 
 namespace thalweg::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/checkpoint/communicator.h"
+#include "thalweg/checkpoint/ranks.h"
 #include "thalweg/checkpoint/record.h"
 
 namespace thalweg::checkpoint {

@@ -7,6 +7,7 @@
 #include "thalweg/base/random.h"
 #include "thalweg/base/units.h"
 #include "thalweg/checkpoint/completion.h"
+#include "thalweg/checkpoint/copies.h"
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/codec/codec.h"
 
@@ -113,25 +114,7 @@ void Saving::add_parts(std::vector<Array> const& arrays) {
 }
 
 void Saving::copy_blocks(base::AlignedBuffer& memory) {
-    attempt([&] {
-        std::uint64_t bytes = 0;
-        auto const bytes_of_part = [&](OwnPart const& own) {
-            return own.memory.box.count() * plans_[own.array].element_bytes();
-        };
-        for (auto const& own : parts_) bytes += blocks_of(bytes_of_part(own));
-        if (memory.size() < bytes) {
-            memory = {}; // never both
-            memory = base::AlignedBuffer(bytes);
-        }
-        auto* at = memory.data();
-        for (auto& own : parts_) {
-            auto const element_bytes = plans_[own.array].element_bytes();
-            auto const& box = own.memory.box;
-            Overlap(box, box.shape, own.memory, element_bytes).to_page(0, {at, bytes_of_part(own)});
-            own.memory = {box, at, packed_strides(box.shape, element_bytes)};
-            at += blocks_of(bytes_of_part(own));
-        }
-    });
+    attempt([&] { copy_parts(plans_, parts_, memory); });
 }
 
 void Saving::encode() {
@@ -150,7 +133,7 @@ void Saving::encode_part(OwnPart& own) {
     own.encoded.resize(own.part.pages.size());
     for (std::size_t i = 0; i < own.part.pages.size(); ++i) {
         auto& page = own.part.pages[i];
-        auto const& shape = own.part.chunk.empty() ? page.box.shape : own.part.chunk;
+        auto const& shape = own.shape_of(page);
         page.stored_bytes = count_of(shape) * plan.element_bytes();
         if (!codec) continue;
         raw.resize(page.stored_bytes);

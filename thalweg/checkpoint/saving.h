@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "thalweg/base/memory.h"
-#include "thalweg/checkpoint/agreement.h"
 #include "thalweg/checkpoint/page_writer.h"
 #include "thalweg/checkpoint/place.h"
+#include "thalweg/checkpoint/ranks.h"
 #include "thalweg/checkpoint/record.h"
 
 namespace thalweg::checkpoint {

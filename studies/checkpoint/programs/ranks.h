@@ -55,23 +55,46 @@ inline double longest(double seconds) {
     return most;
 }
 
-// Calls of write, pwrite and their like of this process so far.
-inline std::uint64_t writes_so_far() {
+// What this process has written so far (/proc/self/io): calls of write, pwrite and their like, and bytes that went to
+// files, by whatever calls.
+struct Written {
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;
+};
+
+inline Written written_so_far() {
     std::ifstream io("/proc/self/io");
     std::string name;
     std::uint64_t value = 0;
+    Written written;
     while (io >> name >> value) {
-        if (name == "syscw:") return value;
+        if (name == "syscw:") written.calls = value;
+        if (name == "write_bytes:") written.bytes = value;
     }
-    return 0;
+    return written;
 }
 
-inline void forget(std::string const& path) {
-    int const fd = ::open(path.c_str(), O_RDONLY);
-    if (fd < 0) return;
-    ::fdatasync(fd);
-    ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    ::close(fd);
+// Of each rank, on rank 0.
+inline std::vector<std::uint64_t> gathered(std::uint64_t own) {
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(rank_of() == 0 ? ranks() : 0));
+    MPI_Gather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    return all;
+}
+
+inline std::string as_json(std::vector<std::uint64_t> const& values) {
+    std::string text;
+    for (auto const value : values) text += (text.empty() ? "[" : ", ") + std::to_string(value);
+    return text.empty() ? "[]" : text + "]";
+}
+
+// Members of a JSON object: what was written since `before`, in all, by the busiest rank, and by each.
+inline std::string told_since(Written const& before) {
+    auto const now = written_so_far();
+    auto const calls = gathered(now.calls - before.calls), bytes = gathered(now.bytes - before.bytes);
+    std::uint64_t all = 0, most = 0;
+    for (auto const count : calls) all += count, most = std::max(most, count);
+    return "\"writes\": " + std::to_string(all) + ", \"writes_of_busiest\": " + std::to_string(most) +
+           ", \"writes_by_rank\": " + as_json(calls) + ", \"bytes_by_rank\": " + as_json(bytes);
 }
 
 // Values that tell the rank and do not shrink.

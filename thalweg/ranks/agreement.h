@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/checkpoint/communicator.h"
+#include "thalweg/ranks/communicator.h"
 
-namespace thalweg::checkpoint {
+namespace thalweg::ranks {
 
 using Json = nlohmann::json;
 
@@ -19,4 +19,4 @@ using Json = nlohmann::json;
 Json agree(Communicator& comm, std::string const& problem, std::function<Json()> const& own,
            std::function<Json(std::vector<Json> const&)> const& conclude);
 
-} // namespace thalweg::checkpoint
+} // namespace thalweg::ranks

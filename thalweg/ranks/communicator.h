@@ -1,4 +1,4 @@
-// What the ranks of a job say to each other when they save and restore. Small facts only: no byte of an array.
+// What the ranks of a job say to each other when they begin and end something together. Small facts only: no payload.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-namespace thalweg::checkpoint {
+namespace thalweg::ranks {
 
 using Bytes = std::vector<std::byte>;
 
@@ -26,6 +26,9 @@ class Communicator {
     // The sum of what all ranks below this one gave; 0 on rank 0.
     virtual std::uint64_t exclusive_sum(std::uint64_t own) = 0;
 
+    // The lowest rank on the machine of this one. All ranks call it.
+    virtual int first_rank_here() { return 0; }
+
     // For a thread beside this one, with which it may speak at the same time. Null where that is not possible: then
     // what `save_async` began is completed by the thread that waits for it. All ranks call it.
     virtual std::unique_ptr<Communicator> duplicate() { return nullptr; }
@@ -34,4 +37,4 @@ class Communicator {
 // Of a program that is its only rank.
 std::unique_ptr<Communicator> alone();
 
-} // namespace thalweg::checkpoint
+} // namespace thalweg::ranks

@@ -1,6 +1,6 @@
-#include "thalweg/checkpoint/communicator.h"
+#include "thalweg/ranks/communicator.h"
 
-namespace thalweg::checkpoint {
+namespace thalweg::ranks {
 namespace {
 
 class Alone final : public Communicator {
@@ -17,4 +17,4 @@ class Alone final : public Communicator {
 
 std::unique_ptr<Communicator> alone() { return std::make_unique<Alone>(); }
 
-} // namespace thalweg::checkpoint
+} // namespace thalweg::ranks

@@ -1,4 +1,4 @@
-#include "thalweg/checkpoint/agreement.h"
+#include "thalweg/ranks/agreement.h"
 
 #include <fmt/format.h>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 
-namespace thalweg::checkpoint {
+namespace thalweg::ranks {
 namespace {
 
 Bytes to_bytes(Json const& json) {
@@ -75,4 +75,4 @@ Json agree(Communicator& comm, std::string const& problem, std::function<Json()>
     return std::move(answer["said"]);
 }
 
-} // namespace thalweg::checkpoint
+} // namespace thalweg::ranks

@@ -1,0 +1,15 @@
+// How ranks speak to each other, under short names.
+#pragma once
+
+#include "thalweg/ranks/agreement.h"
+#include "thalweg/ranks/communicator.h"
+
+namespace thalweg::checkpoint {
+
+using ranks::agree;
+using ranks::alone;
+using ranks::Bytes;
+using ranks::Communicator;
+using ranks::Json;
+
+} // namespace thalweg::checkpoint

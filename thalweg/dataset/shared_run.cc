@@ -1,0 +1,162 @@
+#include "thalweg/dataset/shared_run.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/run/attach.h"
+#include "thalweg/ranks/agreement.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using ranks::Json;
+
+struct Places {
+    std::vector<int> first_ranks;     // of each machine, in their order: nodes of the run
+    std::vector<std::uint32_t> nodes; // of each rank
+};
+
+Places places_of(std::vector<Json> const& said) {
+    Places places;
+    for (auto const& each : said) {
+        if (each.at("path") != said[0].at("path")) {
+            base::fail_usage({fmt::format("ranks 0 and {} do not write the same file", &each - said.data()),
+                              fmt::format("{} and {}", said[0].at("path").dump(), each.at("path").dump()),
+                              "give the same path on all ranks"});
+        }
+        auto const first = each.at("first").get<int>();
+        if (std::ranges::find(places.first_ranks, first) == places.first_ranks.end()) {
+            places.first_ranks.push_back(first);
+        }
+        auto const at = std::ranges::find(places.first_ranks, first) - places.first_ranks.begin();
+        places.nodes.push_back(static_cast<std::uint32_t>(at));
+    }
+    return places;
+}
+
+Json nothing(std::vector<Json> const&) { return nullptr; }
+
+} // namespace
+
+SharedRun::SharedRun(ranks::Communicator& comm, std::string path)
+    : comm_(comm), path_(std::move(path)), problem_(path_ + " cannot be written by all ranks") {}
+
+SharedRun::~SharedRun() { abandon("the run was not closed"); }
+
+std::unique_ptr<SharedRun> SharedRun::create(ranks::Communicator& comm, std::string const& path, model::Schema schema,
+                                             CreateOptions options, std::map<std::string, std::string> metadata) {
+    std::unique_ptr<SharedRun> run(new SharedRun(comm, path));
+    try {
+        run->begin(std::move(schema), std::move(options), std::move(metadata));
+    } catch (...) {
+        run->ended_ = true; // as all ranks know
+        throw;
+    }
+    return run;
+}
+
+void SharedRun::begin(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata) {
+    auto const plan = ranks::agree(
+        comm_, problem_,
+        [&] {
+            return Json{{"path", path_}, {"first", comm_.first_rank_here()}};
+        },
+        [](std::vector<Json> const& said) {
+            auto const places = places_of(said);
+            return Json{{"nodes", places.nodes}, {"first", places.first_ranks}};
+        });
+    auto const node = plan.at("nodes").at(static_cast<std::size_t>(comm_.rank())).get<std::uint32_t>();
+    auto const firsts = plan.at("first").get<std::vector<int>>();
+    bool const is_first = firsts[node] == comm_.rank();
+    auto const handles = ranks::agree(
+        comm_, problem_,
+        [&] {
+            if (!is_first) return Json();
+            begin_node(schema, std::move(options), std::move(metadata), node,
+                       static_cast<std::uint32_t>(firsts.size()));
+            return Json(writer_->handle());
+        },
+        [](std::vector<Json> const& said) { return Json(said); });
+    together([&] {
+        if (!is_first) attach_to(handles.at(static_cast<std::size_t>(firsts[node])).get<std::string>(), schema);
+    });
+}
+
+void SharedRun::begin_node(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata,
+                           std::uint32_t node, std::uint32_t nodes) {
+    options.shared = true;
+    options.nodes.nodes = nodes;
+    if (node == 0) {
+        writer_ = Writer::create(path_, std::move(schema), options, std::move(metadata));
+        return;
+    }
+    JoinOptions joining;
+    static_cast<NodesOptions&>(joining) = options.nodes;
+    joining.schema = std::move(schema);
+    writer_ = Writer::join(path_, node, joining);
+}
+
+void SharedRun::attach_to(std::string const& handle, model::Schema const& schema) {
+    run_ = attach(handle);
+    if (run_->head.schema != schema) {
+        base::fail_usage({path_ + " is written with another schema", "the lowest rank of this machine has given it",
+                          "give the same schema on all ranks"});
+    }
+    units_ = std::make_unique<WorkUnits>(run_);
+}
+
+Producer SharedRun::producer(std::string const& table) {
+    if (writer_) return writer_->producer(table);
+    return Producer(run_, run_->head.schema.table_index(table));
+}
+
+WorkUnit SharedRun::work_unit(UnitKey const& key, std::string summary) {
+    auto& units = writer_ ? writer_->work_units() : *units_;
+    return units.begin(key, std::move(summary));
+}
+
+template <class Work> void SharedRun::together(Work const& work) {
+    ranks::agree(
+        comm_, problem_,
+        [&] {
+            work();
+            return Json();
+        },
+        nothing);
+}
+
+std::optional<CompleteResult> SharedRun::close(std::uint64_t timeout_ns) {
+    if (std::exchange(ended_, true)) {
+        base::fail_usage({path_ + " is closed already", "", "close it once, on all ranks"});
+    }
+    std::optional<CompleteResult> result;
+    try {
+        together([] {}); // nobody has given up
+        together([&] {
+            if (units_) units_->finish();
+        });
+        together([&] {
+            if (writer_) result = writer_->close(timeout_ns);
+        });
+    } catch (...) {
+        if (writer_) writer_->abandon();
+        throw;
+    }
+    return result;
+}
+
+void SharedRun::abandon(std::string const& reason) noexcept {
+    if (std::exchange(ended_, true)) return;
+    try {
+        if (units_) units_->abandon();
+        if (writer_) writer_->abandon();
+        together([&] { base::fail_system({"this rank has given up", reason}); });
+    } catch (...) {
+        // as the others are told
+    }
+}
+
+} // namespace thalweg::dataset

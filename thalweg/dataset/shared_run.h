@@ -1,0 +1,62 @@
+// A run that the ranks of a communicator write together, on one machine or several. Ranks speak to each other when it
+// begins and when it ends, and not between: no write waits for another rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "thalweg/dataset/writer.h"
+#include "thalweg/ranks/communicator.h"
+
+namespace thalweg::dataset {
+
+class SharedRun {
+  public:
+    // All ranks call it, with the same path and schema; options and metadata are those of rank 0. The lowest rank of
+    // each machine becomes a node of the run, the others attach to it. `comm` must be there as long as the run. Where
+    // any rank fails, all throw its error, with the number of the first that did.
+    static std::unique_ptr<SharedRun> create(ranks::Communicator& comm, std::string const& path, model::Schema schema,
+                                             CreateOptions options = {},
+                                             std::map<std::string, std::string> metadata = {});
+    SharedRun(SharedRun const&) = delete;
+    SharedRun& operator=(SharedRun const&) = delete;
+    // A run that was not closed is abandoned.
+    ~SharedRun();
+
+    std::string const& path() const { return path_; }
+
+    // One for each thread; it has to be finished, or gone, before `close`.
+    Producer producer(std::string const& table);
+    // See Writer::work_unit.
+    WorkUnit work_unit(UnitKey const& key, std::string summary = {});
+
+    // All ranks call it. Completes the file, or throws on all ranks, naming the first that failed: `recover` completes
+    // the file then. Has a result on the lowest rank of each machine.
+    std::optional<CompleteResult> close(std::uint64_t timeout_ns);
+
+    // Ends the run for all ranks, without completing the file. The others hear the reason from their `close`, for which
+    // this waits.
+    void abandon(std::string const& reason) noexcept;
+
+  private:
+    SharedRun(ranks::Communicator& comm, std::string path);
+    // Begins the node, where this rank is the lowest of its machine, and attaches to it, where it is not.
+    void begin(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata);
+    void begin_node(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata,
+                    std::uint32_t node, std::uint32_t nodes);
+    void attach_to(std::string const& handle, model::Schema const& schema);
+    template <class Work> void together(Work const& work);
+
+    ranks::Communicator& comm_;
+    std::string path_;
+    std::string problem_;
+    std::unique_ptr<Writer> writer_; // of the lowest rank of a machine; the others have
+    std::shared_ptr<OpenRun> run_;
+    std::unique_ptr<WorkUnits> units_;
+    bool ended_ = false;
+};
+
+} // namespace thalweg::dataset
