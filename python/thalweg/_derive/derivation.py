@@ -39,7 +39,8 @@ class Derivation:
     table: str | None = None
     """The name of the output's table; None: that of the input's."""
     schema: Mapping[str, TypeLike] | None = None
-    """Types of computed columns, where units and descriptions are wanted, or the first events do not tell them."""
+    """Types of computed columns, where units and descriptions are wanted, or the first events do not tell them. Without
+    `function` and `keep`: all columns, of rows that the loop of the job appends."""
     one_row_an_event: bool = True
     """False: the function may return any number of rows, as one for each muon."""
     codec: str | None = None
@@ -47,14 +48,23 @@ class Derivation:
 
     def __post_init__(self) -> None:
         name = f"the derivation of {os.fspath(self.path)}"
-        if self.function is None and not self.patterns:
-            raise UsageError(f"{name} has no columns: give it a function, or columns to keep")
+        if self.function is None and not self.patterns and not self.schema:
+            raise UsageError(f"{name} has no columns: give it a function, columns to keep, or a schema for a loop")
+        if self.is_for_loop and (self.cuts or self.summary):
+            raise UsageError(
+                f"{name} has a schema alone, for a loop, which selects and sums up itself: leave out select"
+            )
         if self.patterns and not self.one_row_an_event:
             raise UsageError(f"{name} keeps columns, which have one row an event: leave out keep, or one_row_an_event")
         given = {"function": self.function, "summary": self.summary, **dict(self.cuts)}
         for what, each in given.items():
             if each is not None and not callable(each):
                 raise UsageError(f"{name}: {what} is {each!r}, which is no function")
+
+    @property
+    def is_for_loop(self) -> bool:
+        """Its rows come from the loop of the job."""
+        return self.function is None and not self.patterns
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from thalweg._derive.report import DerivationError, DerivationReport, OutputRepo
 from thalweg._derive.session import Job
 from thalweg._derive.state import Progress, state_of
 from thalweg._derive.summaries import Summary, merged
+from thalweg._derive.unit import Loop as EventLoop
 from thalweg._derive.usage import own_cpu_seconds
 from thalweg._derive.workers import Workers, check_start
 from thalweg._errors import Error, UsageError
@@ -38,9 +39,9 @@ _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
 class DerivationJob:
     """Derivations of one input, done by several workers. `tw.derive` makes it, and `run` does it."""
 
-    def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, workers: int | None,
-                 executor: Any, order: str, resume: bool, force: bool, on_error: str, attempts: int,
-                 timeout: float | None, start: str, ranges_per_group: int | None,
+    def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
+                 workers: int | None, executor: Any, order: str, resume: bool, force: bool, on_error: str,
+                 attempts: int, timeout: float | None, start: str, ranges_per_group: int | None,
                  range_bytes: int | None) -> None:  # fmt: skip
         self.inputs: Inputs = open_inputs(inputs)
         self._train = _checked_train(train, self.inputs)
@@ -58,9 +59,10 @@ class DerivationJob:
         self._order, self._resume, self._force = order, resume, force
         self._on_error, self._attempts, self._timeout, self._start = on_error, attempts, timeout, start
         _check_order(self._train, order)
+        _check_loop(self._train, loop)
         kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
         tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
-        self._job = Job(self.inputs, self._train, kept, tables)
+        self._job = Job(self.inputs, self._train, kept, tables, loop)
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
@@ -228,3 +230,14 @@ def _check_order(train: Sequence[Derivation], order: str) -> None:
                 "virtual dataset, of which 10,000 take 5.3 s to create): write a .root file, or take order='any'; "
                 "run.units tells which rows each range has"
             )
+
+
+def _check_loop(train: Sequence[Derivation], loop: EventLoop | None) -> None:
+    if loop is not None and not callable(loop):
+        raise UsageError(f"loop is {loop!r}, which is no function")
+    for each in train:
+        name = f"the derivation of {os.fspath(each.path)}"
+        if loop is None and each.is_for_loop:
+            raise UsageError(f"{name} has a schema alone, and nothing appends rows: give a function, keep, or loop=")
+        if loop is not None and not each.is_for_loop:
+            raise UsageError(f"{name} has columns of its own, and the job has a loop: give it a schema alone")

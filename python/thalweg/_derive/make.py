@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.job import DerivationJob
+from thalweg._derive.unit import Loop
 from thalweg._write import Path
 
 
@@ -14,6 +15,7 @@ def derive(
     inputs: Path | Iterable[Path],
     train: Sequence[Derivation],
     *,
+    loop: Loop | None = None,
     workers: int | None = None,
     executor: Any = None,
     order: str = "any",
@@ -35,6 +37,10 @@ def derive(
         where uproot is installed, TTrees, with columns of the same types. Columns that one of them lacks, or that
         cannot be read, are not there.
     train: one derivation for each output.
+    loop: for what is not Awkward: called as `loop(job, range)` with each range of events, of which it makes rows by
+        `with job.unit(range) as unit: unit["muons.root"].append(...); unit.fill("cutflow", {"two muons": n})`. The
+        derivations have a schema then, and nothing else. What it appends to an output that has the range already is
+        not stored again.
     workers: None: as many as there are usable cores. More than there are ranges are not started.
     executor: whose workers do it instead: of `concurrent.futures`, or like it (`Client.get_executor()` of Dask).
         They have to be on this machine. What one has of a range is written when the range is done, so let ranges be
@@ -58,6 +64,7 @@ def derive(
     return DerivationJob(
         inputs,
         train,
+        loop=loop,
         workers=workers,
         executor=executor,
         order=order,

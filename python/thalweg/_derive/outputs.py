@@ -36,7 +36,9 @@ class Output:
 def options_of(job: Job, index: int) -> dict[str, Any]:
     """What makes one output what it is, so that it is not gone on with by another job."""
     derivation = job.train[index]
-    functions = (derivation.function, derivation.summary, *(cut for _, cut in derivation.cuts))
+    functions: tuple[Any, ...] = (derivation.function, derivation.summary, *(cut for _, cut in derivation.cuts))
+    if job.loop is not None:
+        functions = (job.loop,)
     return {
         "table": job.tables[index],
         "keep": list(job.kept[index]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,8 +15,11 @@ from thalweg._derive.derivation import Derivation
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.lazy import LazyForm
 from thalweg._derive.ranges import Range
+from thalweg._derive.summaries import Summary
 from thalweg._derive.types import UnknownTypeError, type_of
+from thalweg._derive.unit import EventRange, Loop, OutputRows, looped
 from thalweg._errors import UsageError
+from thalweg._schema import TableSchema
 from thalweg._table import Table
 from thalweg._types import Type, as_type
 from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
@@ -34,6 +38,8 @@ class Job:
     """Columns that each derivation keeps."""
     tables: tuple[str, ...]
     """The table of each output."""
+    loop: Loop | None = None
+    """That fills them, where no functions do."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,15 @@ class Task:
     in_order: bool
 
 
+@dataclass(frozen=True)
+class Looped:
+    """Of one output: what a loop has made of a range."""
+
+    rows: OutputRows
+    summary: Summary
+
+
+Made = Derived | Looped
 Announce = Callable[[tuple[Any, ...]], None]
 """Is told ("began", range) and ("committing", output, range, summary): before it is done, for who survives."""
 
@@ -101,13 +116,36 @@ class Session:
         for attached in self._attached.values():
             attached.finish()
 
-    def _results(self, each: Range, outputs: Sequence[int]) -> list[tuple[int, Derived]]:
+    def _results(self, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
+        if self._job.loop is not None:
+            return self._looped(self._job.loop, each, outputs)
         source = self._source(each.file, each.start, each.stop)
         return [(out, derived(self._job.train[out], self._job.kept[out], source)) for out in outputs]
 
-    def _append(self, unit: WorkUnit | UnitOfGroup, out: int, result: Derived) -> None:
-        if result.rows:
-            unit[self._job.tables[out]].append(result.columns)
+    def _looped(self, loop: Loop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
+        file = self._job.inputs.files[each.file]
+        range_ = EventRange(each.number, file.path, file.table, each.start, each.stop, file)
+        paths = [os.fspath(derivation.path) for derivation in self._job.train]
+        made = looped(loop, range_, {path: self._schema_of(out) for out, path in enumerate(paths)})
+        assert made.made is not None
+        rows = [made.outputs[path] for path in paths]
+        return [(out, Looped(rows[out], made.made.summary(rows[out].rows))) for out in outputs]
+
+    def _schema_of(self, out: int) -> TableSchema:
+        """Of an output that is complete: as it was asked for, so that what is given is checked all the same."""
+        table = self._job.tables[out]
+        if out in self._attached:
+            return self._attached[out].schema[table]
+        given = self._job.train[out].schema or {}
+        return TableSchema(table, tuple((name, as_type(like)) for name, like in given.items()))
+
+    def _append(self, unit: WorkUnit | UnitOfGroup, out: int, result: Made) -> None:
+        table = self._job.tables[out]
+        if isinstance(result, Looped):
+            for count, columns in result.rows.batches:
+                unit[table].append_columns(count, columns)
+        elif result.rows:
+            unit[table].append(result.columns)
 
     def _source(self, file: int, start: int, stop: int) -> Source:
         if file not in self._tables:
@@ -119,6 +157,8 @@ class Session:
         known = dict(self._job.inputs.fields)
         fields = {name: known[name] for name in self._job.kept[index]}
         given = {name: as_type(like) for name, like in (derivation.schema or {}).items()}
+        if derivation.is_for_loop:
+            return tuple(given.items())
         if derivation.function is None:
             self._expect(given, fields, derivation)
             return tuple((fields | given).items())

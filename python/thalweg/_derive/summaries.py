@@ -32,7 +32,7 @@ class Summary:
         for name, count in later.cuts.items():
             self.cuts[name] = self.cuts.get(name, 0) + count
         for name, value in later.values.items():
-            self.values[name] = _merged(self.values[name], value) if name in self.values else value
+            self.values[name] = added(self.values[name], value) if name in self.values else value
 
     def encoded(self, what: str) -> bytes:
         """Raises UsageError where it takes more than a work unit holds."""
@@ -68,19 +68,26 @@ def checked_values(values: Any, what: str) -> dict[str, Any]:
 
 
 def _plain(value: Any, what: str) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each, f"{what}, '{key}'") for key, each in value.items()}
     if hasattr(value, "merge"):
         return value
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         raise UsageError(
-            f"{what}: {value!r} cannot be summed up: give a number, a NumPy array, or an object with merge"
+            f"{what}: {value!r} cannot be summed up: give a number, a NumPy array, a dictionary of these, or "
+            "an object with merge"
         )
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
     return array.item() if array.ndim == 0 else array
 
 
-def _merged(first: Any, later: Any) -> Any:
+def added(first: Any, later: Any) -> Any:
+    """Two values of one name. Of dictionaries: key by key."""
+    if isinstance(first, dict):
+        both = {name: added(value, later[name]) if name in later else value for name, value in first.items()}
+        return both | {name: value for name, value in later.items() if name not in first}
     if not hasattr(first, "merge"):
         return first + later
     result = first.merge(later)
@@ -90,6 +97,8 @@ def _merged(first: Any, later: Any) -> Any:
 def _stored(value: Any, name: str) -> Any:
     if isinstance(value, int | float):
         return value
+    if isinstance(value, dict):
+        return {"items": {key: _stored(each, name) for key, each in value.items()}}
     if isinstance(value, np.ndarray | complex):
         array = np.asarray(value)
         return {"type": array.dtype.str, "shape": array.shape, "bytes": base64.b64encode(array.tobytes()).decode()}
@@ -102,6 +111,8 @@ def _stored(value: Any, name: str) -> Any:
 def _loaded(stored: Any) -> Any:
     if not isinstance(stored, dict):
         return stored
+    if "items" in stored:
+        return {key: _loaded(each) for key, each in stored["items"].items()}
     if "object" in stored:
         return pickle.loads(base64.b64decode(stored["object"]))
     array = np.frombuffer(base64.b64decode(stored["bytes"]), stored["type"]).reshape(stored["shape"])
@@ -109,6 +120,8 @@ def _loaded(stored: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shown(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):
         return value.tolist() if value.dtype.kind != "c" else [str(each) for each in value.ravel()]
     return value if isinstance(value, int | float) else str(value)

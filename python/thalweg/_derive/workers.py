@@ -120,7 +120,7 @@ def check_start(start: str, job: Job) -> None:
         raise UsageError(f"workers cannot be started by {start!r}: give 'fork' or 'spawn'")
     if start == "spawn":
         try:
-            pickle.dumps(job.train)
+            pickle.dumps((job.train, job.loop))
         except Exception as error:
             raise UsageError(
                 f"the functions of the job cannot be sent to spawned workers ({error}): define them with def, at the "

@@ -24,7 +24,9 @@ EXAMPLES = [
 def derive(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE.py", help="Defines `train`, a list of tw.Derivation, and `inputs` if it likes."),
+        typer.Argument(
+            metavar="FILE.py", help="Defines `train`, a list of tw.Derivation, and `inputs` and `loop` if it likes."
+        ),
     ],
     input_: Annotated[
         list[str] | None,
@@ -68,6 +70,7 @@ def derive(
     job = thalweg.derive(
         inputs,
         train,
+        loop=getattr(module, "loop", None),
         workers=workers,
         order=order,
         resume=resume,

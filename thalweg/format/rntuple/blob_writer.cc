@@ -26,12 +26,6 @@ Locator Blob::add(std::span<std::byte const> bytes) {
 
 EnvelopeLink Blob::add_envelope(std::span<std::byte const> envelope) { return {envelope.size(), add(envelope)}; }
 
-Blob::Room Blob::make_room(std::size_t size_bytes) {
-    auto const begin = bytes_.size();
-    bytes_.resize(begin + size_bytes);
-    return {offset_ + begin, std::span(bytes_).subspan(begin)};
-}
-
 bool Blob::is_empty() const { return bytes_.size() == kBlobHeadBytes; }
 
 std::vector<std::byte> Blob::finish(std::uint64_t seconds) && {
@@ -54,11 +48,6 @@ Locator BlobWriter::add_page(std::span<std::byte const> stored) {
 EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
     if (!blob_.is_empty() && blob_.size_bytes() + envelope.size() > kEnoughBytes) flush();
     return blob_.add_envelope(envelope);
-}
-
-Blob::Room BlobWriter::make_room(std::size_t size_bytes) {
-    if (!blob_.is_empty() && blob_.size_bytes() + size_bytes > kEnoughBytes) flush();
-    return blob_.make_room(size_bytes);
 }
 
 std::uint64_t BlobWriter::flush() {

@@ -20,12 +20,6 @@ class Blob {
     // Where the bytes will lie.
     Locator add(std::span<std::byte const> bytes);
     EnvelopeLink add_envelope(std::span<std::byte const> envelope);
-    // So many bytes, to be filled in before the blob grows again, and where they will lie.
-    struct Room {
-        std::uint64_t offset;
-        std::span<std::byte> bytes;
-    };
-    Room make_room(std::size_t size_bytes);
     bool is_empty() const;
     std::size_t size_bytes() const { return bytes_.size(); }
 
@@ -45,7 +39,6 @@ class BlobWriter {
     // A page with its checksum behind it.
     Locator add_page(std::span<std::byte const> stored);
     EnvelopeLink add_envelope(std::span<std::byte const> envelope);
-    Blob::Room make_room(std::size_t size_bytes);
     // Writes what is gathered; returns the end.
     std::uint64_t flush();
 

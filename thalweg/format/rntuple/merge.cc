@@ -187,8 +187,7 @@ MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, Merge
                    std::function<void()> const& while_copying) {
     auto const parts = parts_of(inputs.front().content, text);
     out.write(0, parts.skeleton.bytes);
-    BlobWriter writer(out, parts.skeleton.bytes.size(), text.created_s);
-    PageCopier copier(writer);
+    PageCopier copier(out, parts.skeleton.bytes.size(), text.created_s);
     std::vector<TableMerger> tables;
     for (std::size_t i = 0; i < parts.header_checksums.size(); ++i)
         tables.emplace_back(inputs.front().content.ntuples[i], parts.header_checksums[i]);
@@ -201,6 +200,7 @@ MergedTables merge(std::vector<MergeInput>& inputs, storage::Storage& out, Merge
             tables[i].add(*file, *found, copier, while_copying);
         }
     }
+    BlobWriter writer(out, copier.finish(), text.created_s);
     FileEnding ending(out, parts, writer, text.created_s);
     MergedTables merged{{}, copier.copied_bytes(), 0};
     for (std::size_t i = 0; i < tables.size(); ++i) {

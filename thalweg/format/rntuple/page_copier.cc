@@ -1,6 +1,7 @@
 #include "thalweg/format/rntuple/page_copier.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -8,11 +9,14 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/format.h"
+#include "thalweg/format/rntuple/tfile.h"
 
 namespace thalweg::format::rntuple {
 namespace {
 
 constexpr std::uint64_t kEnoughBytes = 4 * base::kMiB;     // of one read, but for larger pages
+constexpr std::size_t kKeyBytes = 8 * base::kMiB;          // and of a key
+constexpr std::size_t kKeysAtOnce = 3;                     // one is read, others are on their way
 constexpr std::uint64_t kMaxPageBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
 
 std::uint64_t begin_of(PageDescription const& page) { return page.locator.offset; }
@@ -58,6 +62,16 @@ std::size_t stretch_of(std::span<PageDescription* const> pages, std::uint64_t& e
 
 } // namespace
 
+PageCopier::PageCopier(storage::Storage& out, std::uint64_t offset, std::uint64_t seconds)
+    : out_(out), offset_(offset), seconds_(seconds), queue_(out.write_queue(kKeysAtOnce)) {
+    for (std::size_t i = 0; i < kKeysAtOnce; ++i) {
+        buffers_.emplace_back();
+        free_.push_back(i);
+    }
+}
+
+PageCopier::~PageCopier() = default;
+
 void PageCopier::copy(storage::Storage const& from, ClusterDescription& cluster, std::string const& what) {
     std::vector<PageDescription*> pages;
     for (auto& column : cluster.columns) {
@@ -77,7 +91,7 @@ void PageCopier::copy(storage::Storage const& from, ClusterDescription& cluster,
 
 void PageCopier::copy_stretch(storage::Storage const& from, Pages pages, std::uint64_t end, std::string const& what) {
     auto const begin = begin_of(*pages.front());
-    auto const [place, bytes] = writer_.make_room(end - begin);
+    auto const [place, bytes] = make_room(end - begin);
     from.read(begin, bytes);
     for (auto* page : pages) {
         auto const inside = begin_of(*page) - begin;
@@ -85,6 +99,48 @@ void PageCopier::copy_stretch(storage::Storage const& from, Pages pages, std::ui
         page->locator.offset = place + inside;
     }
     copied_bytes_ += bytes.size();
+}
+
+PageCopier::Room PageCopier::make_room(std::size_t size_bytes) {
+    if (filled_bytes_ > kBlobHeadBytes && filled_bytes_ + size_bytes > kKeyBytes) flush();
+    if (filled_bytes_ == 0) {
+        while (free_.empty()) reap();
+        gathering_ = free_.back();
+        free_.pop_back();
+        filled_bytes_ = kBlobHeadBytes;
+    }
+    auto& buffer = buffers_[gathering_];
+    auto const wanted = base::round_up(filled_bytes_ + size_bytes, base::kBlockBytes);
+    if (buffer.size() < wanted) buffer = base::AlignedBuffer(std::max<std::size_t>(wanted, kKeyBytes)); // empty so far
+    Room const room{offset_ + filled_bytes_, buffer.bytes().subspan(filled_bytes_, size_bytes)};
+    filled_bytes_ += size_bytes;
+    return room;
+}
+
+void PageCopier::flush() {
+    if (filled_bytes_ == 0) return;
+    auto const key = buffers_[gathering_].bytes().first(base::round_up(filled_bytes_, base::kBlockBytes));
+    std::ranges::fill(key.subspan(filled_bytes_), std::byte{0});
+    std::ranges::fill(key.first(kBlobHeadBytes), std::byte{0});
+    write_blob_head(key, offset_, seconds_);
+    queue_->submit(offset_, key, gathering_);
+    offset_ += key.size();
+    filled_bytes_ = 0;
+}
+
+void PageCopier::reap() {
+    std::array<storage::Completion, kKeysAtOnce> done;
+    auto const count = queue_->reap(done, true);
+    for (auto const& completion : std::span(done).first(count)) {
+        if (completion.error != 0) base::fail_system({"cannot write to " + out_.path()}, completion.error);
+        free_.push_back(completion.token);
+    }
+}
+
+std::uint64_t PageCopier::finish() {
+    flush();
+    while (queue_->in_flight() > 0) reap();
+    return offset_;
 }
 
 } // namespace thalweg::format::rntuple

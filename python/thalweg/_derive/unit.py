@@ -1,0 +1,131 @@
+"""Ranges of events that a loop of the user's own does: for what is not Awkward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from thalweg._append import Array, columns_of
+from thalweg._derive.inputs import InputFile
+from thalweg._derive.summaries import Summary, added, checked_values
+from thalweg._errors import UnknownNameError, UsageError
+from thalweg._schema import TableSchema
+from thalweg._table import Table
+
+Loop: TypeAlias = "Callable[[LoopJob, EventRange], None]"
+
+
+@dataclass(frozen=True)
+class EventRange:
+    """Rows [start, stop) of a table of the input. Its number is the place in the order of the input."""
+
+    number: int
+    path: str
+    table: str
+    start: int
+    stop: int
+    file: InputFile = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def open(self) -> Table:
+        """The table of the input, of which `read(columns, rows=slice(range.start, range.stop))` gives the events."""
+        return self.file.open()
+
+
+class OutputRows:
+    """Takes the rows of one range for one output."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        self._schema = schema
+        self.batches: list[tuple[int, Sequence[Array]]] = []
+
+    def append(self, rows: Any = None, /, **fields: Any) -> None:
+        """Appends one row, or many, as `Producer.append` does. They count when the unit is committed."""
+        count, columns = columns_of(self._schema, rows, fields)
+        self.batches.append((count, [column.copy() for column in columns]))  # the loop may fill its arrays anew
+
+    @property
+    def rows(self) -> int:
+        return sum(count for count, _ in self.batches)
+
+
+class LoopUnit:
+    """What a loop makes of one range: rows of each output, and what is summed up over the input.
+
+    Leaving its `with` block hands it over, to be committed in every output that lacks the range; leaving that on an
+    exception drops it.
+    """
+
+    def __init__(self, range_: EventRange, outputs: Mapping[str, OutputRows]) -> None:
+        self.range = range_
+        self._outputs = outputs
+        self._values: dict[str, Any] = {}
+        self.is_whole = False
+
+    def __getitem__(self, path: str) -> OutputRows:
+        """Takes rows of that output, by its path as the train has it. Raises UnknownNameError where there is none."""
+        self._check_open()
+        try:
+            return self._outputs[path]
+        except KeyError:
+            raise UnknownNameError(
+                f"the train has no output '{path}'; its outputs are {', '.join(self._outputs)}"
+            ) from None
+
+    def fill(self, name: str, value: Any) -> None:
+        """Adds to what is summed up under that name: a number, a NumPy array, an object that has `merge(other)`, or of
+        a cut flow a dictionary from cuts to numbers of events. It is committed with the rows, in each output."""
+        self._check_open()
+        what = f"range {self.range.number}"
+        new = checked_values({name: value}, what)[name]
+        try:
+            self._values[name] = added(self._values[name], new) if name in self._values else new
+        except Exception as error:
+            raise UsageError(
+                f"{what}, summary '{name}': {value!r} cannot be added to {self._values[name]!r}"
+            ) from error
+
+    def summary(self, rows: int) -> Summary:
+        return Summary(events=len(self.range), rows=rows, values=dict(self._values))
+
+    def _check_open(self) -> None:
+        if self.is_whole:
+            raise UsageError(f"the unit of range {self.range.number} takes nothing more (its `with` block was left)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
+        self.is_whole = kind is None
+
+
+class LoopJob:
+    """What a loop is given besides its range: `with job.unit(range) as unit: ...` once, for that range."""
+
+    def __init__(self, range_: EventRange, schemas: Mapping[str, TableSchema]) -> None:
+        self._range = range_
+        self.outputs = {path: OutputRows(schema) for path, schema in schemas.items()}
+        self.made: LoopUnit | None = None
+
+    def unit(self, range_: EventRange) -> LoopUnit:
+        """Raises UsageError where it is another range than the loop was given, or has a unit already."""
+        if range_ is not self._range:
+            raise UsageError(f"a unit of {range_!r} was asked for, and the loop was given range {self._range.number}")
+        if self.made is not None:
+            raise UsageError(f"range {range_.number} has a unit already: append all its rows within one `with` block")
+        self.made = LoopUnit(range_, self.outputs)
+        return self.made
+
+
+def looped(loop: Loop, range_: EventRange, schemas: Mapping[str, TableSchema]) -> LoopJob:
+    """Does one range. Raises UsageError where nothing was made of it; what the loop raises passes."""
+    job = LoopJob(range_, schemas)
+    loop(job, range_)
+    if job.made is None or not job.made.is_whole:
+        how = "never asked for its unit" if job.made is None else "did not leave its unit's `with` block as it should"
+        raise UsageError(f"{range_.path}: the loop {how} on events {range_.start} to {range_.stop}")
+    return job
