@@ -1,0 +1,130 @@
+"""What `thalweg trace` says at its end; the first sentence says how much of the program's I/O is in the trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._explain.command import why_not_traced
+from thalweg._explain.coverage import Coverage, share
+from thalweg._recording.units import as_bytes
+
+
+@dataclass(frozen=True)
+class Untraced:
+    """A process in which the library was not loaded."""
+
+    pid: int
+    executable: str
+
+
+@dataclass
+class TraceReport:
+    file: str
+    command: list[str]
+    calls: dict[str, int]
+    dropped: dict[str, int]
+    processes: int
+    threads: int
+    coverage: Coverage
+    untraced: list[Untraced]
+    still_running: list[int]
+    failed_rings: int
+    in_shared_memory: bool
+    exit_status: int | None
+    has_mappings: bool
+    has_rings: bool
+    bytes: int = 0
+    problem: str = ""
+    """Why there is no file; empty where there is one."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing that the traced processes recorded is missing."""
+        return not (sum(self.dropped.values()) or self.failed_rings or self.untraced or self.problem)
+
+    def first_line(self) -> str:
+        calls = f"{sum(self.calls.values()):,} calls of {self.processes} program{'s'[: self.processes != 1]}"
+        dropped = {level: count for level, count in self.dropped.items() if count}
+        if dropped:
+            lost = ", ".join(f"{count:,} of {level}" for level, count in dropped.items())
+            lead = (
+                f"the trace is incomplete: {lost} calls were dropped, because rings were full (--ring); it has {calls}"
+            )
+        else:
+            lead = f"the trace has {calls}"
+        return f"{lead}; {self._shares()}"
+
+    def _shares(self) -> str:
+        if not self.coverage.is_known:
+            return "what share of the bytes it saw is not known (/proc/PID/io could not be read)"
+        texts = [
+            f"{100 * share(seen, total):.4g} % of the {as_bytes(total)} that were {done}"
+            for done, (seen, total) in (("written", self.coverage.written), ("read", self.coverage.read))
+        ]
+        return f"it saw {texts[0]} and {texts[1]}"
+
+    def other_lines(self) -> list[str]:
+        lines = []
+        for each in self.untraced:
+            lines.append(f"not traced: {each.executable} (process {each.pid}) {why_not_traced(each.executable)}")
+        if self.failed_rings:
+            lines.append(f"not traced: {self.failed_rings} threads or processes, for whose rings there was no memory")
+        if self.has_mappings:
+            lines.append("not seen: what was read and written through shared mappings of files, by loads and stores")
+        if self.has_rings:
+            lines.append("not seen: what io_uring moved; only its submissions are in the trace")
+        if any(self.coverage.by_streams):
+            read, written = map(as_bytes, self.coverage.by_streams)
+            lines.append(
+                f"of streams (stdio) it has the calls, for {read} read and {written} written, not what they do inside"
+            )
+        if not self._is_all_seen():
+            lines.append(
+                "not seen at all: system calls that go past the C library (syscall(), Go), and objects that were "
+                "loaded with RTLD_DEEPBIND"
+            )
+        if self.still_running:
+            pids = ", ".join(map(str, self.still_running[:10]))
+            lines.append(f"still running, and not traced any more: process {pids}")
+        return lines
+
+    def _is_all_seen(self) -> bool:
+        return self.coverage.is_known and all(
+            share(seen, total) > 0.999 for seen, total in (self.coverage.read, self.coverage.written)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        read, written = self.coverage.read, self.coverage.written
+        return {
+            "file": self.file,
+            "command": self.command,
+            "calls": self.calls,
+            "dropped": self.dropped,
+            "processes": self.processes,
+            "threads": self.threads,
+            "coverage": {
+                "is_known": self.coverage.is_known,
+                "read_seen": read[0],
+                "read_total": read[1],
+                "written_seen": written[0],
+                "written_total": written[1],
+                "loader": self.coverage.loader,
+                "own": self.coverage.own,
+            },
+            "untraced": [
+                {"pid": each.pid, "executable": each.executable, "why": why_not_traced(each.executable)}
+                for each in self.untraced
+            ],
+            "still_running": self.still_running,
+            "failed_rings": self.failed_rings,
+            "in_shared_memory": self.in_shared_memory,
+            "exit_status": self.exit_status,
+            "first_line": self.first_line(),
+            "other_lines": self.other_lines(),
+            "problem": self.problem,
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict())

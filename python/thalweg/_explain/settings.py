@@ -1,0 +1,103 @@
+"""Hints of MPI-IO that were asked for: in effect, overruled, inert, or it cannot be told.
+
+What a library reports counts only where its I/O component reports what is in effect, which MPICH's ROMIO does, and that
+of Open MPI 5; Open MPI 4 and OMPIO give the request back. The rest is told by who wrote which bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg._explain.findings import Finding, of_kind
+from thalweg._explain.trace_file import Trace
+
+COLLECTIVE_HINTS = ("cb_nodes", "cb_config_list", "cb_buffer_size", "romio_cb_write", "romio_cb_read")
+BEHIND_PFR = ("romio_cb_fr_types", "romio_cb_fr_alignment", "romio_cb_ds_threshold", "romio_cb_alltoall")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One hint of one file."""
+
+    file: str
+    name: str
+    asked: str
+    reported: str | None
+    state: str
+    """in effect, overruled, inert or cannot be told"""
+    why: str
+
+
+def judge(trace: Trace) -> list[Judged]:
+    """Every hint that was asked for, once a file."""
+    asked: dict[tuple[int, str], str] = {}
+    reported: dict[int, dict[str, str]] = {}
+    for each in trace.settings:
+        if each["origin"] == "asked":
+            asked[each["file"], each["name"]] = each["value"]
+        else:
+            reported.setdefault(each["file"], {})[each["name"]] = each["value"]
+    found = []
+    for (number, name), value in sorted(asked.items()):
+        says = reported.get(number, {})
+        # ROMIO names itself: others give back what they were given.
+        is_truthful = "romio_filesystem_type" in says
+        state, why = _state(trace, number, name, value, says if is_truthful else None)
+        found.append(Judged(trace.files[number], name, value, says.get(name), state, why))
+    return found
+
+
+def _state(trace: Trace, file: int, name: str, value: str, says: dict[str, str] | None) -> tuple[str, str]:
+    if says is None:
+        return "cannot be told", "this MPI-IO gives back what it was asked for"
+    if name not in says:
+        return "inert", "the library does not know this name"
+    if says[name] != value:
+        return "overruled", f"{says[name]} is in effect"
+    if name in BEHIND_PFR and says.get("romio_cb_pfr") != "enable":
+        return "inert", "it acts only with romio_cb_pfr=enable"
+    if name in COLLECTIVE_HINTS and (why := _why_not_collective(trace, file, says)) is not None:
+        return "inert", why
+    return "in effect", "the library reports it"
+
+
+def _why_not_collective(trace: Trace, file: int, says: dict[str, str]) -> str | None:
+    """Why nothing was gathered by aggregators; None where it was, or nothing was written."""
+    calls = trace.levels["mpi"]
+    writes = of_kind(calls.where(calls.file == file), "write")
+    if not len(writes):
+        return None
+    is_collective = np.array(["_all" in name or "_ordered" in name for name in writes.name])
+    if not is_collective.any():
+        return f"all {len(writes):,} writes are independent"
+    if says.get("romio_cb_write") == "disable":
+        return "romio_cb_write=disable"
+    aggregators = {int(rank) for rank in says.get("romio_aggregator_list", "").split()}
+    posix = trace.posix
+    mine = of_kind(posix.where((posix.file == file) & (posix.rank >= 0)), "write")
+    writers = {int(rank) for rank in np.unique(mine.rank)}
+    if writers and not writers <= aggregators:
+        return (
+            f"ranks {_listed(writers)} wrote, and the aggregators are {_listed(aggregators)}: what ranks write is not "
+            "interleaved, and romio_cb_write is automatic"
+        )
+    return None
+
+
+def _listed(ranks: set[int]) -> str:
+    return ", ".join(map(str, sorted(ranks)))
+
+
+def settings_without_effect(trace: Trace) -> Iterator[Finding]:
+    for each in judge(trace):
+        if each.state in ("overruled", "inert"):
+            yield Finding(
+                "hint without effect",
+                f"{each.name}={each.asked} is {each.state}: {each.why}",
+                each.file,
+                0.0,
+                {"name": each.name, "asked": each.asked, "reported": each.reported, "state": each.state},
+            )

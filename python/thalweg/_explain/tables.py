@@ -1,0 +1,158 @@
+"""What a trace has, as tables of a file: calls by level, and the names that their numbers stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._explain.records import LEVELS, operations
+from thalweg._explain.rings import Records
+from thalweg._schema import Schema, schema
+from thalweg._types import int8, int32, int64, string, uint8, uint16, uint32, uint64
+from thalweg._write import Writer, create
+
+Integers = npt.NDArray[np.int64]
+
+CALL = {
+    "gap": int64(description="From the end of this thread's call before, in this table, to the start of this one."),
+    "duration": int64,
+    "process": uint32,
+    "thread": uint32,
+    "rank": int32(description="-1: of no launcher"),
+    "depth": uint8(description="In how many recorded calls it was made"),
+    "operation": uint16,
+    "file": uint32(description="Row of `files`; 0: none"),
+    "offset": int64(description="-1: none was given"),
+    "size": int64(description="In bytes, as it was asked for; -1: none"),
+    "result": int64,
+    "error": uint16(description="errno, 0 where it did not fail"),
+    "extra": uint16(description="Flags of an open; of HDF5 1: independent, 2: collective"),
+}
+NAMES = {
+    "operations": {"name": string, "level": string, "kind": string},
+    "processes": {
+        "pid": int32,
+        "parent_pid": int32,
+        "rank": int32,
+        "is_forked": uint8(description="1: it goes on with the program of its parent"),
+        "command": string,
+        "executable": string,
+        "read_seen": int64(description="Bytes of calls that are in this trace"),
+        "written_seen": int64,
+    },
+    "threads": {"process": uint32, "tid": int32, "dropped": uint64(description="Calls for which there was no room")},
+    "files": {"path": string, "kind": string},
+    "settings": {
+        "process": uint32,
+        "file": uint32,
+        "origin": string(description="asked, or reported by the library"),
+        "name": string,
+        "value": string,
+    },
+    "unfinished": {
+        "process": uint32,
+        "thread": uint32,
+        "operation": uint16,
+        "file": uint32,
+        "offset": int64,
+        "size": int64,
+        "depth": int8,
+    },
+}
+
+_KEPT = ("operation", "offset", "size", "result", "error", "depth", "extra")
+
+
+def trace_schema(resolution_ns: int) -> Schema:
+    """Of a trace whose times count units of so many nanoseconds."""
+    unit = "ns" if resolution_ns == 1 else f"{resolution_ns} ns"
+    call = {name: type_(unit=unit) if name in ("gap", "duration") else type_ for name, type_ in CALL.items()}
+    return schema({**dict.fromkeys(LEVELS, call), **NAMES})
+
+
+class Clock:
+    """From ticks to units of the file, counted from the beginning of the trace."""
+
+    def __init__(self, begin: tuple[int, int], resolution_ns: int) -> None:
+        self._begin = begin
+        self._resolution = resolution_ns
+        self.ns_per_tick = 1.0
+
+    def calibrate(self, now: tuple[int, int]) -> None:
+        """`now`: ticks and nanoseconds, as at the beginning, some time later."""
+        ticks = now[0] - self._begin[0]
+        self.ns_per_tick = (now[1] - self._begin[1]) / ticks if ticks > 0 else 1.0
+
+    def units(self, ticks: npt.NDArray[np.uint64]) -> Integers:
+        since = (ticks - np.uint64(self._begin[0])).view(np.int64)
+        units: Integers = np.floor(since * (self.ns_per_tick / self._resolution)).astype(np.int64)
+        return units
+
+
+class Calls:
+    """Records of threads into the tables of their levels."""
+
+    def __init__(self, out: Writer, clock: Clock) -> None:
+        self._producers = {level: out.producer(name) for level, name in enumerate(LEVELS)}
+        self._clock = clock
+        self._ends: dict[tuple[int, int], int] = {}  # of the last call of a thread in a table
+        self._levels = np.array([operation.level for operation in operations()], np.uint8)
+        self._maps = _numbers("mmap", "mmap64")
+        self._submissions = _numbers("io_uring_submit", "io_uring_submit_and_wait")
+        self.counts = [0] * len(LEVELS)
+        self.has_shared_mappings = False
+        self.has_io_uring = False
+
+    def append(self, calls: Records, files: npt.NDArray[np.uint32], of: Mapping[str, Any]) -> None:
+        """`calls` of one thread, all of them; `files`: the row of the file of each; `of`: process, thread and rank."""
+        levels = self._levels[calls["operation"]]
+        first = int(levels[0])
+        if (levels == first).all():
+            self._append(first, calls, files, of)
+            return
+        for level in np.unique(levels):
+            chosen = levels == level
+            self._append(int(level), calls[chosen], files[chosen], of)
+
+    def _append(self, level: int, calls: Records, files: npt.NDArray[np.uint32], of: Mapping[str, Any]) -> None:
+        starts, ends = self._clock.units(calls["start"]), self._clock.units(calls["end"])
+        key = (of["thread"], level)
+        before = np.empty_like(ends)
+        before[0] = self._ends.get(key, 0)
+        before[1:] = ends[:-1]
+        self._ends[key] = int(ends[-1])
+        count = len(calls)
+        if level == 0:
+            self._look_for_unseen(calls)
+        self.counts[level] += count
+        self._producers[level].append(
+            gap=starts - before,
+            duration=ends - starts,
+            file=files,
+            **{name: np.ascontiguousarray(calls[name]) for name in _KEPT},
+            **{name: np.full(count, value, CALL[name].dtype) for name, value in of.items()},
+        )
+
+    def _look_for_unseen(self, calls: Records) -> None:
+        """Calls after which data move without calls."""
+        is_map = np.isin(calls["operation"], self._maps)
+        if is_map.any():
+            self.has_shared_mappings |= bool((calls["extra"][is_map] & 3 == _MAP_SHARED).any())
+        self.has_io_uring |= bool(np.isin(calls["operation"], self._submissions).any())
+
+
+_MAP_SHARED = 1
+
+
+def _numbers(*names: str) -> list[int]:
+    return [number for number, operation in enumerate(operations()) if operation.name in names]
+
+
+def create_trace(path: str, resolution_ns: int, *, force: bool) -> Writer:
+    # What a flush makes readable is written again at the end; nobody reads a trace before.
+    tuning = {"flush_interval": 30.0}
+    codec = "zstd-5" if path.endswith(".root") else None
+    return create(path, trace_schema(resolution_ns), force=force, codec=codec, tuning=tuning)

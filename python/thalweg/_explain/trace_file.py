@@ -1,0 +1,165 @@
+"""A trace that was written, in arrays: calls with their times, what they were made by, and the names of things."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._errors import DataError, UsageError
+from thalweg._explain.records import LEVELS
+from thalweg._open import open as open_file
+from thalweg._read import Run
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+LAUNCHERS = (
+    "mpiexec",
+    "mpirun",
+    "hydra_pmi_proxy",
+    "hydra_bstrap_proxy",
+    "orterun",
+    "orted",
+    "prterun",
+    "prted",
+    "srun",
+)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Of one level; every array has one value a call. Times are seconds since the beginning of the trace."""
+
+    start: npt.NDArray[np.float64]
+    duration: npt.NDArray[np.float64]
+    process: Integers
+    thread: Integers
+    rank: Integers
+    depth: Integers
+    operation: Integers
+    file: Integers
+    offset: Integers
+    size: Integers
+    result: Integers
+    error: Integers
+    extra: Integers
+    name: npt.NDArray[np.str_]
+    kind: npt.NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def where(self, chosen: Mask | Integers) -> Calls:
+        return Calls(**{name: values[chosen] for name, values in vars(self).items()})
+
+    @property
+    def end(self) -> npt.NDArray[np.float64]:
+        return self.start + self.duration
+
+    @property
+    def moved(self) -> Integers:
+        """Bytes; 0 where the call failed, or moves none."""
+        found: Integers = np.where((self.error == 0) & (self.result > 0), self.result, 0)
+        return found
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Without launchers, which start the ranks of a program and are none."""
+
+    path: str
+    levels: dict[str, Calls]
+    files: list[str]
+    file_kinds: npt.NDArray[np.str_]
+    processes: list[dict[str, Any]]
+    settings: list[dict[str, Any]]
+    unfinished: list[dict[str, Any]]
+    operations: list[dict[str, Any]]
+    report: dict[str, Any]
+    hidden: int
+    """Processes of launchers."""
+
+    @property
+    def posix(self) -> Calls:
+        return self.levels["posix"]
+
+    def on_disk(self, calls: Calls) -> Calls:
+        """Of ordinary files: not pipes and terminals, nor what lies in /proc, /sys and /dev (memory of MPI)."""
+        names = np.array([not name.startswith(("/proc/", "/sys/", "/dev/")) for name in self.files])
+        ordinary = (self.file_kinds == "file") & names
+        return calls.where(ordinary[calls.file])
+
+
+def load(path: str) -> Trace:
+    """Raises UsageError where it is no trace, DataError where it was not finished or is damaged."""
+    with open_file(path) as file:
+        tables = set(file)
+        if not {*LEVELS, "operations", "processes", "files"} <= tables:
+            has = ", ".join(sorted(tables)) or "none"
+            raise UsageError(
+                f"{path} is no trace (its tables: {has}): `thalweg trace --out FILE -- COMMAND` writes one"
+            )
+        if "trace" not in file.metadata:
+            raise DataError(f"{path} was not finished (its tracer has died): `thalweg recover {path}`, and trace again")
+        operations = _rows(file, "operations")
+        processes = _rows(file, "processes")
+        is_launcher = np.array([_is_launcher(each) for each in processes] or [False])
+        levels = {level: _calls(file, level, operations, is_launcher) for level in LEVELS}
+        names = _rows(file, "files")
+        return Trace(
+            path,
+            levels,
+            [each["path"] for each in names],
+            np.array([each["kind"] for each in names]),
+            processes,
+            _rows(file, "settings"),
+            _rows(file, "unfinished"),
+            operations,
+            json.loads(file.metadata["trace"]),
+            int(is_launcher.sum()),
+        )
+
+
+def _rows(file: Run, table: str) -> list[dict[str, Any]]:
+    rows = file[table].read()
+    columns = {name: rows[name] for name in rows}
+    count = len(next(iter(columns.values())))
+    return [{name: _plain(values[i]) for name, values in columns.items()} for i in range(count)]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_launcher(process: dict[str, Any]) -> bool:
+    program = str(process["executable"]).rpartition("/")[2]
+    return any(program == name or program.startswith(f"{name}.") for name in LAUNCHERS)
+
+
+def _calls(file: Run, level: str, operations: list[dict[str, Any]], is_launcher: Mask) -> Calls:
+    rows = file[level].read()
+    columns = {name: np.asarray(rows[name]).astype(np.int64) for name in rows}
+    unit = str(file[level]["gap"].attrs["units"])
+    scale = 1e-9 * float(unit.partition(" ")[0] if " " in unit else 1)
+    gap, duration = columns.pop("gap"), columns.pop("duration")
+    end = np.zeros_like(gap)
+    by_thread = np.argsort(columns["thread"], kind="stable")
+    advanced = np.cumsum((gap + duration)[by_thread])
+    threads = columns["thread"][by_thread]
+    first = np.flatnonzero(np.r_[True, threads[1:] != threads[:-1]]) if len(threads) else np.empty(0, np.int64)
+    before = np.where(first > 0, advanced[first - 1], 0) if len(first) else first
+    end[by_thread] = advanced - np.repeat(before, np.diff(np.r_[first, len(threads)]))
+    names = np.array([each["name"] for each in operations])
+    kinds = np.array([each["kind"] for each in operations])
+    calls = Calls(
+        start=np.multiply(end - duration, scale, dtype=np.float64),
+        duration=np.multiply(duration, scale, dtype=np.float64),
+        name=names[columns["operation"]],
+        kind=kinds[columns["operation"]],
+        **columns,
+    )
+    return calls.where(~is_launcher[calls.process])

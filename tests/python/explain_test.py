@@ -1,0 +1,231 @@
+"""Each rule finds what a small program does wrong on purpose, and nothing in the one beside it that does it right."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tracing import MPI_COMPILER, MPI_RUN, THALWEG, compile_c, trace
+
+import thalweg as tw
+from thalweg._explain.findings import places
+from thalweg._explain.trace_file import load
+from thalweg._explain.verdict import explain
+
+START = "import os, sys\npath = sys.argv[1]\nfd = os.open(path, os.O_RDWR | os.O_CREAT)\n"
+BIG = "os.pwrite(fd, bytes(1 << 20), 0)\n"
+# Rule: a program that breaks it, and one that does not.
+PROGRAMS = {
+    "small requests": (
+        "for i in range(2000): os.pwrite(fd, bytes(100), i * 100)",
+        "for i in range(2000): os.pwrite(fd, bytes(8192), i * 8192)",
+    ),
+    "unaligned writes": (
+        "for i in range(200): os.pwrite(fd, bytes(8192), 100 + i * 8192)",
+        "for i in range(200): os.pwrite(fd, bytes(8192), i * 8192)",
+    ),
+    "redundant reads": (
+        f"{BIG}for _ in range(4): os.lseek(fd, 0, 0); os.read(fd, 1 << 20)",
+        f"{BIG}os.lseek(fd, 0, 0)\nwhile os.read(fd, 1 << 16): pass",
+    ),
+    "metadata storm": (
+        "for i in range(3000): os.path.exists(f'{path}{i}')",
+        "for i in range(3000): os.path.exists(f'{path}{i}'); os.pwrite(fd, bytes(8192), i)",
+    ),
+    "seeks": (
+        "for i in range(1000): os.lseek(fd, i * 8192, 0); os.write(fd, bytes(8192))",
+        "for i in range(1000): os.pwrite(fd, bytes(8192), i * 8192)",
+    ),
+    "no sync": (f"{BIG}", f"{BIG}os.fsync(fd)"),
+    "sync storm": (
+        "for i in range(200): os.pwrite(fd, bytes(4096), i * 4096); os.fsync(fd)",
+        "for i in range(200): os.pwrite(fd, bytes(4096), i * 4096)\nos.fsync(fd)",
+    ),
+    "opened again and again": (
+        "for i in range(100): open(path).close()",
+        "for i in range(100): open(f'{path}{i}', 'w').close()",
+    ),
+    "truncation of an existing file": (f"{BIG}os.fsync(fd)\nopen(path, 'w')", f"{BIG}os.fsync(fd)\nopen(path, 'a')"),
+    "read, modify, write": (
+        f"{BIG}\nfor i in range(50): os.pread(fd, 8192, i * 8192); os.pwrite(fd, bytes(8192), i * 8192)",
+        f"{BIG}\nfor i in range(50): os.pread(fd, 8192, i * 8192)\nfor i in range(50): os.pwrite(fd, bytes(8192), i)",
+    ),
+}
+
+
+def findings(tmp_path: Path, code: str) -> list[dict[str, Any]]:
+    traced = trace(tmp_path / "t.root", sys.executable, "-c", START + code, tmp_path / "out")
+    assert traced.done.returncode == 0, traced.said
+    return [vars(each) for each in explain(str(traced.path)).findings if each.file in ("", str(tmp_path / "out"))]
+
+
+@pytest.mark.parametrize("rule", PROGRAMS)
+def test_a_rule_finds_the_program_that_breaks_it_and_not_the_other(tmp_path: Path, rule: str) -> None:
+    wrong, right = PROGRAMS[rule]
+    assert rule in [each["rule"] for each in findings(tmp_path, wrong)]
+    (tmp_path / "out").unlink()
+    (tmp_path / "t.root").unlink()
+    assert rule not in [each["rule"] for each in findings(tmp_path, right)]
+
+
+def test_figures_of_a_finding_are_those_of_the_program(tmp_path: Path) -> None:
+    (found,) = [
+        each for each in findings(tmp_path, PROGRAMS["redundant reads"][0]) if each["rule"] == "redundant reads"
+    ]
+    assert found["evidence"] == {"read_bytes": 4 << 20, "distinct_bytes": 1 << 20, "calls": 4}
+
+
+RANKS = r"""
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char** words) {
+    int rank; MPI_Info info; MPI_File file; int const size = 1 << 20; char* data = calloc(1, size);
+    MPI_Init(&count, &words); MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Info_create(&info);
+    for (int i = 3; i + 1 < count; i += 2) MPI_Info_set(info, words[i], words[i + 1]);
+    MPI_File_open(MPI_COMM_WORLD, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
+    MPI_Offset const at = (MPI_Offset)rank * size;
+    if (!strcmp(words[2], "collective")) MPI_File_write_at_all(file, at, data, size, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!strcmp(words[2], "independent")) MPI_File_write_at(file, at, data, size, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!strcmp(words[2], "one") && !rank) MPI_File_write_at(file, 0, data, size, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!strcmp(words[2], "late")) for (int i = 0; i < (rank == 1 ? 2000 : 1); ++i)
+        MPI_File_write_at(file, at, data, size, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&file); MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if MPI_RUN is None:
+        pytest.skip("there is no MPICH: `tools/system-packages bench` installs it")
+    return compile_c(tmp_path_factory.mktemp("mpi"), RANKS, compiler=MPI_COMPILER)
+
+
+def of_ranks(tmp_path: Path, program: Path, count: int, *words: str) -> dict[str, Any]:
+    traced = trace(tmp_path / "t.root", MPI_RUN, "-n", count, program, tmp_path / "out", *words)
+    assert traced.done.returncode == 0, traced.said
+    return explain(str(traced.path)).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "why"),
+    [
+        (("collective", "cb_nodes", "99"), "overruled", "1 is in effect"),
+        (("collective", "nonsense", "3"), "inert", "does not know this name"),
+        (("collective", "romio_cb_write", "enabel"), "overruled", "automatic is in effect"),
+        (("independent", "cb_config_list", "*:1"), "inert", "all 2 writes are independent"),
+        (("collective", "cb_config_list", "*:1"), "inert", "ranks 0, 1 wrote, and the aggregators are 0"),
+        (("collective", "romio_cb_write", "enable"), "in effect", "reports it"),
+        (("collective", "romio_cb_alltoall", "automatic"), "inert", "romio_cb_pfr"),
+    ],
+)
+def test_hints_are_judged_by_what_is_reported_and_by_who_wrote(
+    tmp_path: Path, ranks: Path, words: tuple[str, ...], state: str, why: str
+) -> None:
+    verdict = of_ranks(tmp_path, ranks, 2, *words)
+    (judged,) = verdict["settings"]
+    assert (judged["name"], judged["state"]) == (words[1], state), judged
+    assert why in judged["why"]
+    assert ("hint without effect" in [each["rule"] for each in verdict["findings"]]) == (state != "in effect")
+
+
+def test_one_rank_that_does_all_is_named(tmp_path: Path, ranks: Path) -> None:
+    (found,) = [e for e in of_ranks(tmp_path, ranks, 2, "one")["findings"] if e["rule"] == "one rank does all"]
+    assert found["evidence"] == {"rank": 0, "bytes_by_rank": {0: 1 << 20}}
+    (tmp_path / "t.root").unlink()
+    rules = [each["rule"] for each in of_ranks(tmp_path, ranks, 2, "independent")["findings"]]
+    assert "one rank does all" not in rules
+
+
+def test_a_rank_that_takes_longest_is_named(tmp_path: Path, ranks: Path) -> None:
+    (found,) = [each for each in of_ranks(tmp_path, ranks, 3, "late")["findings"] if each["rule"] == "straggler"]
+    assert found["evidence"]["rank"] == 1
+
+
+def test_launchers_are_left_out(tmp_path: Path, ranks: Path) -> None:
+    verdict = of_ranks(tmp_path, ranks, 2, "independent")
+    assert verdict["hidden_launchers"] >= 2
+    assert sorted(each["rank"] for each in verdict["accounts"]) == [0, 1]
+
+
+def test_time_belongs_to_the_innermost_call(tmp_path: Path) -> None:
+    source = r"""
+#include <sys/wait.h>
+#include <unistd.h>
+int main() {
+    int ends[2]; char data[1]; pipe(ends);
+    if (!fork()) { usleep(300000); write(ends[1], "x", 1); usleep(200000); _exit(0); }
+    read(ends[0], data, 1); wait(0); write(1, "done", 4);
+}"""
+    traced = trace(tmp_path / "t.root", compile_c(tmp_path, source))
+    first = explain(str(traced.path)).accounts[0]
+    assert 0.25 < first.by_kind["read"] < 5
+    assert 0.15 < first.outside_s < first.elapsed_s
+    assert first.elapsed_s == pytest.approx(first.outside_s + sum(first.by_kind.values()), rel=0.02)
+    script = "import sys, h5py\nwith h5py.File(sys.argv[1], 'w') as file: file['x'] = bytes(50_000_000)"
+    traced = trace(tmp_path / "h.root", sys.executable, "-c", script, tmp_path / "x.h5")
+    account = max(explain(str(traced.path)).accounts, key=lambda each: each.by_level["hdf5"])
+    whole = sum(call["duration"] for call in traced.calls("hdf5") if call["depth"] == 0) * 1e-8
+    inner = sum(c["duration"] for c in traced.calls(of="x.h5") if c["depth"] > 0) * 1e-8
+    assert account.by_level["hdf5"] == pytest.approx(whole - inner, rel=0.1)
+
+
+def test_places_of_reads_follow_the_descriptor(tmp_path: Path) -> None:
+    code = "os.write(fd, bytes(100)); os.lseek(fd, 10, 0); os.read(fd, 30); os.read(fd, 5); os.pread(fd, 7, 50)"
+    code += "; os.read(fd, 1)"
+    traced = trace(tmp_path / "t.root", sys.executable, "-c", START + code, tmp_path / "out")
+    loaded = load(str(traced.path))
+    calls = loaded.posix.where(
+        np.array([loaded.files[number] == str(tmp_path / "out") for number in loaded.posix.file])
+    )
+    assert places(calls)[calls.kind == "read"].tolist() == [10, 40, 50, 45]
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([THALWEG, "explain", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_the_command_says_it_in_sentences_and_as_json(tmp_path: Path) -> None:
+    findings(tmp_path, PROGRAMS["sync storm"][0])
+    said = command(tmp_path / "t.root")
+    assert said.returncode == 0
+    assert "200 syncs for 819 kB, one for every 4.1 kB" in said.stderr
+    assert "outside I/O; in calls: sync" in said.stderr
+    found = json.loads(command("--json", tmp_path / "t.root").stdout)
+    assert found["findings"][0]["rule"] == "sync storm"
+    assert found["findings"][0]["evidence"] == {"syncs": 200, "written_bytes": 819_200}
+
+
+def test_a_trace_that_is_not_whole_is_said_and_fails_the_command(tmp_path: Path) -> None:
+    code = "for i in range(300_000): os.lseek(fd, 0, 0)"
+    trace(tmp_path / "t.root", sys.executable, "-c", START + code, tmp_path / "out", options=("--ring", 256))
+    if sum(explain(str(tmp_path / "t.root")).trace.report["dropped"].values()) == 0:
+        pytest.skip("the tracer has kept up")
+    said = command(tmp_path / "t.root")
+    assert said.returncode == 1
+    assert "the trace is incomplete" in said.stderr.splitlines()[0]
+
+
+def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "other.root", {"x": {"y": tw.int32}}) as out:
+        out.producer("x").append(y=[1])
+    (tmp_path / "text.root").write_text("text")
+    trace(tmp_path / "t.root", "true")
+    (tmp_path / "cut.root").write_bytes((tmp_path / "t.root").read_bytes()[:20_000])
+    for name, said in [
+        ("other", "is no trace (its tables: x)"),
+        ("text", ""),
+        ("cut", ""),
+        ("missing", "missing.root"),
+    ]:
+        done = command(tmp_path / f"{name}.root")
+        assert done.returncode in (1, 2), name
+        assert done.stderr.startswith("thalweg: "), done.stderr
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,100 @@
+#include "thalweg/interpose/files.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "thalweg/interpose/wrap.h"
+
+enum { DESCRIPTORS = 65536, HANDLES = 8192 };
+
+static _Atomic uint32_t files[DESCRIPTORS]; // pages that nobody touches cost nothing
+static struct {
+    _Atomic uint64_t handle;
+    _Atomic uint32_t file;
+} handles[HANDLES];
+
+static uint32_t define_file(int fd) {
+    int const saved = errno;
+    char link[64], path[PATH_BYTES];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    long const length = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    uint32_t file = 0;
+    if (length > 0 && is_traced()) {
+        path[length] = 0;
+        struct stat status = {0};
+        syscall(SYS_newfstatat, fd, "", &status, AT_EMPTY_PATH);
+        file = next_file_number();
+        if (!write_text(TEXT_FILE, file, status.st_mode, path)) file = 0; // no room: it is tried again
+    }
+    errno = saved;
+    return file;
+}
+
+bool name_file(uint32_t file, char const* path) {
+    char absolute[2 * PATH_BYTES];
+    size_t length = 0;
+    if (*path != '/') {
+        long const got = syscall(SYS_getcwd, absolute, PATH_BYTES); // with the zero at its end
+        if (got > 0) absolute[(length = (size_t)got) - 1] = '/';
+    }
+    snprintf(absolute + length, sizeof absolute - length, "%s", path);
+    return write_text(TEXT_FILE, file, 0, absolute);
+}
+
+int64_t thrown_away(int folder, char const* path, int flags) {
+    if (!(flags & O_TRUNC) || !is_traced()) return -1;
+    int const saved = errno;
+    struct stat status;
+    bool const is_there = syscall(SYS_newfstatat, folder, path, &status, 0) == 0 && S_ISREG(status.st_mode);
+    errno = saved;
+    return is_there ? status.st_size : -1;
+}
+
+uint32_t file_of(int fd) {
+    if (fd < 0 || fd >= DESCRIPTORS) return 0;
+    uint32_t const known = atomic_load_explicit(&files[fd], memory_order_relaxed);
+    if (likely(known)) return known;
+    if (!is_traced()) return 0;
+    uint32_t const file = define_file(fd);
+    atomic_store_explicit(&files[fd], file, memory_order_relaxed);
+    return file;
+}
+
+uint32_t known_file(int fd) {
+    return fd >= 0 && fd < DESCRIPTORS ? atomic_load_explicit(&files[fd], memory_order_relaxed) : 0;
+}
+
+void forget_file(int fd) {
+    if (fd >= 0 && fd < DESCRIPTORS) atomic_store_explicit(&files[fd], 0, memory_order_relaxed);
+}
+
+void forget_files(unsigned first, unsigned last) {
+    for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; ++fd) {
+        if (atomic_load_explicit(&files[fd], memory_order_relaxed)) forget_file((int)fd);
+    }
+}
+
+void same_file(int old_fd, int new_fd) {
+    if (new_fd < 0 || new_fd >= DESCRIPTORS) return;
+    uint32_t const file = old_fd >= 0 && old_fd < DESCRIPTORS ? atomic_load(&files[old_fd]) : 0;
+    atomic_store(&files[new_fd], file);
+}
+
+static unsigned slot_of(uint64_t handle) { return (unsigned)((handle * 0x9e3779b97f4a7c15u) >> 51); }
+
+// Two handles of one slot displace each other; then the file of the first one is not known any more.
+uint32_t file_of_handle(uint64_t handle) {
+    unsigned const slot = slot_of(handle);
+    return atomic_load(&handles[slot].handle) == handle ? atomic_load(&handles[slot].file) : 0;
+}
+
+void remember_handle(uint64_t handle, uint32_t file) {
+    unsigned const slot = slot_of(handle);
+    atomic_store(&handles[slot].handle, 0);
+    atomic_store(&handles[slot].file, file);
+    atomic_store(&handles[slot].handle, handle);
+}

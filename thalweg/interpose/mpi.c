@@ -1,0 +1,124 @@
+// MPI_File_* and PMPI_File_*, of any MPI: Open MPI's Fortran calls the second kind. Nothing collective is ever called.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "thalweg/interpose/files.h"
+#include "thalweg/interpose/generic.h"
+
+struct mpi_call {
+    char const* name;
+    uint16_t operation;
+    int8_t offset, count, type;
+};
+
+enum { MPICH_INFO_NULL = 0x1c000000, MPI_MAX_INFO_KEY_BYTES = 256, HINT_BYTES = 1024, LIBRARY_BYTES = 8192 };
+
+EXPORTED word PMPI_File_get_info(PARAMETERS_2);
+
+// MPI's handles are integers in MPICH and its kin, and pointers in Open MPI.
+static bool is_no_info(word info, void* caller) {
+    void* const open_mpi = real_of_caller("ompi_mpi_info_null", caller, NULL);
+    if (open_mpi) return info == 0 || info == (word)open_mpi;
+    return (uint32_t)info == MPICH_INFO_NULL || (uint32_t)info < 4096; // constants of MPI 5's binary interface
+}
+
+static void write_hints(enum text_kind kind, uint32_t file, word info, void* caller) {
+    if (is_no_info(info, caller)) return;
+    int (*const get_count)(word, int*) = real_of_caller("PMPI_Info_get_nkeys", caller, NULL);
+    int (*const get_key)(word, int, char*) = real_of_caller("PMPI_Info_get_nthkey", caller, NULL);
+    int (*const get_value)(word, char const*, int, char*, int*) = real_of_caller("PMPI_Info_get", caller, NULL);
+    int count = 0;
+    if (!get_count || !get_key || !get_value || get_count(info, &count) != 0) return;
+    for (int i = 0; i < count; ++i) {
+        char key[MPI_MAX_INFO_KEY_BYTES] = "", value[HINT_BYTES] = "", text[PATH_BYTES];
+        int is_set = 0;
+        if (get_key(info, i, key) != 0 || get_value(info, key, HINT_BYTES - 1, value, &is_set) != 0 || !is_set)
+            continue;
+        snprintf(text, sizeof text, "%.250s=%.700s", key, value);
+        write_text(kind, file, 0, text);
+    }
+}
+
+static void write_library(void* caller) {
+    static _Atomic uint32_t is_written;
+    if (atomic_exchange(&is_written, 1)) return;
+    int (*const get)(char*, int*) = real_of_caller("PMPI_Get_library_version", caller, NULL);
+    static char text[LIBRARY_BYTES]; // as much as any MPI may write
+    int length = 0;
+    if (!get || get(text, &length) != 0) return;
+    text[strcspn(text, "\n")] = 0;
+    write_text(TEXT_LIBRARY, 0, 0, text);
+}
+
+static int64_t bytes_of(struct mpi_call const* what, word const* a, void* caller) {
+    if (what->type < 0) return -1;
+    bool const is_large = strlen(what->name) > 2 && strcmp(what->name + strlen(what->name) - 2, "_c") == 0;
+    int64_t const count = is_large ? (int64_t)a[what->count] : (int32_t)a[what->count];
+    int (*const get_size)(word, int*) = real_of_caller("PMPI_Type_size", caller, NULL);
+    int size = 0;
+    if (!get_size || count <= 0 || get_size(a[what->type], &size) != 0) return count <= 0 ? count : -1;
+    return count * size;
+}
+
+static void finish_open(struct call* call, word const* a, int64_t result, void* caller) {
+    if (result != 0 || call->slot < 0) return;
+    word const handle = *(word const*)a[4];
+    call->handle = handle;
+    call->file = next_file_number();
+    call->extra = (uint16_t)a[2];
+    if (!name_file(call->file, (char const*)a[1])) call->file = 0;
+    remember_handle(handle, call->file);
+    write_library(caller);
+    write_hints(TEXT_HINT_ASKED, call->file, a[3], caller);
+    int (*const get_info)(word, word*) = real_of_caller("PMPI_File_get_info", caller, (void const*)PMPI_File_get_info);
+    int (*const free_info)(word*) = real_of_caller("PMPI_Info_free", caller, NULL);
+    word info = 0;
+    if (!get_info || !free_info || get_info(handle, &info) != 0) return;
+    write_hints(TEXT_HINT_REPORTED, call->file, info, caller);
+    free_info(&info);
+}
+
+static word call_mpi(struct mpi_call const* what, word const* a, unsigned count, void* caller, void const* ours) {
+    void* const function = real_of_caller(what->name, caller, ours);
+    if (!function) return (word)(int64_t)-1;
+    struct thread_state* const thread = &this_thread;
+    // What an MPI calls in its own functions is its own matter.
+    if (thread->mpi_depth > 0 || !is_traced()) return call_words(function, a, count);
+    ++thread->mpi_depth;
+    unsigned const operation = what->operation;
+    bool const is_file = operation < OP_MPI_Init;
+    bool const is_open = operation == OP_MPI_File_open;
+    bool const by_pointer = operation == OP_MPI_File_close;
+    word const handle = !is_file || is_open || operation == OP_MPI_File_delete ? 0
+                        : by_pointer                                           ? *(word const*)a[0]
+                                                                               : a[0];
+    struct call call;
+    int64_t const size = operation == OP_MPI_File_set_size || operation == OP_MPI_File_preallocate
+                             ? (int64_t)a[1]
+                             : bytes_of(what, a, caller);
+    int64_t const offset = what->offset < 0 ? -1 : (int64_t)a[what->offset];
+    begin_call(&call, what->operation, handle, handle ? file_of_handle(handle) : 0, offset, size);
+    word const result = call_words(function, a, count);
+    int const code = (int32_t)result;
+    int const saved = errno;
+    if (is_open) finish_open(&call, a, code, caller);
+    if (operation == OP_MPI_File_set_info && code == 0) write_hints(TEXT_HINT_ASKED, call.file, a[1], caller);
+    if (operation == OP_MPI_File_set_view && code == 0) write_hints(TEXT_HINT_ASKED, call.file, a[5], caller);
+    if (is_open && code != 0) write_text(TEXT_PATH, 0, 0, (char const*)a[1]);
+    finish_call(&call, code, 0);
+    errno = saved;
+    if (thread->mpi_depth) --thread->mpi_depth;
+    return result;
+}
+
+#define DEFINE(prefix, operation_name, arguments, offset_at, count_at, type_at)                                        \
+    EXPORTED word prefix##operation_name(PARAMETERS_##arguments) {                                                     \
+        static struct mpi_call const what = {#prefix #operation_name, OP_MPI_##operation_name, offset_at, count_at,    \
+                                             type_at};                                                                 \
+        return call_mpi(&what, WORDS(arguments), arguments, __builtin_return_address(0),                               \
+                        (void const*)prefix##operation_name);                                                          \
+    }
+#define X(operation_name, ...) DEFINE(MPI_, operation_name, __VA_ARGS__) DEFINE(PMPI_, operation_name, __VA_ARGS__)
+MPI_OPERATIONS(X)
+#undef X

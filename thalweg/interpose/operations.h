@@ -1,0 +1,55 @@
+// Every call that is recorded, by level. The number of an operation is its place here, from 1 on; the file has a table
+// of them, so that the number may change.
+#pragma once
+
+#include "thalweg/interpose/hdf5_calls.h"
+#include "thalweg/interpose/mpi_calls.h"
+
+// clang-format off
+#define POSIX_OPERATIONS(X) \
+    X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) X(mkstemp) X(mkstemp64) X(mkostemp) X(close) \
+    X(read) X(write) X(pread) X(pread64) X(pwrite) X(pwrite64) X(readv) X(writev) X(preadv) X(preadv64) \
+    X(pwritev) X(pwritev64) X(preadv2) X(preadv64v2) X(pwritev2) X(pwritev64v2) \
+    X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(aio_suspend) X(aio_suspend64) \
+    X(aio_return) X(aio_return64) X(lio_listio) X(lio_listio64) X(io_uring_submit) X(io_uring_submit_and_wait) \
+    X(lseek) X(lseek64) X(fsync) X(fdatasync) X(sync) X(syncfs) X(sync_file_range) X(msync) \
+    X(truncate) X(truncate64) X(ftruncate) X(ftruncate64) X(fallocate) X(fallocate64) X(posix_fallocate) \
+    X(posix_fallocate64) X(posix_fadvise) X(posix_fadvise64) X(mmap) X(mmap64) X(dup) X(dup2) X(dup3) \
+    X(fcntl) X(fcntl64) X(flock) X(lockf) X(lockf64) X(sendfile) X(sendfile64) X(copy_file_range) X(splice) \
+    X(rename) X(renameat) X(renameat2) X(unlink) X(unlinkat) X(remove) X(link) X(symlink) X(mkdir) X(rmdir) \
+    X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat) X(fstatat64) X(statx) X(access) X(faccessat) \
+    X(opendir)
+
+#define STDIO_OPERATIONS(X) \
+    X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(fclose) X(fread) X(fwrite) X(fread_unlocked) \
+    X(fwrite_unlocked) X(fgets) X(fputs) X(fgetc) X(getc) X(fputc) X(putc) X(puts) X(fprintf) X(printf) \
+    X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fseek) X(fseeko) X(fseeko64) X(rewind)
+// clang-format on
+
+enum level { LEVEL_POSIX = 0, LEVEL_STDIO = 1, LEVEL_MPI = 2, LEVEL_HDF5 = 3 };
+
+enum operation {
+    OP_NONE = 0,
+#define X(name) OP_##name,
+    POSIX_OPERATIONS(X)
+#undef X
+        OP_LAST_POSIX,
+#define X(name) OP_##name,
+    STDIO_OPERATIONS(X)
+#undef X
+        OP_LAST_STDIO,
+#define X(name, ...) OP_MPI_##name,
+    MPI_OPERATIONS(X)
+#undef X
+        OP_LAST_MPI,
+#define X(name, ...) OP_##name,
+    HDF5_OPERATIONS(X)
+#undef X
+        OP_COUNT
+};
+
+static inline enum level level_of(unsigned operation) {
+    if (operation < OP_LAST_POSIX) return LEVEL_POSIX;
+    if (operation < OP_LAST_STDIO) return LEVEL_STDIO;
+    return operation < OP_LAST_MPI ? LEVEL_MPI : LEVEL_HDF5;
+}

@@ -1,0 +1,152 @@
+// Recording one call: `begin_call` before the real function, `finish_call` after it. Both write to memory that is
+// shared with the tracer and do nothing else; all that costs more is done once a thread, in ring.c.
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "thalweg/interpose/operations.h"
+#include "thalweg/interpose/record.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+struct thread_state {
+    struct ring* ring; // NULL: nothing is recorded, or not yet
+    struct record* records;
+    uint64_t head;
+    uint64_t room_until; // the head at which the tail has to be looked at
+    uint32_t mask;
+    uint32_t depth;
+    uint32_t is_recording; // a signal handler that comes between must not write to the same record
+    uint32_t mpi_depth;
+    uint32_t hdf5_depth;
+};
+
+struct call {
+    uint64_t start;
+    int64_t offset;
+    int64_t size;
+    uint64_t handle;
+    uint32_t file;
+    int32_t slot; // in the stack of calls that have begun; -1: not recorded
+    uint16_t operation;
+    uint16_t extra;
+};
+
+extern __thread struct thread_state this_thread __attribute__((tls_model("initial-exec")));
+// A page that the kernel fills with zeros in a forked child, which so learns that nothing of this is its own.
+extern uint32_t volatile* is_own_process;
+extern bool is_counter_used;
+extern uint32_t recorded_levels;
+
+// A ring for this thread, if the program is traced; false if not, or not now.
+bool open_ring(void);
+bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const* text);
+uint32_t next_file_number(void);
+// Reads /proc/self/io for the tracer, since a process that ends or becomes another one takes it with it.
+void note_end_of_program(void);
+
+static inline uint64_t clock_ticks(void) {
+#if defined(__x86_64__)
+    if (likely(is_counter_used)) return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline bool is_traced(void) {
+    if (likely(this_thread.ring && *is_own_process)) return true;
+    return open_ring();
+}
+
+static inline void begin_call(struct call* call, uint16_t operation, uint64_t handle, uint32_t file, int64_t offset,
+                              int64_t size) {
+    call->slot = -1;
+    call->file = 0;
+    if (unlikely(!is_traced()) || unlikely(!(recorded_levels >> level_of(operation) & 1))) return;
+    struct thread_state* const thread = &this_thread;
+    struct ring* const ring = thread->ring;
+    uint64_t const frame = (uint64_t)__builtin_frame_address(0);
+    uint32_t depth = thread->depth;
+    // A call that was left by longjmp or an exception never finished: its frame is below this one.
+    while (unlikely(depth > 0 && depth <= STACK_DEPTH && ring->stack[depth - 1].frame <= frame)) --depth;
+    call->operation = operation;
+    call->extra = 0;
+    call->handle = handle;
+    call->file = file;
+    call->offset = offset;
+    call->size = size;
+    call->slot = (int32_t)depth;
+    thread->depth = depth + 1;
+    call->start = clock_ticks();
+    if (likely(depth < STACK_DEPTH)) {
+        struct begun* const begun = &ring->stack[depth];
+        begun->start = call->start;
+        begun->offset = offset;
+        begun->size = size;
+        begun->file = file;
+        begun->frame = frame;
+        atomic_store_explicit(&begun->operation, operation, memory_order_release);
+    }
+}
+
+// A larger ring, once the first small one is full: most processes never need it, and to touch its memory takes longer
+// than they live.
+bool grow_ring(void);
+
+// Room for `count` records, or false, and then one more call counts as dropped.
+static inline bool has_room(struct thread_state* thread, uint32_t count) {
+    if (likely(thread->head + count <= thread->room_until)) return true;
+    thread->room_until = atomic_load_explicit(&thread->ring->tail, memory_order_acquire) + thread->mask + 1;
+    return thread->head + count <= thread->room_until || grow_ring();
+}
+
+static inline void count_dropped(struct ring* ring, unsigned operation) {
+    _Atomic uint64_t* const dropped = &ring->dropped[level_of(operation)];
+    atomic_store_explicit(dropped, atomic_load_explicit(dropped, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+// Leaves errno as it was. `error`: 0, or what the call failed with.
+static inline void finish_call(struct call const* call, int64_t result, int error) {
+    if (unlikely(call->slot < 0)) return;
+    uint64_t const end = clock_ticks();
+    struct thread_state* const thread = &this_thread;
+    if (unlikely(!thread->ring || !*is_own_process)) return; // the call has forked, and this is the child
+    struct ring* const ring = thread->ring;
+    uint32_t const depth = (uint32_t)call->slot;
+    thread->depth = depth;
+    if (likely(depth < STACK_DEPTH)) atomic_store_explicit(&ring->stack[depth].operation, 0, memory_order_release);
+    if (unlikely(thread->is_recording) || unlikely(!has_room(thread, 1))) {
+        count_dropped(thread->ring, call->operation);
+        return;
+    }
+    thread->is_recording = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct record* const record = &thread->records[thread->head & thread->mask];
+    *record = (struct record){
+        .start = call->start,
+        .end = end,
+        .result = result,
+        .offset = call->offset,
+        .size = call->size,
+        .file = call->file,
+        .operation = call->operation,
+        .error = (uint16_t)error,
+        .handle = call->handle,
+        .depth = (uint8_t)(depth < 255 ? depth : 255),
+        .kind = RECORD_CALL,
+        .extra = call->extra,
+    };
+    atomic_store_explicit(&thread->ring->head, ++thread->head, memory_order_release);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    thread->is_recording = 0;
+}

@@ -1,0 +1,50 @@
+// Wrappers of functions of libc, in one line each.
+#pragma once
+
+#include "thalweg/interpose/files.h"
+#include "thalweg/interpose/real.h"
+
+// Records `name` around the real one; it has failed where the result is as `failed` says.
+#define WRAP(type, name, parameters, arguments, handle, file, offset, size, failed)                                    \
+    EXPORTED type name parameters {                                                                                    \
+        struct call call;                                                                                              \
+        begin_call(&call, OP_##name, (uint64_t)(handle), file, (int64_t)(offset), (int64_t)(size));                    \
+        type const result = REAL(name) arguments;                                                                      \
+        finish_call(&call, (int64_t)result, (failed) ? errno : 0);                                                     \
+        return result;                                                                                                 \
+    }
+// Of a descriptor `fd`.
+#define WRAP_FD(type, name, parameters, arguments, offset, size)                                                       \
+    WRAP(type, name, parameters, arguments, fd, file_of(fd), offset, size, result < 0)
+// Of a path, which is recorded, too.
+#define WRAP_PATH(type, name, parameters, arguments, size)                                                             \
+    EXPORTED type name parameters {                                                                                    \
+        struct call call;                                                                                              \
+        begin_call(&call, OP_##name, 0, 0, -1, (int64_t)(size));                                                       \
+        type const result = REAL(name) arguments;                                                                      \
+        int const saved = errno;                                                                                       \
+        if (call.slot >= 0 && path) write_text(TEXT_PATH, 0, 0, path);                                                 \
+        finish_call(&call, (int64_t)result, result < 0 ? saved : 0);                                                   \
+        errno = saved;                                                                                                 \
+        return result;                                                                                                 \
+    }
+
+// What an open with O_TRUNC takes away from a file that is there, in bytes; -1: nothing is.
+int64_t thrown_away(int folder, char const* path, int flags);
+
+// After an open: the descriptor is another file from now on, or there is none, and the path is recorded as it was
+// given.
+static inline void finish_open_call(struct call* call, int fd, char const* path, int flags) {
+    int const saved = errno;
+    if (fd >= 0) forget_file(fd);
+    if (call->slot >= 0) {
+        call->extra = (uint16_t)flags;
+        if (fd >= 0)
+            call->file = file_of(fd);
+        else if (path)
+            write_text(TEXT_PATH, 0, 0, path);
+        call->handle = (uint64_t)fd;
+    }
+    finish_call(call, fd, fd < 0 ? saved : 0);
+    errno = saved;
+}
