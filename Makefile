@@ -1,6 +1,7 @@
 # Everything one does with this repository; `make` alone lists it. Nothing is built again when nothing has changed.
 PYTHON ?= python3
 PREFIX ?= /usr/local
+PYTHONS ?= $(PYTHON)
 DATA ?= ../shared/data
 SECONDS ?= 60
 ONLY ?=
@@ -11,7 +12,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install wheel clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,7 +57,7 @@ asan: test-packages ## Run the C++ tests under AddressSanitizer
 tsan: test-packages ## Run the C++ tests under ThreadSanitizer
 	@cmake --workflow --preset tsan
 
-fuzz: lint-packages ## Give any bytes to all parsers, a minute each (SECONDS=60, ONLY="lz4 config")
+fuzz: lint-packages .venv/test ## Give any bytes to all parsers, a minute each (SECONDS=60, ONLY="lz4 config")
 	@cmake --workflow --preset fuzz
 	@$(PYTHON) tools/fuzz.py --seconds $(SECONDS) $(ONLY)
 
@@ -68,10 +69,13 @@ format: .venv/lint ## Rewrite C++ and Python in the house format
 	@git ls-files -z '*.cc' '*.h' | xargs -0 $(venv)/clang-format -i
 	@$(venv)/ruff format . && $(venv)/ruff check --fix .
 
-install: build-packages ## Install the C++ libraries for find_package(thalweg) under PREFIX
-	@cmake --preset default >/dev/null
-	@cmake --build --preset default
-	@cmake --install build/default --prefix $(PREFIX) --component cpp
+install: build-packages ## Install the C++ libraries for find_package and pkg-config under PREFIX
+	@cmake --preset install --fresh -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
+	@cmake --build --preset install
+	@cmake --install build/install --component cpp
+
+wheel: build-packages build/hdf5/installed build/microhttpd/installed ## Build a wheel that runs elsewhere for each of PYTHONS
+	@$(PYTHON) tools/wheel.py build/wheel $(PYTHONS)
 
 clean: ## Remove everything that was built, and .venv
 	rm -rf .venv build demo
@@ -107,6 +111,11 @@ build/root/installed: tests/root/requirements.txt | build-packages
 # HDF5 2.x comes from the sources that a crate carries, since Debian has 1.10.
 build/hdf5/installed: tools/build_hdf5 tests/hdf5-2/Cargo.toml | build-packages
 	@$< tests/hdf5-2/Cargo.toml $(@D)
+	@touch $@
+
+# And libmicrohttpd without TLS, which is in wheels.
+build/microhttpd/installed: tools/build_microhttpd | build-packages
+	@$< $(@D)
 	@touch $@
 
 # The studies build what they measure themselves, without the package.

@@ -47,13 +47,15 @@ function(thalweg_folder folder)
   if(NOT sources) # a seam: headers only
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE
-      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)
     set_property(GLOBAL APPEND PROPERTY THALWEG_TARGETS ${target})
     return()
   endif()
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+      $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)
   target_link_libraries(${target} PUBLIC fmt::fmt Threads::Threads ${ARG_LIBRARIES})
   thalweg_read_layer(${folder} uses)
   foreach(used IN LISTS uses)

@@ -106,8 +106,9 @@ def test_the_page_on_checkpoints_runs(repository: Path, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.glob("*psi*")) == ["psi.h5", "psi.h5.1"]
 
 
-def test_the_cpp_of_the_page_on_checkpoints_compiles(repository: Path, tmp_path: Path) -> None:
-    (block,) = (text for kind, text in blocks(repository / "docs" / "checkpoint.md") if kind == "cpp")
+@pytest.mark.parametrize("document", ["checkpoint.md", "nodes.md"])
+def test_the_cpp_of_a_page_compiles(document: str, repository: Path, tmp_path: Path) -> None:
+    (block,) = (text for kind, text in blocks(repository / "docs" / document) if kind == "cpp")
     if (compiler := shutil.which("mpicxx.mpich") or shutil.which("mpicxx")) is None:
         pytest.skip("there is no MPI to compile with")
     (tmp_path / "block.cc").write_text(f"#include <complex>\n#include <span>\n#include <vector>\n{block}")
@@ -153,7 +154,17 @@ def test_the_cpp_of_the_readme_compiles(repository: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md"])
+def test_the_page_about_tracing_runs(repository: Path, tmp_path: Path) -> None:
+    (_, command), (_, code), (_, explained) = blocks(repository / "docs" / "tracing.md")
+    assert int(run_console(command, tmp_path)) == len(Path("/etc/passwd").read_text())
+    assert "read" in run_python(code, tmp_path, 0)
+    assert run_console(explained, tmp_path) == ""  # people read stderr
+
+
+DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md", "docs/tracing.md"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_no_block_is_passed_over(repository: Path, document: str) -> None:
     text = (repository / document).read_text()
     languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))

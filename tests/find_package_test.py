@@ -1,6 +1,7 @@
 """A C++ project of its own finds the installed libraries and headers, and builds against them."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -40,26 +41,88 @@ def build_project(installed: Path, tmp_path: Path) -> Callable[[Path], Path]:
 
 
 # It needs an MPI, which the package does not: tests/docs_test.py compiles it where there is one.
-NEEDS_MPI = "thalweg/checkpoint/mpi_communicator.h"
+NEEDS_MPI = "thalweg/ranks/mpi_communicator.h"
 
 
-def test_all_installed_headers_compile_and_link(installed: Path, build_project, tmp_path: Path) -> None:
+def public_headers(installed: Path) -> list[str]:
     include = installed / "include"
-    headers = sorted(str(header.relative_to(include)) for header in include.rglob("*.h"))
-    assert "thalweg/base/error.h" in headers
+    headers = (str(header.relative_to(include)) for header in include.rglob("*.h"))
+    return sorted(header for header in headers if not header.startswith("thalweg/internal/"))
+
+
+def test_every_public_header_compiles_and_links(installed: Path, build_project, tmp_path: Path) -> None:
+    headers = public_headers(installed)
+    assert "thalweg/thalweg.h" in headers
+    assert len(headers) < 30
     headers.remove(NEEDS_MPI)
     project = tmp_path / "headers"
     project.mkdir()
     (project / "main.cc").write_text(
         "".join(f'#include "{header}"\n' for header in headers) + "#include <cstdio>\n"
-        "int main() { std::puts(thalweg::base::format_bytes(2.5e9).c_str()); }\n"
+        'int main() { std::printf("%zu\\n", thalweg::base::edit_distance("wavform", "waveform")); }\n'
     )
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(headers LANGUAGES C CXX)\n"
         "find_package(thalweg 0.1 REQUIRED)\nadd_executable(main main.cc)\n"
         "target_link_libraries(main PRIVATE thalweg::thalweg)\n"
     )
-    assert run(build_project(project) / "main") == "2.50 GB\n"
+    assert run(build_project(project) / "main") == "1\n"
+
+
+def test_what_public_headers_do_not_need_is_not_installed(installed: Path) -> None:
+    internal = installed / "include" / "thalweg" / "internal" / "thalweg"
+    assert (internal / "storage" / "storage.h").exists()
+    for header in ("dataset/writer.h", "felix/decoder.h", "codec/transposer.h", "dataset/testing.h"):
+        assert not (internal / header).exists(), header
+
+
+WARNINGS = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_a_program_without_cmake_compiles_without_warnings(
+    installed: Path, repository: Path, tmp_path: Path, compiler: str
+) -> None:
+    """Its headers are no system headers, whose warnings compilers hide."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    (config,) = installed.rglob("thalweg.pc")
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(config.parent)}
+    command = ["pkg-config", "--cflags", "--libs", "thalweg"]
+    asked = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    source, program = repository / "examples" / "cpp" / "processes.cc", tmp_path / "processes"
+    run(compiler, *WARNINGS, source, "-o", program, *asked.stdout.split())
+    assert run(program, tmp_path / "events.root") == "events: 30000 rows\n"
+
+
+def test_forked_processes_attach_and_write_one_table(repository: Path, build_project, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("hdf5plugin")
+    program = build_project(repository / "examples" / "cpp") / "processes"
+    path = tmp_path / "events.h5"
+    assert run(program, path) == "events: 30000 rows\n"
+    with h5py.File(path) as file:
+        assert sorted(file["events"]["number"][:]) == list(range(30_000))
+
+
+def test_a_project_adds_the_sources_to_its_own(repository: Path, tmp_path: Path, long_mode: bool) -> None:
+    """As FetchContent does: no tests are built, and nothing of the project around is changed.
+
+    To compile the library once more takes minutes, so only its lowest folder is compiled, and all of it with --long.
+    """
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(around LANGUAGES C CXX)\n"
+        "include(FetchContent)\n"
+        f"FetchContent_Declare(thalweg SOURCE_DIR {repository})\nFetchContent_MakeAvailable(thalweg)\n"
+        f"add_executable(two_threads {repository}/examples/cpp/two_threads.cc)\n"
+        "target_link_libraries(two_threads PRIVATE thalweg::thalweg)\n"
+        'if(TARGET thalweg_base_test OR CMAKE_CXX_STANDARD)\n  message(FATAL_ERROR "it is not left alone")\nendif()\n'
+    )
+    build = repository / "build" / "added"  # where what was compiled before is found again
+    run("cmake", "--fresh", "-G", "Ninja", "-S", tmp_path, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    run("cmake", "--build", build, "--target", "two_threads" if long_mode else "thalweg_base")
+    if long_mode:
+        assert run(build / "two_threads", tmp_path / "pulses.h5") == "left: 20000 rows\nright: 20000 rows\n"
 
 
 def test_the_program_that_reads_what_nothing_vouches_for_is_installed(installed: Path) -> None:

@@ -11,10 +11,9 @@
 #include "buffer.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/base/scratch_budget.h"
 #include "thalweg/dataset/complete/snapshot.h"
+#include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/creation.h"
-#include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/writer.h"
@@ -71,15 +70,6 @@ std::unique_ptr<Writer> resume(std::string const& path, std::optional<std::strin
                                CreateOptions const& options) {
     return Writer::resume(path, schema ? std::optional(model::schema_from_json(*schema)) : std::nullopt, options);
 }
-
-void read(Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count,
-          nb::handle out, unsigned threads) {
-    Buffer const buffer(out, PyBUF_WRITABLE);
-    nb::gil_scoped_release const released;
-    reader.read(table, column, {first, count}, buffer.bytes(), {.threads = threads});
-}
-
-Verification verify_file(std::string const& path, unsigned threads) { return verify(path, threads); }
 
 SnapshotResult take_snapshot(std::string const& path, std::string const& out, bool force) {
     return snapshot(path, out, {.force = force, .while_copying = signal_check()});
@@ -332,10 +322,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("schema", [](OpenRun const& run) { return model::to_json(run.head.schema); })
         .def(
             "producer",
-            [](std::shared_ptr<OpenRun> run, std::string const& table) {
-                auto const index = run->head.schema.table_index(table);
-                return Producer(std::move(run), index);
-            },
+            [](std::shared_ptr<OpenRun> const& run, std::string const& table) { return Producer(run, table); },
             nb::arg("table"), WithoutGil());
     module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
                WithoutGil());
@@ -351,39 +338,6 @@ void bind_writing(nb::module_& module) {
     module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }
 
-void bind_reading(nb::module_& module) {
-    nb::class_<Reader>(module, "Reader")
-        .def_static("open", &Reader::open, nb::arg("path"), nb::arg("even_without_tables") = false, WithoutGil())
-        .def_prop_ro("path", &Reader::path)
-        .def_prop_ro("is_open_run", &Reader::is_open_run)
-        .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
-        .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
-        .def_prop_ro("metadata", &Reader::metadata)
-        .def_prop_ro("keys_per_group", [](Reader const& reader) { return reader.head().keys_per_group; })
-        .def_prop_ro("knobs", [](Reader const& reader) { return reader.head().knobs; })
-        .def_prop_ro("engine", [](Reader const& reader) { return reader.head().engine; })
-        .def_prop_ro("left_out", &Reader::left_out)
-        .def_prop_ro("notes", &Reader::notes)
-        .def_prop_ro("report", &Reader::report)
-        .def("rows", &Reader::rows, nb::arg("table"))
-        .def("units", &Reader::units)
-        .def(
-            "elements",
-            [](Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count) {
-                auto const range = reader.elements(table, column, {first, count});
-                return std::pair(range.first, range.count);
-            },
-            nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), WithoutGil())
-        .def("page_end", &Reader::page_end, nb::arg("table"), nb::arg("column"), nb::arg("item"))
-        .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
-             nb::arg("threads"))
-        .def("bytes_read", &Reader::bytes_read);
-    module.def("fail_without_tables", &fail_without_tables, nb::arg("path"), nb::arg("reasons"));
-    module.def("read_memory_bytes", &base::read_memory_bytes);
-    module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
-    module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());
-}
-
 } // namespace
 
 void bind_dataset(nb::module_& module) {
@@ -392,7 +346,6 @@ void bind_dataset(nb::module_& module) {
     bind_status(module);
     bind_units(module);
     bind_writing(module);
-    bind_reading(module);
 }
 
 } // namespace thalweg::bind

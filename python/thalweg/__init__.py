@@ -27,7 +27,7 @@ from thalweg._reports import (
     TableSnapshot,
     Verification,
 )
-from thalweg._rows import Rows
+from thalweg._rows import NewRows, Rows
 from thalweg._schema import Schema, TableSchema, schema
 from thalweg._table import Table
 from thalweg._tuning import Tuning
@@ -37,6 +37,7 @@ from thalweg._types import (
     bool_,
     complex64,
     complex128,
+    datetime64,
     float32,
     float64,
     int8,
@@ -44,8 +45,10 @@ from thalweg._types import (
     int32,
     int64,
     list_,
+    optional,
     string,
     struct,
+    timedelta64,
     uint8,
     uint16,
     uint32,
@@ -71,6 +74,7 @@ __all__ = [
     "LeftOut",
     "MergeReport",
     "MergedTable",
+    "NewRows",
     "NodeReport",
     "OutOfRangeError",
     "Producer",
@@ -108,6 +112,7 @@ __all__ = [
     "complex128",
     "convert",
     "create",
+    "datetime64",
     "derive",
     "float32",
     "float64",
@@ -120,12 +125,14 @@ __all__ = [
     "list_",
     "merge",
     "open",
+    "optional",
     "read_memory",
     "recover",
     "schema",
     "snapshot",
     "string",
     "struct",
+    "timedelta64",
     "uint8",
     "uint16",
     "uint32",

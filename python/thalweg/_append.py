@@ -16,6 +16,7 @@ from thalweg._awkward_columns import flat_columns
 from thalweg._count import Place, has_items, one_row, row_count
 from thalweg._errors import UsageError
 from thalweg._foreign import plain
+from thalweg._optional import lists_of_optional, numbers_of_times
 from thalweg._ragged import Ragged, length_of
 from thalweg._schema import TableSchema
 from thalweg._types import Type
@@ -68,7 +69,11 @@ def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict
         place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
     if missing := [name for name in names if name not in value]:
         place.fail(f"no value for '{missing[0]}'", f"its fields are {', '.join(names)}")
-    return {name: _plain(value[name], place.inside(name)) for name in names}
+    return {name: _given(member, value[name], place.inside(name)) for name, member in struct.members}
+
+
+def _given(type_: Type, value: Any, place: Place) -> Any:
+    return _plain(lists_of_optional(value) if type_.is_optional and not type_.shape else value, place)
 
 
 def _plain(value: Any, place: Place) -> Any:
@@ -117,6 +122,8 @@ def _lists(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
     if isinstance(value, Mapping):
         return _lists_of_members(type_.element, value, shape, place)
     lengths, content = _split(value, shape, place)
+    if type_.is_optional and (wrong := np.flatnonzero(lengths.ravel() > 1)).size:
+        place.fail(f"{lengths.ravel()[wrong[0]]} values were given", "one, or none, is declared", int(wrong[0]))
     inner = _columns(type_.element, content, (int(lengths.sum()),), place.elements())
     return [np.ascontiguousarray(lengths, np.uint64), *inner]
 
@@ -198,6 +205,8 @@ def _texts(value: Any, shape: Shape, place: Place) -> list[Array]:
 
 def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
     dtype = type_.dtype
+    if type_.time_dtype is not None:
+        value = numbers_of_times(value, type_.time_dtype, place)
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         array = _cast(np.asarray(value), dtype, place)
     else:

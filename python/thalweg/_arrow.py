@@ -26,6 +26,7 @@ _FORMATS = {
     "float32": "f",
     "float64": "g",
 }
+_TIMES = {(unit, 1): unit[0] for unit in ("s", "ms", "us", "ns")}
 _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
@@ -43,7 +44,7 @@ def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
     elif isinstance(value, Ragged):
         inner = _list(type_, value)
     else:
-        inner = _numbers(type_.name, value)
+        inner = _numbers(type_, value)
     return _fixed_sizes(inner, type_, name, count)
 
 
@@ -67,7 +68,8 @@ def _list(type_: Type, value: Ragged) -> _Nameless:
     return "+L", len(lists.offsets) - 1, [lists.offsets], [element]
 
 
-def _numbers(name: str, value: Any) -> _Nameless:
+def _numbers(type_: Type, value: Any) -> _Nameless:
+    name, time = type_.name, type_.time_dtype
     values = np.ascontiguousarray(value)
     if name == "bool":
         return "b", values.size, [np.packbits(values, bitorder="little")], []
@@ -75,6 +77,9 @@ def _numbers(name: str, value: Any) -> _Nameless:
         real = _REAL[name]
         part = ArrowNode(_FORMATS[real], "item", b"", 2 * values.size, [values.view(real)], [])
         return "+w:2", values.size, [], [part]
+    if time is not None and np.datetime_data(time) in _TIMES:
+        unit = _TIMES[np.datetime_data(time)]
+        return (f"ts{unit}:" if time.kind == "M" else f"tD{unit}"), values.size, [values], []
     return _FORMATS[name], values.size, [values], []
 
 

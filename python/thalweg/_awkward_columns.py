@@ -80,12 +80,12 @@ def _flatten(type_: Type, layout: Any, part: _Part, columns: list[Array]) -> Non
             raise _OtherError
         for name, member in type_.members:
             _flatten(member, members[name], part, columns)
-    elif type_.is_scalar and not type_.is_split and kind in ("NumpyArray", "ndarray"):
+    elif type_.is_scalar and not type_.is_split and type_.time_dtype is None and kind in ("NumpyArray", "ndarray"):
         data = layout if kind == "ndarray" else _array(layout.data)
         if data.dtype != type_.dtype or data.shape[1:] != type_.shape:
             raise _OtherError
         columns.append(np.ascontiguousarray(part.of(data)))
-    elif not type_.is_scalar and not type_.shape and kind in ("ListOffsetArray", "ListArray"):
+    elif not type_.is_scalar and not type_.is_optional and not type_.shape and kind in ("ListOffsetArray", "ListArray"):
         _flatten_lists(type_, layout, part, columns)
     else:
         raise _OtherError

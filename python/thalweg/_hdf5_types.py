@@ -17,7 +17,7 @@ from thalweg._errors import UsageError
 from thalweg._ragged import Ragged, Text
 from thalweg._rows import Rows
 from thalweg._tree_types import NoTypeError
-from thalweg._types import Type, as_type, uint8
+from thalweg._types import Type, as_type, time_type, uint8
 
 Array = npt.NDArray[Any]
 LeaveOut = Callable[[str, str], None]
@@ -47,7 +47,7 @@ def type_of(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     if (labels := h5py.check_enum_dtype(dtype)) is not None:
         return replace(as_type(np.dtype(dtype.str)), attrs=_labels(labels, dtype))
     if dtype.kind in "mM":
-        return _time(dtype)
+        return time_type(dtype)
     if dtype.kind == "V" and dtype.itemsize:
         return _shaped(uint8, (dtype.itemsize,))
     if dtype == np.float16:
@@ -86,13 +86,6 @@ def _labels(labels: dict[str, int], dtype: np.dtype[Any]) -> Attributes:
     by_value = sorted(labels.items(), key=lambda label: label[1])
     names = np.array([name for name, _ in by_value], object)
     return Attributes({"enum_labels": names, "enum_values": np.array([value for _, value in by_value], dtype.str)})
-
-
-def _time(dtype: np.dtype[Any]) -> Type:
-    """Since 1970, or how long: as NumPy counts it. NaT is the least number."""
-    unit, count = np.datetime_data(dtype)
-    text = {"generic": ""}.get(unit, unit if count == 1 else f"{count} {unit}")
-    return Type("int64", unit=text, attrs=Attributes({"numpy_dtype": dtype.newbyteorder("=").str}))
 
 
 def with_bytes(type_: Type, array: Array, path: str, notes: list[str]) -> Type:

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 
 from thalweg import _core
 from thalweg._errors import DataError, UsageError
+from thalweg._follow import followed as followed
 from thalweg._read import Run
 from thalweg._table import Table
 from thalweg._write import Path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
@@ -13,8 +13,9 @@ from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
 from thalweg._handles import closed_reader, opener
 from thalweg._reports import LeftOut, problems_of
+from thalweg._rows import NewRows
 from thalweg._schema import Schema
-from thalweg._table import Table
+from thalweg._table import BATCH_BYTES, Table
 from thalweg._tuning import Value, in_effect
 
 
@@ -170,6 +171,29 @@ class Run(Mapping[str, Table]):
         self.__dict__.pop("problems", None)
         self.__dict__.pop("units", None)
         return self
+
+    def follow(
+        self, *, interval: float = 1.0, timeout: float | None = None, memory_bytes: int = BATCH_BYTES
+    ) -> Iterator[NewRows]:
+        """Every row of the run once, from those that are there on, as they come: until the run is closed.
+
+        Rows of a producer come in its order (of work units, when they count), and between producers in none: their
+        numbers in the table change until the run is closed, so `NewRows` says which producer has them, and how that
+        counts. What is given out has been journaled: it outlives the death of all processes that write, and of a run
+        that was killed the rest comes once it is recovered, or resumed. After a power cut, rows that were given out may
+        be lost: at the end that is a DataError. A run that goes on in another file ends here with its file.
+
+        interval: seconds between looks, or longer: looking takes a tenth of the time at most, and grows with the pages
+        of the run.
+        timeout: seconds without new rows, after which that is a SystemError (ETIMEDOUT). None: waits for ever, also
+        where nobody writes any more.
+        memory_bytes: what rows that are given out at once may take, about.
+
+        It takes no notice of `close` and `refresh`. Raises UsageError in files of other programs, or where the file is
+        gone, DataError where another run has taken its place.
+        """
+        follow: Callable[..., Iterator[NewRows]] = opener("followed")
+        return follow(self.path, self.id, None, None, interval, timeout, memory_bytes)
 
     def __enter__(self) -> Self:
         return self

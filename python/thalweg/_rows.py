@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -65,10 +66,16 @@ class Rows(Mapping[str, Any]):
         value = self._members[outer]
         if inner:
             return _inside(value, inner)
-        return value.decoded() if isinstance(value, Text) else value
+        return value.decoded() if isinstance(value, Text) else self._time(outer, value)
+
+    def _time(self, name: str, value: Any) -> Any:
+        """Numbers that are times as such."""
+        type_ = next((each for own, each in self.type.members if own == name), None)
+        is_time = type_ is not None and type_.time_dtype is not None and isinstance(value, np.ndarray)
+        return value.view(type_.time_dtype) if is_time and type_ else value
 
     def _row(self, index: int) -> dict[str, Any]:
-        return {name: member[index] for name, member in self._members.items()}
+        return {name: self._time(name, member)[index] for name, member in self._members.items()}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
@@ -160,6 +167,20 @@ class Rows(Mapping[str, Any]):
         from thalweg._arrow import node_of
 
         return node_of(self).stream()
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Rows of one producer that follow each other, and that were given out never before."""
+
+    table: str
+    rows: Rows
+    node: int | None
+    """The machine that the producer is on, from 1. None, like all that follows: the run was closed before."""
+    producer: int | None
+    """Among those of its node, in the order in which they came. No other one has this number."""
+    first_row: int | None
+    """Of these, as the producer counts, from 0."""
 
 
 def _inside(value: Any, path: str) -> Any:

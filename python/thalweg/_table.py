@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,16 +17,16 @@ from thalweg._errors import UnknownNameError, UsageError
 from thalweg._gather import gathered
 from thalweg._handles import ClosedReader, closed_reader, opener
 from thalweg._ragged import Ragged, Text
-from thalweg._rows import Rows
+from thalweg._rows import NewRows, Rows
 from thalweg._scan import Items, Scan
 from thalweg._schema import Schema, TableSchema
-from thalweg._select import Chosen, chosen_rows, is_row_number, is_stretch, part_of_chosen, row_number
+from thalweg._select import chosen_rows, is_row_number, is_stretch, row_number
 from thalweg._types import Type, uint8
 
 if TYPE_CHECKING:
     import pandas
 
-_BATCH_BYTES = 64 << 20  # of `batches`
+BATCH_BYTES = 64 << 20  # of `batches`
 
 
 class Table:
@@ -84,6 +84,8 @@ class Table:
             return self.read(rows=slice(row, row + 1))[0]
         if key is None or isinstance(key, tuple):
             raise UsageError(f"table '{self.name}' cannot be indexed with {key!r}; give a column, a row, or rows")
+        from thalweg._table_rows import RowsOfTable
+
         return RowsOfTable(self, chosen_rows(key, len(self), f"table '{self.name}'"))
 
     def __iter__(self) -> Iterator[str]:
@@ -172,7 +174,7 @@ class Table:
         columns: str | Iterable[str] | None = None,
         *,
         rows: int = 10_000,
-        memory_bytes: int | None = _BATCH_BYTES,
+        memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
         """Reads one stretch of `rows` rows after the other.
@@ -237,6 +239,24 @@ class Table:
         for each in self.batches(names, rows=rows or max(1, len(self)), memory_bytes=memory_bytes):
             yield in_library(each, library)
 
+    def follow(
+        self,
+        columns: str | Iterable[str] | None = None,
+        *,
+        interval: float = 1.0,
+        timeout: float | None = None,
+        memory_bytes: int = BATCH_BYTES,
+    ) -> Iterator[NewRows]:
+        """Every row of this table once, as they come, until the run is closed: see `Run.follow`.
+
+        columns: as in `read`. Raises UsageError where there is no such column.
+        """
+        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        selected_row(self.schema, names)
+        path, id_, _ = self._file()
+        follow: Callable[..., Iterator[NewRows]] = opener("followed")
+        return follow(path, id_, self.name, names, interval, timeout, memory_bytes)
+
     def to_numpy(self) -> npt.NDArray[Any]:
         """All rows, as `Rows.to_numpy`."""
         return self.read().to_numpy()
@@ -273,67 +293,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"
-
-
-class RowsOfTable(Table):
-    """Some rows of a table, as a table: nothing is read before it is asked for."""
-
-    def __init__(self, table: Table, chosen: Chosen) -> None:
-        self._table = table
-        self._chosen = chosen
-        self.schema = table.schema
-
-    @property
-    def by_h5py(self) -> Mapping[str, Any]:
-        return self._table.by_h5py
-
-    def __len__(self) -> int:
-        return len(self._chosen)
-
-    def close(self) -> None:
-        self._table.close()
-
-    def _file(self) -> tuple[str, str, bool]:
-        return self._table._file()  # noqa: SLF001 (a table, as this one)
-
-    def page_ends(self, most: int) -> Iterator[list[int]]:  # noqa: ARG002
-        """None: what lies in a page of the file need not be together here."""
-        return iter(())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RowsOfTable, (self._table, self._chosen)
-
-    def storage(self) -> list[tuple[int, int]]:
-        """As of the whole table, by the share of its rows."""
-        whole = max(1, len(self._table))
-        return [(raw_bytes * len(self) // whole, items) for raw_bytes, items in self._table.storage()]
-
-    def read(
-        self,
-        columns: str | Iterable[str] | None = None,
-        *,
-        rows: Any = None,
-        threads: int = 0,
-        out: Mapping[str, npt.NDArray[Any]] | None = None,
-    ) -> Rows:
-        chosen = part_of_chosen(self._chosen, rows, f"these rows of table '{self.name}'")
-        return self._table.read(columns, rows=chosen, threads=threads, out=out)
-
-    def batches(
-        self,
-        columns: str | Iterable[str] | None = None,
-        *,
-        rows: int = 10_000,
-        memory_bytes: int | None = _BATCH_BYTES,
-        threads: int = 0,
-    ) -> Iterator[Rows]:
-        """As of any table, with batches of so many rows as take the memory in the mean."""
-        check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
-        if memory_bytes is not None and len(self):
-            rows = max(1, min(rows, memory_bytes * len(self) // max(1, sum(size for size, _ in self.storage()))))
-        for start in range(0, len(self), rows):
-            yield self.read(names, rows=slice(start, start + rows), threads=threads)
 
 
 def _paths(type_: Type, path: str = "") -> Iterator[str]:

@@ -14,6 +14,8 @@ from thalweg._errors import UsageError
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _SCALARS = {name: np.dtype(name) for name in _NAMES.split()}
+_TIME = "numpy_dtype"  # the attribute that says that numbers are times
+_CPP = {"bool": "bool", "float32": "float", "float64": "double"}
 _COMPLEX = ("complex64", "complex128")
 
 
@@ -68,6 +70,17 @@ class Type:
     @property
     def is_scalar(self) -> bool:
         return self.name in _SCALARS
+
+    @property
+    def time_dtype(self) -> np.dtype[Any] | None:
+        """Of times, which are stored as numbers: NumPy's datetime64 or timedelta64."""
+        text = self.attrs.get(_TIME) if self.name == "int64" else None
+        return np.dtype(text) if isinstance(text, str) and text[1:2] in ("M", "m") else None
+
+    @property
+    def is_optional(self) -> bool:
+        """A value or none: stored as a list of one element, or none."""
+        return self.name == "list" and self.type_name.startswith("std::optional<")
 
     def zero_width(self, path: str = "") -> Iterator[str]:
         """Paths of what in it is an array of no values: only files of other programs have such."""
@@ -167,7 +180,7 @@ def as_type(like: TypeLike) -> Type:
         return string
     try:
         dtype = np.dtype(like)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         raise UsageError(f"{like!r} is not a type (of a field): use tw.uint16, a NumPy dtype or a dictionary") from None
     return _from_dtype(dtype)
 
@@ -178,8 +191,13 @@ def _from_dtype(dtype: np.dtype[Any]) -> Type:
         return array(base, *shape)
     if dtype.names is not None and dtype.fields is not None:
         return Type("struct", members=tuple((name, _from_dtype(dtype.fields[name][0])) for name in dtype.names))
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] != "generic":
+        return time_type(dtype)
     if dtype.name not in _SCALARS:
-        raise UsageError(f"the NumPy type {dtype} cannot be stored; use one of {', '.join(_SCALARS)} or tw.string")
+        raise UsageError(
+            f"the NumPy type {dtype} cannot be stored; use one of {', '.join(_SCALARS)}, a datetime64 or timedelta64 "
+            "with a unit, or tw.string"
+        )
     return Type(dtype.name)
 
 
@@ -197,6 +215,43 @@ def list_(element: TypeLike, *, unit: str = "", description: str = "", type_name
     type_name: what ROOT shall take it for, such as "std::vector<Hit>".
     """
     return Type("list", element=as_type(element), unit=unit, description=description, type_name=type_name)
+
+
+def time_type(dtype: np.dtype[Any]) -> Type:
+    """Numbers since 1970, or how long, as NumPy counts them; NaT is the least one. An attribute has the dtype."""
+    unit, count = np.datetime_data(dtype)
+    text = {"generic": ""}.get(unit, unit if count == 1 else f"{count} {unit}")
+    return Type("int64", unit=text, attrs=Attributes({_TIME: dtype.newbyteorder("=").str}))
+
+
+def datetime64(unit: str = "ns", *, description: str = "") -> Type:
+    """Points in time, as NumPy's `datetime64[unit]`: int64 in the file, with the unit and, as attribute `numpy_dtype`,
+    the type. h5py and ROOT show the numbers."""
+    return _time("M8", unit)(description=description)
+
+
+def timedelta64(unit: str = "ns", *, description: str = "") -> Type:
+    """Durations, as NumPy's `timedelta64[unit]`, stored like `datetime64`."""
+    return _time("m8", unit)(description=description)
+
+
+def _time(kind: str, unit: str) -> Type:
+    try:
+        return time_type(np.dtype(f"{kind}[{unit}]"))
+    except TypeError:
+        raise UsageError(f"there are no times in {unit!r}; give a unit of NumPy, such as 'ns', 'us' or 's'") from None
+
+
+def optional(type: TypeLike, *, unit: str = "", description: str = "") -> Type:  # noqa: A002
+    """A number or string, or none: `tw.optional(tw.float32)`. In RNTuples a std::optional, in HDF5 a list.
+
+    Raises UsageError for structs, arrays and lists, of which ROOT would ask a class.
+    """
+    element = as_type(type)
+    if not (element.is_scalar or element.name == "string") or element.shape or element.name in _COMPLEX:
+        raise UsageError(f"there is no optional {element} (only numbers and strings have one); use tw.list_ of it")
+    name = "std::string" if element.name == "string" else _CPP.get(element.name, f"std::{element.name}_t")
+    return list_(element, unit=unit, description=description, type_name=f"std::optional<{name}>")
 
 
 def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "", type_name: str = "") -> Type:

@@ -126,6 +126,7 @@ class Format {
     virtual std::vector<FoundPages> load_pages(storage::Storage const&, model::RunMap const& map,
                                                std::vector<WantedPages> const& wanted) const {
         std::vector<FoundPages> found;
+        found.reserve(wanted.size());
         for (auto const& each : wanted) found.push_back({map.tables.at(each.table).columns.at(each.column), {}});
         return found;
     }

@@ -64,7 +64,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
-    auto const journals = open_journals(path);
+    auto journals = open_journals(path);
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     if (!journals.empty()) {
         auto gathered = gather(journals, *reader->file_, RunState::open);
@@ -74,7 +74,9 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
             reader->map_ = live_map(gathered, *reader->file_, *gathered.rows);
             reader->journal_ = gathered.rows;
             reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
+            reader->order_ = order_of(gathered);
             reader->report_ = std::move(gathered.report);
+            reader->journals_ = std::move(journals);
             return reader;
         }
     }

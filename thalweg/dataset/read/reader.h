@@ -14,6 +14,7 @@
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/read/late_pages.h"
+#include "thalweg/dataset/read/row_order.h"
 #include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
@@ -56,6 +57,10 @@ class Reader {
     std::vector<Unit> units() const;
     // Of an open run: what is known of its producers and losses.
     RunReport const& report() const { return report_; }
+    // Of an open run: whose its rows are, and the journals that say so, which can be read when the run is closed, too.
+    RowOrder const& order() const { return order_; }
+    Journals const& journals() const { return journals_; }
+    storage::Storage const& file() const { return *file_; }
 
     // The elements that the lists [lists.first, lists.first + lists.count) of a lengths column hold: the items of the
     // columns whose parent it is.
@@ -103,6 +108,8 @@ class Reader {
     std::unique_ptr<LatePages> late_; // of what is in the map
     std::vector<Unit> open_units_;    // of an open run
     RunReport report_;
+    RowOrder order_;
+    Journals journals_;
     std::unique_ptr<storage::Storage> file_;
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;

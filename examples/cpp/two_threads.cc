@@ -5,9 +5,7 @@
 #include <future>
 #include <utility>
 
-#include <thalweg/base/error.h>
-#include <thalweg/dataset/append/struct_producer.h>
-#include <thalweg/dataset/writer.h>
+#include <thalweg/thalweg.h>
 
 using namespace thalweg;
 

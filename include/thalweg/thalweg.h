@@ -1,0 +1,18 @@
+// All that programs that use Thalweg need: runs are created (Writer), written by threads (Producer, StructProducer,
+// WorkUnit) and by other processes (attach), completed (close, recover), and read (Reader, Follower). Checkpoints have
+// headers of their own, in thalweg/checkpoint.
+#pragma once
+
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/append/struct_producer.h"
+#include "thalweg/dataset/append/work_unit.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/snapshot.h"
+#include "thalweg/dataset/merge/merge.h"
+#include "thalweg/dataset/read/follower.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+#include "thalweg/dataset/run/attach.h"
+#include "thalweg/dataset/writer.h"
+#include "thalweg/model/schema.h"

@@ -1,0 +1,82 @@
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "buffer.h"
+#include "thalweg/base/scratch_budget.h"
+#include "thalweg/dataset/read/follower.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/dataset/read/verify.h"
+
+namespace thalweg::bind {
+namespace {
+
+namespace nb = nanobind;
+using namespace dataset;
+using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
+
+void read(Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count,
+          nb::handle out, unsigned threads) {
+    Buffer const buffer(out, PyBUF_WRITABLE);
+    nb::gil_scoped_release const released;
+    reader.read(table, column, {first, count}, buffer.bytes(), {.threads = threads});
+}
+
+Verification verify_file(std::string const& path, unsigned threads) { return verify(path, threads); }
+
+} // namespace
+
+void bind_reading(nb::module_& module) {
+    nb::class_<Reader>(module, "Reader")
+        .def_static("open", &Reader::open, nb::arg("path"), nb::arg("even_without_tables") = false, WithoutGil())
+        .def_prop_ro("path", &Reader::path)
+        .def_prop_ro("is_open_run", &Reader::is_open_run)
+        .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
+        .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
+        .def_prop_ro("metadata", &Reader::metadata)
+        .def_prop_ro("keys_per_group", [](Reader const& reader) { return reader.head().keys_per_group; })
+        .def_prop_ro("knobs", [](Reader const& reader) { return reader.head().knobs; })
+        .def_prop_ro("engine", [](Reader const& reader) { return reader.head().engine; })
+        .def_prop_ro("left_out", &Reader::left_out)
+        .def_prop_ro("notes", &Reader::notes)
+        .def_prop_ro("report", &Reader::report)
+        .def("rows", &Reader::rows, nb::arg("table"))
+        .def("units", &Reader::units)
+        .def(
+            "elements",
+            [](Reader const& reader, std::size_t table, std::size_t column, std::uint64_t first, std::uint64_t count) {
+                auto const range = reader.elements(table, column, {first, count});
+                return std::pair(range.first, range.count);
+            },
+            nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), WithoutGil())
+        .def("page_end", &Reader::page_end, nb::arg("table"), nb::arg("column"), nb::arg("item"))
+        .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
+             nb::arg("threads"))
+        .def("bytes_read", &Reader::bytes_read);
+    nb::class_<RowSource>(module, "RowSource")
+        .def_ro("node", &RowSource::node)
+        .def_ro("producer", &RowSource::producer)
+        .def_ro("first_row", &RowSource::first_row);
+    nb::class_<NewRows>(module, "NewRows")
+        .def_ro("table", &NewRows::table)
+        .def_ro("source", &NewRows::source)
+        .def_ro("first_row", &NewRows::first_row)
+        .def_ro("rows", &NewRows::rows);
+    nb::class_<Follower>(module, "Follower")
+        .def(nb::init<std::string>(), nb::arg("path"))
+        .def("look", &Follower::look, WithoutGil())
+        .def_prop_ro("reader",
+                     [](Follower const& follower) { return std::const_pointer_cast<Reader>(follower.reader()); })
+        .def_prop_ro("is_over", &Follower::is_over);
+    module.def("fail_without_tables", &fail_without_tables, nb::arg("path"), nb::arg("reasons"));
+    module.def("read_memory_bytes", &base::read_memory_bytes);
+    module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
+    module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());
+}
+
+} // namespace thalweg::bind

@@ -1,0 +1,54 @@
+// What a run gains while it is written: every row of the finished file once, whatever numbers rows have meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "thalweg/dataset/journal/coverage.h"
+#include "thalweg/dataset/read/reader.h"
+
+namespace thalweg::dataset {
+
+// Rows that nobody was told of: they follow each other in the table, as the reader has it, and at their producer.
+struct NewRows {
+    std::size_t table = 0;
+    std::optional<RowSource> source; // none: the run was over when it was looked at first
+    std::uint64_t first_row = 0;     // in the table
+    std::uint64_t rows = 0;
+};
+
+class Follower {
+  public:
+    explicit Follower(std::string path) : path_(std::move(path)) {}
+
+    // Looks at the run anew: what it has gained, table by table, the rows of a producer in its order. Of work units
+    // rows come when they count. Throws like Reader::open; base::DataError, too, where another run has taken its
+    // place, and, when all else was told, where rows that were told are not in the finished file; base::UsageError
+    // where another program writes the file.
+    std::vector<NewRows> look();
+
+    // As of the last look: for these rows.
+    std::shared_ptr<Reader const> const& reader() const { return reader_; }
+    // The run is closed, and everything was told.
+    bool is_over() const { return reader_ && !reader_->is_open_run() && lost_.empty(); }
+
+  private:
+    using Key = std::tuple<std::size_t, std::uint32_t, std::uint32_t>; // table, node, producer
+
+    void check_same(Reader const& now) const;
+    RowOrder order_of_closed(Reader const& now);
+    void add_new(std::size_t table, TableOrder const& order, std::vector<NewRows>& found);
+    std::uint64_t told_rows(std::size_t table) const;
+
+    std::string path_;
+    std::shared_ptr<Reader const> reader_;
+    std::map<Key, Ranges> told_;
+    std::string lost_; // to be said at the next look
+};
+
+} // namespace thalweg::dataset

