@@ -134,6 +134,27 @@ TEST_P(EveryPreemption, KeepsWhatAWorkerCommittedThatCameAndWasKilled) {
     EXPECT_GT(stretch_ns, 1'500'000u); // more than two steps of the committer
 }
 
+// A status that counted too few would call a unit durable that is not.
+TEST_P(EveryPreemption, CountsTheUnitOfAWorkerThatIsKilledWhileItCommits) {
+    std::uint64_t before = 0, behind = 0; // how often it was killed before and after the key was taken
+    for (std::uint64_t turn = 0; before == 0 || behind < 20; ++turn) {
+        ASSERT_LT(turn, 4000u);
+        Recording recording(GetParam());
+        std::uint64_t begin = kNever;
+        auto& world = recording.world();
+        recording.run([&](Recording& now) {
+            if (begin == kNever && now.worker_has_memory()) begin = world.turns();
+            if (begin != kNever && world.turns() >= begin + turn && world.is_running(now.worker()))
+                world.kill(now.worker());
+        });
+        ASSERT_TRUE(recording.found && recording.status) << turn;
+        auto const units = recording.found->units.size();
+        ++(units == 1 ? before : behind);
+        ASSERT_GE(recording.status->units_committed, units) << turn;
+        ASSERT_LE(recording.status->units_committed, units + 1) << turn;
+    }
+}
+
 // At that turn the committer is stopped, until the worker has finished and its process has ended.
 std::uint64_t died(Container container, std::uint64_t turn) {
     Recording recording(container);

@@ -132,11 +132,15 @@ bool UnitWorker::commit() {
     if (is_ordered()) seal_group();
     auto const entry = units.reserve(key_, summary_, wait);
     for (std::uint32_t part = 0; part < begun_.size(); ++part) begun_[part]->prepare_commit(entry, part);
+    // Before the key is taken: of a worker that is killed between the two, nobody can tell later whether it has
+    // counted, and a number that is too low would call units durable that are not.
+    auto& committed = run_->ledger->head().units_committed;
+    ++committed;
     if (!units.link(entry, static_cast<std::uint32_t>(begun_.size()))) {
+        --committed;
         drop();
         return false;
     }
-    ++run_->ledger->head().units_committed;
     for (auto* producer : begun_) producer->commit_unit(entry);
     begun_.clear();
     if (is_ordered()) producers_.clear();

@@ -54,7 +54,7 @@ struct CommitStatus {
     std::uint64_t journal_bytes = 0;
     // What a power cut would cost: every row (of no work unit) whose append returned before that is durable.
     std::uint64_t durable_lag_ns = 0;
-    std::uint64_t units_committed = 0;     // keys taken in this file
+    std::uint64_t units_committed = 0;     // keys taken in this file; one more for each worker killed as it took one
     std::uint64_t units_not_durable = 0;   // among them
     std::uint64_t units_oldest_age_ns = 0; // of those
     std::uint64_t sync_ns = 0;             // of the last sync
