@@ -1,27 +1,45 @@
-"""Runs the C++ tests (ctest) and the Python tests (pytest), and ends with one line about both."""
+"""Runs the C++ tests (ctest) and the Python tests (pytest), and ends with one line about both.
+
+With arguments, pytest has them, in one process. Without any, as many processes as there are cores share the files of
+tests: each takes a few files at a time. What a process prints is shown when it has ended.
+"""
 
 import os
+import queue
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 REPORTS = Path("build/reports").absolute()
+FOLDERS = ("tests", "apps")
+FILES_AT_A_TIME = 4
+# Files here take longest, one by one: what comes last should be short.
+SLOW = ("tests/faults", "tests/nodes", "apps", "tests/find_package_test.py", "tests/docs_test.py")
+NO_TESTS_RUN = 5  # pytest's exit code
+
+Counts = dict[str, int]
 
 
-def run(name: str, command: list[str]) -> dict[str, int]:
+def run(name: str, command: list[str], capture: bool = False) -> Counts:
     """How many passed, failed and were skipped. A run that ends badly without a failed test counts as one failure."""
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
-    code = subprocess.call(command)
+    if capture:
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        print(result.stdout, end="", flush=True)
+        code = result.returncode
+    else:
+        code = subprocess.call(command)
     counts = count(report.read_text()) if report.exists() else dict.fromkeys(("passed", "failed", "skipped"), 0)
-    if code != 0 and counts["failed"] == 0:
+    if code not in (0, NO_TESTS_RUN) and counts["failed"] == 0:
         counts["failed"] = 1
     return counts
 
 
-def count(report: str) -> dict[str, int]:
+def count(report: str) -> Counts:
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for case in ElementTree.fromstring(report).iter("testcase"):
         outcomes = {child.tag for child in case}
@@ -34,20 +52,64 @@ def count(report: str) -> dict[str, int]:
     return counts
 
 
+def batches() -> list[list[str]]:
+    """All files of tests but those with ROOT, which `make test-root` runs: the slow ones first, each for itself."""
+    files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
+    files = [file for file in files if not file.startswith("tests/root/")]
+    slow = [file for file in files if file.startswith(SLOW)]
+    others = [file for file in files if not file.startswith(SLOW)]
+    return [[file] for file in slow] + [others[i : i + FILES_AT_A_TIME] for i in range(0, len(others), FILES_AT_A_TIME)]
+
+
+def share_files() -> Counts:
+    waiting: queue.SimpleQueue[tuple[int, list[str]]] = queue.SimpleQueue()
+    for number, files in enumerate(batches()):
+        waiting.put((number, files))
+    results: list[Counts] = []
+
+    def work() -> None:
+        while True:
+            try:
+                number, files = waiting.get_nowait()
+            except queue.Empty:
+                return
+            name = f"python-{number}"
+            results.append(run(name, [*pytest(name), "-q", *files], capture=True))
+
+    threads = [threading.Thread(target=work) for _ in range(cores())]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return add(results)
+
+
+def pytest(name: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", f"--junitxml={REPORTS / f'{name}.xml'}", "--durations=3"]
+
+
+def add(results: list[Counts]) -> Counts:
+    return {outcome: sum(result[outcome] for result in results) for outcome in ("passed", "failed", "skipped")}
+
+
 def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     cpp = run("cpp", ["ctest", "--preset", "default", "--output-junit", str(REPORTS / "cpp.xml"), *jobs()])
-    python = run("python", [sys.executable, "-m", "pytest", f"--junitxml={REPORTS / 'python.xml'}", *sys.argv[1:]])
-    total = {outcome: cpp[outcome] + python[outcome] for outcome in cpp}
+    python = run("python", [*pytest("python"), *sys.argv[1:]]) if sys.argv[1:] else share_files()
+    total = add([cpp, python])
     seconds = time.monotonic() - begin
     print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together, in {seconds:.0f} s:")
     print(", ".join(f"{total[outcome]} {outcome}" for outcome in ("passed", "failed", "skipped")))
     return 1 if total["failed"] else 0
 
 
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
 def jobs() -> list[str]:
-    return ["--parallel", str(len(os.sched_getaffinity(0)))]
+    return ["--parallel", str(cores())]
 
 
 if __name__ == "__main__":

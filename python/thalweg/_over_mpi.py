@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import errno
+import hashlib
+import os
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -12,6 +14,7 @@ from thalweg._attach import Attached, Producer, attach, text_of
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._reports import RunReport
 from thalweg._schema import Schema
+from thalweg._schema import schema as schema_of
 from thalweg._work_unit import Key, WorkUnit
 
 if TYPE_CHECKING:
@@ -124,11 +127,19 @@ def create_over(
     from mpi4py import MPI
 
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    is_first = comm.allgather(here.Get_rank() == 0)
     out: Writer | Attached | None = None
-    failure = None
+    failure = wanted = None
     try:
-        if here.Get_rank() == 0:
+        wanted = _wanted(path, schema, options)
+    except Exception as error:
+        failure = text_of(error)
+    said = comm.allgather((here.Get_rank() == 0, wanted))
+    is_first = [first for first, _ in said]
+    try:
+        wants = [wanted for _, wanted in said if wanted is not None]
+        if len(wants) == len(said):
+            _check(wants)
+        if here.Get_rank() == 0 and len(wants) == len(said):
             out = _begin(path, schema, 1 + sum(is_first[: comm.Get_rank()]), sum(is_first), options)
     except Exception as error:
         failure = text_of(error)
@@ -150,13 +161,32 @@ def create_over(
     return Shared(comm, out)
 
 
+def _wanted(path: Path, schema: Schema | Mapping[str, Any] | None, options: Mapping[str, Any]) -> tuple[str, bytes]:
+    """What has to be the same on all ranks: the path, and a digest of the schema."""
+    if options["resume"] or schema is None:
+        raise UsageError("a run of several ranks cannot be resumed yet: recover it, and begin a new run with a schema")
+    given = schema if isinstance(schema, Schema) else schema_of(schema)
+    return os.fspath(path), hashlib.sha256(given.to_json().encode()).digest()
+
+
+def _check(wanted: list[tuple[str, bytes]]) -> None:
+    """Before anything is created."""
+    first_path, first_schema = wanted[0]
+    for rank, (path, schema) in enumerate(wanted):
+        if path != first_path:
+            raise UsageError(
+                f"ranks 0 and {rank} do not write the same file ({first_path} and {path}): "
+                "give the same path on all ranks"
+            )
+        if schema != first_schema:
+            raise UsageError(f"rank {rank} gives another schema than rank 0: give the same one on all ranks")
+
+
 def _begin(
     path: Path, schema: Schema | Mapping[str, Any] | None, node: int, nodes: int, options: Mapping[str, Any]
 ) -> Writer:
     from thalweg._write import create, join
 
-    if options["resume"] or schema is None:
-        raise UsageError("a run of several ranks cannot be resumed yet: recover it, and begin a new run with a schema")
     if node == 1:
         first: Writer = create(path, schema, nodes=nodes, **options)
         return first

@@ -1,4 +1,5 @@
-"""Ranks of MPICH write one file: two machines of two ranks each, as MPICH pretends where it is asked to."""
+"""Ranks of MPI write one file: two machines of two ranks each, as MPICH pretends where it is asked to, and one machine
+with Open MPI."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from launchers import Launcher, launcher
 from runs import rows_by_node
 
 import thalweg as tw
@@ -22,25 +24,15 @@ _RANKS = 4
 _ROWS = 1000
 
 
-@pytest.fixture(scope="module")
-def mpiexec() -> str:
-    mpi = pytest.importorskip("mpi4py.MPI", reason="mpi4py is not installed, or finds no MPI")
-    if "MPICH" not in mpi.Get_library_version():
-        pytest.skip("MPICH alone can pretend that one machine is two")
-    found = Path(sys.executable).with_name("mpiexec")
-    if not found.exists():
-        pytest.skip("the mpiexec of PyPI's mpich is not installed")
-    return str(found)
-
-
 class Mpi:
-    def __init__(self, mpiexec: str) -> None:
-        self._mpiexec = mpiexec
+    def __init__(self, launcher: Launcher, more: dict[str, str] | None = None) -> None:
+        self._launcher = launcher.command
+        self._environment = launcher.environment | (more or {})
 
     def start(self, path: Path, rows: int, *more: str, preload: Path | None = None) -> subprocess.Popen[str]:
         program = Path(__file__).with_name("rank.py")
-        command = [self._mpiexec, "-n", str(_RANKS), sys.executable, str(program), str(path), str(rows), *more]
-        environment = os.environ | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
+        command = [*self._launcher, "-n", str(_RANKS), sys.executable, str(program), str(path), str(rows), *more]
+        environment = os.environ | self._environment
         if preload:
             environment["LD_PRELOAD"] = str(preload)
         pipe = subprocess.PIPE
@@ -57,9 +49,17 @@ class Mpi:
         return sorted(out.splitlines())
 
 
-@pytest.fixture
-def over_mpi(mpiexec: str) -> Mpi:
-    return Mpi(mpiexec)
+@pytest.fixture(scope="module")
+def over_mpich() -> Mpi:
+    return Mpi(launcher("mpich"), {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def over_mpi(request: pytest.FixtureRequest) -> Mpi:
+    if request.param == "openmpi":
+        return Mpi(launcher("openmpi"))
+    mpich: Mpi = request.getfixturevalue("over_mpich")
+    return mpich
 
 
 def test_ranks_write_one_file(over_mpi: Mpi, name: str, tmp_path: Path) -> None:
@@ -107,6 +107,12 @@ def test_ranks_that_disagree_hear_it_all(over_mpi: Mpi, tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_ranks_of_other_paths_hear_it_all(over_mpi: Mpi, tmp_path: Path) -> None:
+    for line in over_mpi(tmp_path / "run.h5", "1", "path"):
+        assert "ranks 0 and 1 do not write the same file" in line
+    assert not list(tmp_path.glob("*.h5*"))
+
+
 def wait_until_gone(pids: list[int]) -> None:
     end = time.monotonic() + 60
     for pid in pids:
@@ -122,7 +128,7 @@ def appended_by(log: Path) -> int:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path, seed: int, long_mode: bool) -> None:
-    """MPICH kills the others then. The machine lives: what `append` had taken is all there."""
+    """MPI kills the others then. The machine lives: what `append` had taken is all there."""
     for turn in range(15 if long_mode else 1):
         chance = random.Random(100 * seed + turn)
         path = tmp_path / f"{turn}-{name}"
@@ -138,7 +144,7 @@ def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path
         process.communicate(timeout=120)
         wait_until_gone(ranks)
         appended = [appended_by(Path(f"{path}.log{rank}")) for rank in range(_RANKS)]
-        if Path(f"{path}.parts").exists():
+        if Path(f"{path}.parts").exists() or Path(f"{path}.journal").exists():
             with suppress(tw.UsageError):  # nothing was recorded
                 tw.recover(path)
         counts = rows_by_node(path) if path.exists() else {}
@@ -168,7 +174,7 @@ MPI_\\name:
 """
 
 
-def test_no_write_calls_mpi(over_mpi: Mpi, tmp_path: Path) -> None:
+def test_no_write_calls_mpi(over_mpich: Mpi, tmp_path: Path) -> None:
     """All functions of MPI are counted, by wrappers around those that MPI has beside them for that."""
     if platform.machine() != "x86_64" or shutil.which("cc") is None or shutil.which("nm") is None:
         pytest.skip("the wrappers are made by cc, for x86-64")
@@ -180,7 +186,7 @@ def test_no_write_calls_mpi(over_mpi: Mpi, tmp_path: Path) -> None:
     source, counter = tmp_path / "count.S", tmp_path / "count.so"
     source.write_text(_COUNTER + "".join(f"count {name}\n" for name in names))
     subprocess.run(["cc", "-shared", "-o", counter, source, library, f"-Wl,-rpath,{library.parent}"], check=True)
-    said = [line for line in over_mpi(tmp_path / "run.h5", "-1", "count", preload=counter) if "called" in line]
+    said = [line for line in over_mpich(tmp_path / "run.h5", "-1", "count", preload=counter) if "called" in line]
     assert len(said) == _RANKS
     for line in said:
         calls, before = int(line.split()[4]), int(line.split()[7])

@@ -1,4 +1,6 @@
-"""What one rank of MPI runs: rank.py FILE ROWS [FAILING_RANK how], `how`: schema, append, exit, single, kill or count.
+"""What one rank of MPI runs: rank.py FILE ROWS [FAILING_RANK how].
+
+`how`: schema, path, append, exit, single, kill or count.
 
 append: it throws in its `with` block. exit: it throws, and has none. With all others no rank fails. single: MPI is told
 that each has one thread. kill: FILE.pidN and FILE.logN have the process and the rows of rank N, which takes its time.
@@ -52,6 +54,7 @@ def calls_of_mpi() -> int:
 def main(path: str, wanted: int, failing: int, how: str) -> None:
     rank = MPI.COMM_WORLD.Get_rank()
     schema = {"others": {"id": tw.uint64}} if (failing, how) == (rank, "schema") else _SCHEMA
+    path = f"{path}.other.h5" if (failing, how) == (rank, "path") else path
     out = tw.create(path, schema, comm=MPI.COMM_WORLD, node_timeout=20)
     if how == "exit":
         append(out, rank, wanted, rank == failing)

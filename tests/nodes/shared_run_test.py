@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from launchers import OPEN_MPI
 
 import thalweg as tw
 
@@ -19,24 +20,34 @@ _ROWS = 1000
 Run = Callable[..., list[str]]
 
 
-@pytest.fixture(params=[1, 2], ids=["one machine", "two machines"])
-def machines(request: pytest.FixtureRequest) -> int:
-    return request.param
+_MACHINES = {"mpich": 1, "mpich, two machines": 2, "openmpi": 1}
+
+
+@pytest.fixture(params=list(_MACHINES))
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def over_mpi(repository: Path, machines: int) -> Run:
+def machines(mpi: str) -> int:
+    return _MACHINES[mpi]
+
+
+@pytest.fixture
+def over_mpi(repository: Path, mpi: str, machines: int) -> Run:
     """Returns what the ranks said, in their order."""
-    if shutil.which("mpiexec.mpich") is None or shutil.which("mpicxx.mpich") is None:
-        pytest.skip("Debian's mpich is not installed")
+    name = mpi.partition(",")[0]
+    if shutil.which(f"mpiexec.{name}") is None or shutil.which(f"mpicxx.{name}") is None:
+        pytest.skip(f"Debian's {name} is not installed")
     build = Path(os.environ.get("THALWEG_BUILD", repository / "build" / "default"))
-    program = build / "tests" / "nodes" / "shared_run"
+    program = build / "tests" / "nodes" / f"shared_run_{name}"
     if not program.exists():
         pytest.fail(f"{program} is not there: run `make test`")
+    launcher = OPEN_MPI if name == "openmpi" else ["mpiexec.mpich"]
 
     def run(*words: object) -> list[str]:
         environment = os.environ | ({"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"} if machines == 2 else {})
-        line = ["mpiexec.mpich", "-n", str(_RANKS), str(program), *map(str, words)]
+        line = [*launcher, "-n", str(_RANKS), str(program), *map(str, words)]
         done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, env=environment)
         assert done.returncode == 0, done.stderr
         return sorted(done.stdout.splitlines())

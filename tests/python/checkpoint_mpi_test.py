@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from launchers import launcher
 
 _ROWS = 3000
 
 
-def over_mpi(ranks: int, path: Path, what: str) -> list[str]:
-    """What the ranks said, in their order."""
-    pytest.importorskip("mpi4py.MPI", reason="mpi4py is not installed, or finds no MPI")
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    if not mpiexec.exists():
-        pytest.skip("the mpiexec of PyPI's mpich is not installed")
+Run = Callable[[int, Path, str], list[str]]
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def over_mpi(request: pytest.FixtureRequest) -> Run:
+    """Returns what the ranks said, in their order."""
+    mpi = launcher(request.param)
     program = Path(__file__).with_name("checkpoint_mpi_rank.py")
-    words = [str(mpiexec), "-n", str(ranks), sys.executable, str(program), str(path), what, str(_ROWS)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return sorted(done.stdout.splitlines())
+
+    def run(ranks: int, path: Path, what: str) -> list[str]:
+        words = [*mpi.command, "-n", str(ranks), sys.executable, str(program), str(path), what, str(_ROWS)]
+        environment = os.environ | mpi.environment
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return sorted(done.stdout.splitlines())
+
+    return run
 
 
-def test_ranks_of_mpi_save_and_others_restore(tmp_path: Path) -> None:
+def test_ranks_of_mpi_save_and_others_restore(over_mpi: Run, tmp_path: Path) -> None:
     path = tmp_path / "psi.h5"
     size_bytes = _ROWS * 50 * 16
     assert over_mpi(3, path, "save") == [f"rank {rank} saved {size_bytes}" for rank in range(3)]
