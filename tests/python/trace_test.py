@@ -10,7 +10,7 @@ import h5py
 import hdf5plugin  # noqa: F401 (h5py reads our default codec with it)
 import pytest
 import uproot
-from tracing import MPI_COMPILER, MPI_RUN, compile_c, left_folders, starts, trace
+from tracing import MPI_COMPILER, MPI_RUN, Traced, compile_c, left_folders, starts, trace
 
 EVERY_FORM = r"""
 #include <aio.h>
@@ -273,6 +273,28 @@ def test_an_open_that_truncates_says_what_was_there(tmp_path: Path) -> None:
     script = "import sys; path = sys.argv[1]; open(path, 'a'); open(path, 'w'); open(path, 'w'); open(path + '2', 'w')"
     traced = trace(tmp_path / "t.root", sys.executable, "-c", script, tmp_path / "out")
     assert [call["size"] for call in traced.calls(of=f"{tmp_path}/out") if call["kind"] == "open"] == [-1, 1234, 0, -1]
+
+
+# The command runs before the tracer goes on.
+LATE_TRACER = """
+import thalweg._explain.tracer as tracer, time
+begin = tracer.Command
+def begin_and_wait(*words):
+    command = begin(*words)
+    time.sleep(0.3)
+    return command
+tracer.Command = begin_and_wait
+from thalweg.cli import main
+main()
+"""
+
+
+def test_no_call_begins_before_the_trace(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", LATE_TRACER, "trace", "--out", tmp_path / "t.root", "--", "ls", tmp_path]
+    traced = Traced(subprocess.run(words, capture_output=True, check=True), tmp_path / "t.root")
+    for level in ("posix", "stdio"):
+        calls = traced.calls(level)
+        assert all((starts(calls, thread) >= 0).all() for thread in {call["thread"] for call in calls})
 
 
 def test_nothing_is_left_in_shared_memory(tmp_path: Path) -> None:

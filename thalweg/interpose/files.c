@@ -9,13 +9,15 @@
 
 #include "thalweg/interpose/wrap.h"
 
-enum { DESCRIPTORS = 65536, HANDLES = 8192 };
+enum { DESCRIPTORS = 65536, HANDLES = 8192, WAYS = 8 };
 
 static _Atomic uint32_t files[DESCRIPTORS]; // pages that nobody touches cost nothing
 static struct {
     _Atomic uint64_t handle;
     _Atomic uint32_t file;
+    _Atomic uint32_t used; // how many handles had been remembered when this one was needed last
 } handles[HANDLES];
+static _Atomic uint32_t remembered;
 
 static uint32_t define_file(int fd) {
     int const saved = errno;
@@ -84,17 +86,34 @@ void same_file(int old_fd, int new_fd) {
     atomic_store(&files[new_fd], file);
 }
 
-static unsigned slot_of(uint64_t handle) { return (unsigned)((handle * 0x9e3779b97f4a7c15u) >> 51); }
+// The first of a handle's places in the table.
+static unsigned slot_of(uint64_t handle) { return (unsigned)((handle * 0x9e3779b97f4a7c15u) >> 51) / WAYS * WAYS; }
 
-// Two handles of one slot displace each other; then the file of the first one is not known any more.
 uint32_t file_of_handle(uint64_t handle) {
-    unsigned const slot = slot_of(handle);
-    return atomic_load(&handles[slot].handle) == handle ? atomic_load(&handles[slot].file) : 0;
+    unsigned const first = slot_of(handle);
+    for (unsigned i = first; i < first + WAYS; ++i) {
+        if (atomic_load(&handles[i].handle) != handle) continue;
+        atomic_store_explicit(&handles[i].used, atomic_load_explicit(&remembered, memory_order_relaxed),
+                              memory_order_relaxed);
+        return atomic_load(&handles[i].file);
+    }
+    return 0;
 }
 
+// Where its places are taken, that handle is given up that was not needed for longest.
 void remember_handle(uint64_t handle, uint32_t file) {
-    unsigned const slot = slot_of(handle);
+    unsigned const first = slot_of(handle);
+    uint32_t const now = atomic_fetch_add(&remembered, 1) + 1;
+    unsigned slot = first;
+    for (unsigned i = first; i < first + WAYS; ++i) {
+        if (atomic_load(&handles[i].handle) == handle) {
+            slot = i;
+            break;
+        }
+        if (now - atomic_load(&handles[i].used) > now - atomic_load(&handles[slot].used)) slot = i;
+    }
     atomic_store(&handles[slot].handle, 0);
     atomic_store(&handles[slot].file, file);
+    atomic_store(&handles[slot].used, now);
     atomic_store(&handles[slot].handle, handle);
 }

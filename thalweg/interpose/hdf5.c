@@ -3,6 +3,7 @@
 
 #include "thalweg/interpose/files.h"
 #include "thalweg/interpose/generic.h"
+#include "thalweg/interpose/hdf5_facts.h"
 
 struct hdf5_call {
     char const* name;
@@ -36,6 +37,9 @@ static uint16_t mode_of_transfer(word properties, void* caller) {
     return (uint16_t)(mode + 1);
 }
 
+// Files, groups, datasets and attributes: not spaces, types and lists, of which programs make many, each used once.
+static bool is_location(char const* name) { return strstr(name, "get_") == NULL || name[2] == 'I'; }
+
 static word call_hdf5(struct hdf5_call const* what, word const* a, unsigned count, void* caller, void const* ours) {
     void* const function = real_of_caller(what->name, caller, ours);
     if (!function) return (word)(int64_t)-1;
@@ -47,7 +51,9 @@ static word call_hdf5(struct hdf5_call const* what, word const* a, unsigned coun
     word const handle = what->location >= 0 ? a[what->location] : 0;
     uint32_t const file = handle ? file_of_handle(handle) : 0;
     int64_t const size = is_transfer && is_outer ? bytes_of_transfer(a, caller) : -1;
-    uint16_t const mode = is_transfer && is_outer ? mode_of_transfer(a[4], caller) : 0;
+    uint16_t const mode = is_transfer && is_outer
+                              ? mode_of_transfer(a[4], caller) | (is_converted(a[0], a[1], caller) ? CONVERTS : 0)
+                              : 0;
     struct call call;
     begin_call(&call, what->operation, handle, file, -1, size);
     call.extra = mode;
@@ -59,8 +65,9 @@ static word call_hdf5(struct hdf5_call const* what, word const* a, unsigned coun
             call.file = next_file_number();
             if (!name_file(call.file, (char const*)a[what->path])) call.file = 0;
         }
-        remember_handle(result, call.file);
+        if (is_location(what->name)) remember_handle(result, call.file);
         call.handle = result;
+        if (is_outer) describe_opened(operation, call.file, a, result, caller);
     } else if (call.slot >= 0 && what->path >= 0 && a[what->path]) {
         write_text(TEXT_PATH, 0, 0, (char const*)a[what->path]);
     }

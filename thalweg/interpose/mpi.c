@@ -94,9 +94,10 @@ static word call_mpi(struct mpi_call const* what, word const* a, unsigned count,
                         : by_pointer                                           ? *(word const*)a[0]
                                                                                : a[0];
     struct call call;
-    int64_t const size = operation == OP_MPI_File_set_size || operation == OP_MPI_File_preallocate
-                             ? (int64_t)a[1]
-                             : bytes_of(what, a, caller);
+    bool const is_size = operation == OP_MPI_File_set_size || operation == OP_MPI_File_preallocate;
+    int64_t const size = is_size                                  ? (int64_t)a[1]
+                         : operation == OP_MPI_File_set_atomicity ? (int32_t)a[1]
+                                                                  : bytes_of(what, a, caller);
     int64_t const offset = what->offset < 0 ? -1 : (int64_t)a[what->offset];
     begin_call(&call, what->operation, handle, handle ? file_of_handle(handle) : 0, offset, size);
     word const result = call_words(function, a, count);

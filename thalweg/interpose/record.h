@@ -6,12 +6,13 @@
 #include <stdint.h>
 
 enum {
-    LAYOUT_VERSION = 1,
+    LAYOUT_VERSION = 2,
     PATH_BYTES = 1024,
     STACK_DEPTH = 16,
     HEADER_BYTES = 4096,
     TEXT_BYTES = 40, // of a text in one record; longer ones take several
     LEVEL_COUNT = 4,
+    CORE_BYTES = 128, // one bit for each core of a machine, as sched_getaffinity gives them
 };
 
 enum record_kind { RECORD_CALL = 0, RECORD_TEXT = 1 };
@@ -23,6 +24,9 @@ enum text_kind {
     TEXT_HINT_ASKED = 4,    // "key=value", given to MPI_File_open and the like
     TEXT_HINT_REPORTED = 5, // what MPI_File_get_info says after it
     TEXT_LIBRARY = 6,       // which MPI, or HDF5
+    TEXT_ENVIRONMENT = 7,   // "NAME=value": a variable that HDF5 or MPI-IO look at
+    TEXT_PROPERTY = 8,      // "name=value", of an access list that HDF5 opened the file with, where it is no default
+    TEXT_DATASET = 9,       // "name=how its data lie in the file"
 };
 
 struct record {
@@ -75,6 +79,7 @@ struct ring {
     struct begun stack[STACK_DEPTH];
     char command[512];
     char executable[512];
+    uint8_t cores[CORE_BYTES]; // on which it may run, when it begins
 };
 
 _Static_assert(sizeof(struct record) == 64, "a record is a cache line");

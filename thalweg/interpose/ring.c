@@ -81,6 +81,17 @@ static void describe_process(struct ring* ring) {
     for (size_t i = 0; i < got; ++i) ring->command[i] = command[i] ? command[i] : ' ';
     ring->own_read_bytes += (uint32_t)got;
     syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", ring->executable, sizeof ring->executable - 1);
+    syscall(SYS_sched_getaffinity, 0, sizeof ring->cores, ring->cores);
+}
+
+// Variables of the environment that say how HDF5 and MPI-IO work.
+static void describe_environment(void) {
+    static char const* const beginnings[] = {"HDF5_", "ROMIO_", "MPIR_CVAR_", "MPICH_", "OMPI_MCA_"};
+    for (char** each = environ; each && *each; ++each) {
+        for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; ++i) {
+            if (strncmp(*each, beginnings[i], strlen(beginnings[i])) == 0) write_text(TEXT_ENVIRONMENT, 0, 0, *each);
+        }
+    }
 }
 
 // Called once a program, with or without threads, and again in a forked child.
@@ -189,9 +200,11 @@ static bool open_ring_locked(void) {
         control = NULL;
         return false;
     }
-    if (!first_ring) first_ring = ring;
+    bool const is_first = !first_ring;
+    if (is_first) first_ring = ring;
     this_thread = (struct thread_state){0};
     use_ring(ring);
+    if (is_first && !ring->is_forked) describe_environment();
     return true;
 }
 

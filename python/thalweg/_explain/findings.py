@@ -13,12 +13,58 @@ from thalweg._explain.trace_file import Calls, Integers, Trace
 
 @dataclass(frozen=True)
 class Finding:
-    rule: str
     sentence: str
     file: str
+    calls: int
+    """What it is about, with what these moved and how long they took."""
+    bytes: int
     seconds: float
-    """What the calls took that it is about: at most so much can be gained. 0 where that is not known."""
+    gain_s: float
+    """What the change that the sentence names would save at most, as estimated from the calls; 0 where it is none."""
+    table: str
+    query: str
+    """Shows the calls: what pandas' DataFrame.query takes, of that table."""
     evidence: dict[str, Any] = field(default_factory=dict)
+    rule: str = ""
+
+
+def found(
+    trace: Trace,
+    about: Calls,
+    sentence: str,
+    *,
+    gain: float = 0.0,
+    table: str = "posix",
+    where: str = "",
+    **evidence: Any,
+) -> Finding:
+    """What a rule has found in these calls. `gain`: the share of their time that can be saved. `where`: by what they
+    differ from the other calls of the same operations, files and processes."""
+    files = np.unique(about.file)
+    took = seconds(about)
+    return Finding(
+        sentence,
+        trace.files[int(files[0])] if len(files) == 1 else "",
+        len(about),
+        int((about.moved if table in ("posix", "stdio") else about.size.clip(0)).sum()),
+        took,
+        took * min(1.0, max(0.0, gain)),
+        table,
+        " and ".join(filter(None, (*_conditions(about), where))),
+        evidence,
+    )
+
+
+def _conditions(about: Calls) -> Iterator[str]:
+    for name, values in (("operation", about.operation), ("file", about.file), ("process", about.process)):
+        some = np.unique(values)
+        if len(some) == 1:
+            yield f"{name} == {some[0]}"
+        elif 1 < len(some) <= _MOST_NAMED:
+            yield f"{name} in [{', '.join(map(str, some))}]"
+
+
+_MOST_NAMED = 64
 
 
 def by_file(calls: Calls) -> Iterator[tuple[int, Calls]]:
@@ -59,3 +105,45 @@ def places(calls: Calls) -> Integers:
 def ranks_of(trace: Trace) -> int:
     """How many ranks a launcher has started."""
     return len({each["rank"] for each in trace.processes if each["rank"] >= 0})
+
+
+def gathered(calls: Calls, size: int = 1 << 20) -> float:
+    """The share of calls that would not be made if each moved so much."""
+    if not len(calls):
+        return 0.0
+    return 1 - min(1.0, -(-int(calls.moved.sum()) // size) / len(calls))
+
+
+def distinct(at: Integers, size: Integers) -> int:
+    """Bytes in the union of these ranges."""
+    order = np.argsort(at, kind="stable")
+    begin, end = at[order], (at + size)[order]
+    latest = np.maximum.accumulate(end)
+    before = np.r_[begin[:1], latest[:-1]]
+    return int(np.maximum(0, end - np.maximum(begin, before)).sum())
+
+
+def outer_of(inner: Calls, outer: Calls) -> Integers:
+    """For each of these calls the one of those in which it was made, as its place in `outer`; -1: in none. Those must
+    not be inside each other."""
+    place = np.full(len(inner), -1, np.int64)
+    for thread in np.unique(inner.thread):
+        mine, theirs = np.flatnonzero(inner.thread == thread), np.flatnonzero(outer.thread == thread)
+        theirs = theirs[np.argsort(outer.start[theirs], kind="stable")]
+        if not len(theirs):
+            continue
+        before = np.searchsorted(outer.start[theirs], inner.start[mine] + _ROUNDED_S, side="right") - 1
+        found_one = theirs[np.maximum(before, 0)]
+        is_in = (before >= 0) & (inner.end[mine] <= outer.end[found_one] + _ROUNDED_S)
+        place[mine[is_in]] = found_one[is_in]
+    return place
+
+
+_ROUNDED_S = 1e-8
+
+
+def interleaved(at: Integers, size: Integers, rank: Integers) -> float:
+    """The share of ranges, in the order of the file, whose neighbour before is another rank's."""
+    order = np.argsort(at[size > 0], kind="stable")
+    ranks = rank[size > 0][order]
+    return float((ranks[1:] != ranks[:-1]).mean()) if len(ranks) > 1 else 0.0

@@ -10,17 +10,27 @@ import numpy.typing as npt
 
 from thalweg._explain.records import (
     CALL,
+    DATASET,
+    ENVIRONMENT,
     FILE,
     HINT_ASKED,
     HINT_REPORTED,
     LIBRARY,
     PATH,
+    PROPERTY,
     RECORD,
     TEXT,
 )
 from thalweg._explain.rings import Records
 
 TEXT_BYTES = 40
+_ORIGINS = {
+    HINT_ASKED: "asked",
+    HINT_REPORTED: "reported",
+    ENVIRONMENT: "environment",
+    PROPERTY: "property",
+    DATASET: "dataset",
+}
 _IS_ROW = np.uint32(1 << 31)
 """In the number of a file: it is the row of one already."""
 _KINDS = {
@@ -99,10 +109,10 @@ class Names:
             self._set_row(number, self.row_of(text, _KINDS.get(stat.S_IFMT(mode), "") if mode else ""))
         elif kind == PATH:
             self._name_call(records, index + 1, self.row_of(text), thread)
-        elif kind in (HINT_ASKED, HINT_REPORTED):
-            name, _, value = text.partition("=")
-            origin = "asked" if kind == HINT_ASKED else "reported"
-            self.settings.append(Setting(process, self.rows(np.array([number]))[0], origin, name, value))
+        elif kind in _ORIGINS:
+            # The name of a dataset may be anything.
+            name, _, value = text.partition("=layout=" if kind == DATASET else "=")
+            self.settings.append(Setting(process, self.rows(np.array([number]))[0], _ORIGINS[kind], name, value))
         elif kind == LIBRARY:
             self.libraries.add(text.strip())
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from thalweg._errors import SystemError  # noqa: A004
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 HEADER_BYTES = 4096
 STACK_DEPTH = 16
 CALL, TEXT = 0, 1
-PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY = 1, 2, 3, 4, 5, 6
+PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET = range(1, 10)
 LEVELS = ("posix", "stdio", "mpi", "hdf5")
 """The names of the tables, in the order of their numbers."""
 
@@ -63,6 +63,7 @@ RING = np.dtype(
         ("stack", BEGUN, (STACK_DEPTH,)),
         ("command", "S512"),
         ("executable", "S512"),
+        ("cores", "u1", (128,)),
     ]
 )
 CONTROL = np.dtype(

@@ -35,6 +35,12 @@ class TraceReport:
     exit_status: int | None
     has_mappings: bool
     has_rings: bool
+    levels: list[str]
+    """Those that were recorded."""
+    libraries: list[str]
+    """Of MPI, as they name themselves."""
+    caches: list[str]
+    """Cores that share a last cache, one text each."""
     bytes: int = 0
     problem: str = ""
     """Why there is no file; empty where there is one."""
@@ -102,6 +108,9 @@ class TraceReport:
             "command": self.command,
             "calls": self.calls,
             "dropped": self.dropped,
+            "levels": self.levels,
+            "libraries": self.libraries,
+            "caches": self.caches,
             "processes": self.processes,
             "threads": self.threads,
             "coverage": {

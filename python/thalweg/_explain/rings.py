@@ -64,6 +64,11 @@ class Ring:
         """Calls by level for which there was no room."""
         return tuple(int(count) for count in self.header["dropped"][0])
 
+    def cores(self) -> list[int]:
+        """On which the process might run when it began."""
+        bits = np.unpackbits(self.header["cores"][0], bitorder="little")
+        return [int(core) for core in np.flatnonzero(bits)]
+
     def text(self, name: str) -> str:
         return bytes(self.header[name][0]).decode(errors="replace").strip()
 

@@ -1,44 +1,38 @@
-"""Hints of MPI-IO that were asked for: in effect, overruled, inert, or it cannot be told.
+"""Hints, properties and variables that were set: in effect, overruled, inert, or it cannot be told.
 
-What a library reports counts only where its I/O component reports what is in effect, which MPICH's ROMIO does, and that
-of Open MPI 5; Open MPI 4 and OMPIO give the request back. The rest is told by who wrote which bytes.
+What a library reports of hints counts only where its I/O component reports what is in effect, which MPICH's ROMIO does,
+and that of Open MPI 5; Open MPI 4 and OMPIO give the request back. The rest is told by who wrote which bytes, by locks,
+and by which files were opened. `settings_hdf5.py` has what is about HDF5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from thalweg._explain.findings import Finding, of_kind
+from thalweg._explain.judged import Judged
+from thalweg._explain.settings_hdf5 import properties_of_files
+from thalweg._explain.settings_variables import variables
 from thalweg._explain.trace_file import Trace
 
 COLLECTIVE_HINTS = ("cb_nodes", "cb_config_list", "cb_buffer_size", "romio_cb_write", "romio_cb_read")
 BEHIND_PFR = ("romio_cb_fr_types", "romio_cb_fr_alignment", "romio_cb_ds_threshold", "romio_cb_alltoall")
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One hint of one file."""
-
-    file: str
-    name: str
-    asked: str
-    reported: str | None
-    state: str
-    """in effect, overruled, inert or cannot be told"""
-    why: str
-
-
 def judge(trace: Trace) -> list[Judged]:
-    """Every hint that was asked for, once a file."""
+    """Everything that was set: hints once a file, properties once a file, variables once a value."""
+    return [*_hints(trace), *properties_of_files(trace), *variables(trace)]
+
+
+def _hints(trace: Trace) -> list[Judged]:
     asked: dict[tuple[int, str], str] = {}
     reported: dict[int, dict[str, str]] = {}
     for each in trace.settings:
         if each["origin"] == "asked":
             asked[each["file"], each["name"]] = each["value"]
-        else:
+        elif each["origin"] == "reported":
             reported.setdefault(each["file"], {})[each["name"]] = each["value"]
     found = []
     for (number, name), value in sorted(asked.items()):
@@ -46,7 +40,7 @@ def judge(trace: Trace) -> list[Judged]:
         # ROMIO names itself: others give back what they were given.
         is_truthful = "romio_filesystem_type" in says
         state, why = _state(trace, number, name, value, says if is_truthful else None)
-        found.append(Judged(trace.files[number], name, value, says.get(name), state, why))
+        found.append(Judged("hint", trace.files[number], name, value, says.get(name), state, why))
     return found
 
 
@@ -95,9 +89,13 @@ def settings_without_effect(trace: Trace) -> Iterator[Finding]:
     for each in judge(trace):
         if each.state in ("overruled", "inert"):
             yield Finding(
-                "hint without effect",
-                f"{each.name}={each.asked} is {each.state}: {each.why}",
+                f"the {each.kind} {each.name}={each.asked} is {each.state}: {each.why}",
                 each.file,
+                0,
+                0,
                 0.0,
+                0.0,
+                "settings",
+                f"name == '{each.name}'",
                 {"name": each.name, "asked": each.asked, "reported": each.reported, "state": each.state},
             )

@@ -40,6 +40,7 @@ NAMES = {
         "is_forked": uint8(description="1: it goes on with the program of its parent"),
         "command": string,
         "executable": string,
+        "cores": string(description="On which it might run when it began, as 0-3,8"),
         "read_seen": int64(description="Bytes of calls that are in this trace"),
         "written_seen": int64,
     },
@@ -48,7 +49,7 @@ NAMES = {
     "settings": {
         "process": uint32,
         "file": uint32,
-        "origin": string(description="asked, or reported by the library"),
+        "origin": string(description="asked, reported by the library, environment, property of HDF5, or dataset"),
         "name": string,
         "value": string,
     },

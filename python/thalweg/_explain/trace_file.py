@@ -76,12 +76,22 @@ class Trace:
     files: list[str]
     file_kinds: npt.NDArray[np.str_]
     processes: list[dict[str, Any]]
+    threads: list[dict[str, Any]]
     settings: list[dict[str, Any]]
     unfinished: list[dict[str, Any]]
     operations: list[dict[str, Any]]
     report: dict[str, Any]
-    hidden: int
-    """Processes of launchers."""
+    launchers: frozenset[int]
+    """Their rows; their calls are left out."""
+
+    @property
+    def hidden(self) -> int:
+        return len(self.launchers)
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Levels that were traced; others have no calls for that reason alone."""
+        return tuple(self.report.get("levels", LEVELS))
 
     @property
     def posix(self) -> Calls:
@@ -116,11 +126,12 @@ def load(path: str) -> Trace:
             [each["path"] for each in names],
             np.array([each["kind"] for each in names]),
             processes,
+            _rows(file, "threads"),
             _rows(file, "settings"),
             _rows(file, "unfinished"),
             operations,
             json.loads(file.metadata["trace"]),
-            int(is_launcher.sum()),
+            frozenset(map(int, np.flatnonzero(is_launcher))),
         )
 
 

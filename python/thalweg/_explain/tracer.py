@@ -13,6 +13,7 @@ import numpy as np
 
 from thalweg._errors import Error, UsageError
 from thalweg._explain.command import Command, Watched
+from thalweg._explain.cores import as_ranges, caches
 from thalweg._explain.coverage import Coverage, Seen
 from thalweg._explain.folder import Folder, level_mask
 from thalweg._explain.names import Names
@@ -56,13 +57,14 @@ def trace(options: TraceOptions) -> tuple[TraceReport, Command]:
     check(options)
     with Folder(options.ring_records, level_mask(options.levels)) as folder:
         out = create_trace(options.out, options.resolution_ns, force=options.force)
+        begin = clocks(has_steady_counter())  # before the first call of the command
         try:
             command = Command(options.command, folder.path)
         except BaseException:
             out.abandon("the command could not be run")
             _remove(options.out)
             raise
-        tracer = _Tracer(options, folder, out, command)
+        tracer = _Tracer(options, folder, out, command, begin)
         return tracer.run(), command
 
 
@@ -74,11 +76,12 @@ def _remove(path: str) -> None:
 
 
 class _Tracer:
-    def __init__(self, options: TraceOptions, folder: Folder, out: Writer, command: Command) -> None:
+    def __init__(
+        self, options: TraceOptions, folder: Folder, out: Writer, command: Command, begin: tuple[int, int]
+    ) -> None:
         self._options, self._folder, self._out, self._command = options, folder, out, command
         self._rings = Rings(folder.path)
-        self._begin = clocks(has_steady_counter())
-        self._clock = Clock(self._begin, options.resolution_ns)
+        self._clock = Clock(begin, options.resolution_ns)
         self._calls = Calls(out, self._clock)
         self._names = Names()
         self._coverage = Coverage()
@@ -194,6 +197,9 @@ class _Tracer:
             exit_status=self._command.status,
             has_mappings=self._calls.has_shared_mappings,
             has_rings=self._calls.has_io_uring,
+            levels=self._options.levels or list(LEVELS),
+            libraries=sorted(self._names.libraries),
+            caches=caches(),
         )
         if self._problem is not None:
             self._out.abandon(str(self._problem))
@@ -231,6 +237,7 @@ class _Tracer:
             is_forked=[ring["is_forked"] if ring else 0 for ring in programs],
             command=[ring.text("command").rstrip("\0 ") if ring else "" for ring in programs],
             executable=[ring.text("executable").rstrip("\0") if ring else "" for ring in programs],
+            cores=[as_ranges(ring.cores()) if ring else "" for ring in programs],
             read_seen=[each.read + each.read_by_streams for each in seen],
             written_seen=[each.written + each.written_by_streams for each in seen],
         )

@@ -7,9 +7,11 @@ from typing import Any
 
 from thalweg._explain.account import Account, accounts
 from thalweg._explain.findings import Finding
+from thalweg._explain.judged import Judged
 from thalweg._explain.rules import RULES
-from thalweg._explain.settings import Judged, judge
+from thalweg._explain.settings import judge
 from thalweg._explain.trace_file import Trace, load
+from thalweg._recording.units import as_bytes
 
 _MOST_ACCOUNTS = 20
 
@@ -19,8 +21,10 @@ class Verdict:
     trace: Trace
     accounts: list[Account]
     findings: list[Finding]
-    """Those whose calls took longest first."""
+    """Those with the most to gain first."""
     settings: list[Judged]
+    not_looked_for: dict[str, list[str]]
+    """By rule: the levels without which it cannot find anything, and that were not traced."""
 
     @property
     def is_complete(self) -> bool:
@@ -39,6 +43,7 @@ class Verdict:
             "accounts": [asdict(each) for each in self.accounts],
             "findings": [asdict(each) for each in self.findings],
             "settings": [asdict(each) for each in self.settings],
+            "not_looked_for": self.not_looked_for,
             "unfinished": [self._named(each) for each in self.trace.unfinished],
         }
 
@@ -64,10 +69,14 @@ class Verdict:
             found.append(f"process {call['pid']} died in {call['call']} of {call['file'] or 'no file'}")
         if not self.findings:
             found.append("Nothing was found that a rule knows.")
-        for finding in self.findings:
-            where = f" of {finding.file}" if finding.file else ""
-            gain = f" ({finding.seconds:.3g} s)" if finding.seconds >= 0.001 else ""
-            found.append(f"{finding.rule}{where}: {finding.sentence}{gain}")
+        found += [
+            f"{each.rule}{f' of {each.file}' if each.file else ''}: {each.sentence}{_figures(each)}"
+            for each in self.findings
+        ]
+        if self.not_looked_for:
+            levels = sorted({level for missing in self.not_looked_for.values() for level in missing})
+            rules = ", ".join(self.not_looked_for)
+            found.append(f"not looked for, since the trace has no calls of {' and '.join(levels)}: {rules}")
         return found
 
 
@@ -80,8 +89,19 @@ def _sentence(account: Account) -> str:
     return f"{who}: {account.elapsed_s:.3g} s from first to last call, {account.outside_s:.3g} s outside I/O{inside}"
 
 
+def _figures(finding: Finding) -> str:
+    """What the finding stands on, and what can be gained."""
+    if not finding.calls:
+        return ""
+    texts = [f"{finding.calls:,} calls", as_bytes(finding.bytes), f"{finding.seconds:.3g} s"]
+    gain = f"; at most {finding.gain_s:.2g} s to gain" if finding.gain_s >= 0.001 else ""
+    return f" [{', '.join(texts)}{gain}; {finding.table}: {finding.query}]"
+
+
 def explain(path: str) -> Verdict:
     """Raises as `trace_file.load` does."""
     trace = load(path)
-    findings = [finding for rule in RULES for finding in rule(trace)]
-    return Verdict(trace, accounts(trace), sorted(findings, key=lambda each: -each.seconds), judge(trace))
+    findings = [finding for rule in RULES for finding in rule.findings(trace)]
+    missing = {rule.name: levels for rule in RULES if (levels := rule.missing(trace))}
+    findings.sort(key=lambda each: (-each.gain_s, -each.seconds))
+    return Verdict(trace, accounts(trace), findings, judge(trace), missing)

@@ -4,10 +4,14 @@ from typing import Annotated
 
 import typer
 
+from thalweg._errors import UsageError
 from thalweg._recording.units import as_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
-EXAMPLES = ["thalweg trace --out trace.root -- python3 -c 'print(open(\"/etc/hostname\").read())'"]
+EXAMPLES = [
+    "thalweg trace export trace.root --out trace.json",
+    "thalweg trace --out trace.root -- python3 -c 'print(open(\"/etc/hostname\").read())'",
+]
 
 
 def trace(
@@ -31,9 +35,19 @@ def trace(
     The command has stdin, stdout and stderr for itself, and its exit code is that of this command; the report is the
     last on stderr. With --json it follows the output of the command on stdout. A trace that cannot be written is an
     error, 1, once the command has ended.
+
+    `thalweg trace export TRACE --out FILE.json` (or .pftrace) writes a trace for viewers of timelines: Chrome's JSON,
+    or Perfetto's protobuf.
     """
+    from thalweg._explain.export import SUFFIXES, export
     from thalweg._explain.tracer import TraceOptions, trace
 
+    if command[0] == "export" and out.endswith(SUFFIXES):
+        if len(command) != 2:
+            raise UsageError("one trace is exported at a time: `thalweg trace export trace.root --out trace.json`")
+        count = export(command[1], out, force=force)
+        say(f"thalweg: {out} has {count:,} calls")
+        return 0
     options = TraceOptions(out, command, force, resolution, ring, level or [])
     report, ended = trace(options)
     if json:

@@ -1,0 +1,44 @@
+"""Cores of this machine, as texts of ranges, and which of them share their last cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+_CORES = Path("/sys/devices/system/cpu")
+
+
+def as_ranges(cores: Iterable[int]) -> str:
+    """As in 0-3,8, which is how taskset and the kernel write them."""
+    parts: list[list[int]] = []
+    for core in sorted(set(cores)):
+        if parts and core == parts[-1][1] + 1:
+            parts[-1][1] = core
+        else:
+            parts.append([core, core])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def of_ranges(text: str) -> list[int]:
+    """The reverse."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.strip():
+            found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def caches() -> list[str]:
+    """One text for each last-level cache of this machine; none where the system does not say."""
+    found = set()
+    for core in _CORES.glob("cpu[0-9]*"):
+        levels = {}
+        for index in core.glob("cache/index*"):
+            try:
+                levels[int((index / "level").read_text())] = (index / "shared_cpu_list").read_text().strip()
+            except (OSError, ValueError):
+                continue
+        if levels:
+            found.add(levels[max(levels)])
+    return sorted(found, key=of_ranges)

@@ -1,0 +1,126 @@
+"""A trace for viewers of timelines: Chrome's JSON, or Perfetto's protobuf, which ui.perfetto.dev shows both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._explain.account import together
+from thalweg._explain.perfetto import Packets
+from thalweg._explain.records import LEVELS
+from thalweg._explain.trace_file import Trace, load
+
+SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One call."""
+
+    name: str
+    level: str
+    thread: int
+    """Its row."""
+    begin_ns: int
+    end_ns: int
+    depth: int
+    details: dict[str, int | str]
+
+
+def export(source: str, out: str, *, force: bool = False) -> int:
+    """Writes all calls, and returns how many they are."""
+    path = Path(out)
+    if not out.endswith(SUFFIXES):
+        raise UsageError(f"{out} is of no format of timelines: name it {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    trace = load(source)
+    try:
+        with path.open("wb" if force else "xb") as file:
+            return _write_chrome(trace, file) if out.endswith(".json") else _write_perfetto(trace, file)
+    except FileExistsError:
+        raise UsageError(f"{out} is there already: --force replaces it") from None
+    except OSError as error:
+        raise SystemError(error.errno or 0, f"{out} cannot be written ({error.strerror})") from None
+
+
+def slices(trace: Trace) -> Iterator[Slice]:
+    """By thread, in the order of their starts; what was called stands behind what called it."""
+    calls, level = together(trace)
+    begin = np.rint(calls.start * 1e9).astype(np.int64)
+    end = np.rint(calls.end * 1e9).astype(np.int64)
+    for i in range(len(calls)):
+        details: dict[str, int | str] = {"result": int(calls.result[i])}
+        if path := trace.files[int(calls.file[i])]:
+            details["file"] = path
+        for name, values in (("offset", calls.offset), ("size", calls.size)):
+            if values[i] >= 0:
+                details[name] = int(values[i])
+        if calls.error[i]:
+            details["errno"] = int(calls.error[i])
+        yield Slice(
+            str(calls.name[i]),
+            LEVELS[level[i]],
+            int(calls.thread[i]),
+            int(begin[i]),
+            int(end[i]),
+            int(calls.depth[i]),
+            details,
+        )
+
+
+def _process_name(process: dict[str, Any]) -> str:
+    command = str(process["command"])
+    return f"rank {process['rank']}: {command}" if process["rank"] >= 0 else command
+
+
+def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
+    count = 0
+    file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
+    for thread in trace.threads:
+        process = trace.processes[thread["process"]]
+        for name, value in (("process_name", _process_name(process)), ("thread_name", f"thread {thread['tid']}")):
+            event = {"ph": "M", "name": name, "pid": process["pid"], "tid": thread["tid"], "args": {"name": value}}
+            file.write(json.dumps(event).encode() + b",\n")
+    for each in slices(trace):
+        thread = trace.threads[each.thread]
+        event = {
+            "ph": "X",
+            "name": each.name,
+            "cat": each.level,
+            "pid": trace.processes[thread["process"]]["pid"],
+            "tid": thread["tid"],
+            "ts": each.begin_ns / 1000,
+            "dur": (each.end_ns - each.begin_ns) / 1000,
+            "args": each.details,
+        }
+        file.write((b",\n" if count else b"") + json.dumps(event).encode())
+        count += 1
+    file.write(b"\n]}\n")
+    return count
+
+
+def _write_perfetto(trace: Trace, file: IO[bytes]) -> int:
+    packets = Packets(file)
+    for row, process in enumerate(trace.processes):
+        if row and row not in trace.launchers:
+            packets.describe_process(row, process["pid"], _process_name(process))
+    for row, thread in enumerate(trace.threads):
+        if thread["process"] not in trace.launchers:
+            packets.describe_thread(row, thread["process"], trace.processes[thread["process"]]["pid"], thread["tid"])
+    count = 0
+    open_slices: list[Slice] = []
+    for each in slices(trace):
+        while open_slices and (open_slices[-1].thread != each.thread or open_slices[-1].depth >= each.depth):
+            ended = open_slices.pop()
+            packets.end(ended.thread, ended.end_ns)
+        packets.begin(each.thread, each.begin_ns, each.name, each.level, each.details)
+        open_slices.append(each)
+        count += 1
+    for ended in reversed(open_slices):
+        packets.end(ended.thread, ended.end_ns)
+    return count

@@ -1,0 +1,154 @@
+"""`thalweg explain --html`: the verdict as one page that needs nothing else, with what can be seen better than said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._errors import SystemError  # noqa: A004
+from thalweg._explain.account import KINDS, Account, own_seconds, together
+from thalweg._explain.findings import data, places
+from thalweg._explain.trace_file import Calls, Trace
+from thalweg._explain.verdict import Verdict
+
+_BINS = 500
+_MOST_LANES, _MOST_MAPS = 64, 6
+_COLUMNS, _LINES = 400, 120
+
+
+def page(verdict: Verdict) -> str:
+    """As HTML."""
+    template = (Path(__file__).parent / "page.html").read_text()
+    text = json.dumps({**verdict.to_dict(), **pictures(verdict)}, separators=(",", ":"))
+    # A file may be called </script>.
+    return template.replace("@DATA@", text.replace("<", "\\u003c"), 1)
+
+
+def write_page(verdict: Verdict, path: str) -> None:
+    try:
+        Path(path).write_text(page(verdict))
+    except OSError as error:
+        raise SystemError(error.errno or 0, f"{path} cannot be written ({error.strerror})") from None
+
+
+def pictures(verdict: Verdict) -> dict[str, Any]:
+    """What the page draws, by the names that it has there."""
+    trace = verdict.trace
+    moves = data(trace.on_disk(trace.posix))
+    files, which = np.unique(moves.file, return_inverse=True)
+    most = files[np.argsort(-np.bincount(which, moves.moved, minlength=len(files)), kind="stable")]
+    calls, _ = together(trace)
+    begin = float(calls.start.min(initial=0.0 if not len(calls) else np.inf))
+    duration = max(float(calls.end.max(initial=0.0)) - begin, 1e-9)
+    return {
+        "timeline": _timeline(verdict, calls, begin, duration),
+        "bytes": [
+            {"name": _name(each), "read": each.read_bytes, "written": each.written_bytes}
+            for each in _shown(verdict.accounts)
+        ],
+        "maps": [_map(trace, int(file), begin, duration) for file in most[:_MOST_MAPS]],
+        "maps_left_out": max(0, len(most) - _MOST_MAPS),
+        "sizes": _sizes(moves),
+    }
+
+
+def _name(account: Account) -> str:
+    return f"rank {account.rank}" if account.rank >= 0 else f"process {account.pid}"
+
+
+def _shown(accounts: list[Account]) -> list[Account]:
+    """Those that spend most in calls, in the order of ranks."""
+    most = sorted(accounts, key=lambda each: each.outside_s - each.elapsed_s)[:_MOST_LANES]
+    return sorted(most, key=lambda each: (each.rank, each.process))
+
+
+def _timeline(verdict: Verdict, calls: Calls, begin: float, duration: float) -> dict[str, Any]:
+    own = own_seconds(calls)
+    lanes, kinds = [], set()
+    for account in _shown(verdict.accounts):
+        mine = calls.process == account.process
+        cells = _cells(calls.where(mine), own[mine], begin, duration)
+        kinds |= {cell[1] for cell in cells}
+        lanes.append({"name": _name(account), "cells": cells})
+    return {
+        "bins": _BINS,
+        "duration_s": duration,
+        "kinds": [kind for kind in KINDS if kind in kinds],
+        "lanes": lanes,
+        "left_out": len(verdict.accounts) - len(lanes),
+    }
+
+
+def _cells(calls: Calls, own: npt.NDArray[np.float64], begin: float, duration: float) -> list[list[Any]]:
+    """Of one process: bin, kind, its share of the bin, and where it begins above those before it."""
+    width = duration / _BINS
+    threads = max(1, len(np.unique(calls.thread)))
+    height = np.zeros(_BINS)
+    cells: list[list[Any]] = []
+    for kind in KINDS:
+        chosen = calls.kind == kind
+        shares = _spread(calls.start[chosen] - begin, calls.duration[chosen], own[chosen], width) / width / threads
+        for index in np.flatnonzero(shares > 0.002):
+            share = float(min(shares[index], 1 - height[index]))
+            cells.append([int(index), kind, round(share, 4), round(float(height[index]), 4)])
+            height[index] += share
+    return cells
+
+
+def _spread(
+    start: npt.NDArray[np.float64], took: npt.NDArray[np.float64], own: npt.NDArray[np.float64], width: float
+) -> npt.NDArray[np.float64]:
+    """Seconds of calls in each bin. What a call spent itself is spread evenly over it."""
+    edges = np.arange(_BINS + 1) * width
+    density = np.divide(own, took, out=np.zeros_like(own), where=took > 0)
+    # The integral of all densities up to each edge, from starts and ends in their order.
+    times = np.r_[start, start + took]
+    order = np.argsort(times, kind="stable")
+    slopes = np.cumsum(np.r_[density, -density][order])
+    at = times[order]
+    if not len(at):
+        return np.zeros(_BINS)
+    total = np.r_[0.0, np.cumsum(slopes[:-1] * np.diff(at))]
+    spread: npt.NDArray[np.float64] = np.maximum(0.0, np.diff(np.interp(edges, at, total)))
+    return spread
+
+
+def _map(trace: Trace, file: int, start: float, duration: float) -> dict[str, Any]:
+    calls = trace.posix.where(trace.posix.file == file)
+    at = np.zeros(len(calls), np.int64)
+    for process in np.unique(calls.process):
+        mine = calls.process == process
+        at[mine] = places(calls.where(mine))
+    is_move = np.isin(calls.kind, ("read", "write")) & (calls.moved > 0)
+    moves, at = calls.where(is_move), at[is_move]
+    end = int((at + moves.moved).max(initial=1))
+    column = ((moves.start - start) / duration * _COLUMNS).astype(int).clip(0, _COLUMNS - 1)
+    cells: set[tuple[int, int, str]] = set()
+    first, after = at * _LINES // end, -(-(at + moves.moved) * _LINES // end)
+    for kind in ("read", "write"):
+        chosen = moves.kind == kind
+        ranges = np.unique(np.stack([column[chosen], first[chosen], after[chosen]], axis=1), axis=0)
+        cells |= {(int(c), line, kind) for c, low, high in ranges for line in range(int(low), min(int(high), _LINES))}
+    return {
+        "file": trace.files[file],
+        "calls": len(moves),
+        "end": end,
+        "columns": _COLUMNS,
+        "lines": _LINES,
+        "cells": sorted(cells),
+    }
+
+
+def _sizes(moves: Calls) -> list[dict[str, int]]:
+    """How many calls moved 2^power bytes or more, and less than twice that."""
+    some = moves.where(moves.moved > 0)
+    power = np.frexp(some.moved.astype(np.float64))[1] - 1
+    read, written = (np.bincount(power[some.kind == kind], minlength=1) for kind in ("read", "write"))
+    count = max(len(read), len(written))
+    read, written = (np.pad(each, (0, count - len(each))) for each in (read, written))
+    lowest = int(power.min(initial=count))
+    return [{"power": i, "read": int(read[i]), "written": int(written[i])} for i in range(lowest, count)]

@@ -1,0 +1,268 @@
+"""Rules about reads, writes and syncs of ordinary files, as the system is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, places, seconds
+from thalweg._explain.trace_file import Calls, Trace
+from thalweg._recording.units import as_bytes
+
+MANY = 1000
+BLOCK = 4096
+LARGE = 1 << 20
+O_DIRECT, O_DSYNC = 0o40000, 0o10000
+
+
+def pid(trace: Trace, process: int) -> int:
+    return int(trace.processes[process]["pid"])
+
+
+def by_process(calls: Calls) -> Iterator[tuple[int, Calls]]:
+    for process in np.unique(calls.process):
+        yield int(process), calls.where(calls.process == process)
+
+
+def small_requests(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(data(trace.on_disk(trace.posix))):
+        mean = calls.moved.mean()
+        if len(calls) >= MANY and mean < BLOCK:
+            yield found(
+                trace,
+                calls,
+                f"{len(calls):,} reads and writes move {as_bytes(mean)} each: gather them, or use a buffer",
+                gain=gathered(calls),
+            )
+
+
+def unaligned(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(of_kind(trace.on_disk(trace.posix), "write")):
+        large = calls.where((calls.offset >= 0) & (calls.size >= BLOCK))
+        if len(large) < 100:
+            continue
+        is_inside = large.offset % BLOCK != 0
+        if is_inside.mean() > 0.5:
+            yield found(
+                trace,
+                large.where(is_inside),
+                f"{100 * is_inside.mean():.0f} % of {len(large):,} writes of {BLOCK} bytes or more begin inside a "
+                "block: each makes the system read or lock two",
+                gain=0.5,
+                where=f"offset >= 0 and size >= {BLOCK}",
+                share=float(is_inside.mean()),
+            )
+
+
+def redundant_reads(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        for process, mine in by_process(calls):
+            at = places(mine)
+            is_read = (mine.kind == "read") & (mine.moved > 0)
+            total, needed = int(mine.moved[is_read].sum()), distinct(at[is_read], mine.moved[is_read])
+            if total >= LARGE and total >= 2 * needed:
+                yield found(
+                    trace,
+                    mine.where(is_read),
+                    f"process {pid(trace, process)} reads {as_bytes(total)} of {as_bytes(needed)} that it needs: keep "
+                    "what was read",
+                    gain=1 - needed / total,
+                    where="error == 0 and result > 0",
+                    read_bytes=total,
+                    distinct_bytes=needed,
+                )
+
+
+def random_reads(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        for process, mine in by_process(calls):
+            at = places(mine)
+            is_read = (mine.kind == "read") & (mine.moved > 0)
+            reads, begin = mine.where(is_read), at[is_read]
+            if len(reads) < MANY or reads.moved.mean() >= 16 * BLOCK:
+                continue
+            jumps = begin[1:] - (begin + reads.moved)[:-1]
+            # Backwards, or over more than what the system reads ahead.
+            share = float(((jumps < 0) | (jumps > LARGE)).mean())
+            if share > 0.5:
+                yield found(
+                    trace,
+                    reads,
+                    f"{100 * share:.0f} % of {len(reads):,} reads by process {pid(trace, process)} are of "
+                    f"{as_bytes(reads.moved.mean())} somewhere else than where the one before ended, so that reading "
+                    "ahead is in vain: sort them, or read larger parts",
+                    gain=gathered(reads),
+                    where="error == 0 and result > 0",
+                    share=share,
+                )
+
+
+def metadata_storm(trace: Trace) -> Iterator[Finding]:
+    for process, mine in by_process(trace.posix.where(trace.posix.depth == 0)):
+        names, moves = of_kind(mine, "open", "close", "metadata"), data(mine)
+        if len(names) >= 2 * MANY and len(names) > 5 * len(moves):
+            yield found(
+                trace,
+                names,
+                f"process {pid(trace, process)} makes {len(names):,} calls that open, close, ask for or change names, "
+                f"and {len(moves):,} that move data: use fewer files, or ask less often",
+                gain=1 - len(moves) / len(names),
+                where="depth == 0",
+                data_calls=len(moves),
+            )
+
+
+def failed_calls(trace: Trace) -> Iterator[Finding]:
+    for process, mine in by_process(of_kind(trace.posix, "open", "metadata")):
+        failed = mine.where(mine.error != 0)
+        if len(failed) >= MANY and len(failed) > len(mine) / 2:
+            yield found(
+                trace,
+                failed,
+                f"{len(failed):,} of {len(mine):,} calls by which process {pid(trace, process)} opens files or asks "
+                "for names fail: look where they are, not everywhere",
+                gain=1.0,
+                where="error != 0",
+            )
+
+
+def seeks(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        moves, steps = data(calls), of_kind(calls, "seek")
+        if len(steps) >= MANY // 2 and len(steps) > 0.4 * len(moves):
+            yield found(
+                trace,
+                steps,
+                f"{len(steps):,} seeks go with {len(moves):,} reads and writes: pread and pwrite need none",
+                gain=1.0,
+                data_calls=len(moves),
+            )
+
+
+def no_sync(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        writes = of_kind(calls, "write")
+        written, was_synced = int(writes.moved.sum()), len(of_kind(calls, "sync")) or _opened_for_sync(calls)
+        if written >= LARGE and not was_synced:
+            yield found(
+                trace,
+                writes,
+                f"{as_bytes(written)} were written and never synced: what was measured is the page cache, and a power "
+                "cut may take them",
+            )
+
+
+def _opened_for_sync(calls: Calls) -> bool:
+    return bool((of_kind(calls, "open").extra & O_DSYNC).any())  # which is in O_SYNC
+
+
+def sync_storm(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        syncs, written = of_kind(calls, "sync"), int(of_kind(calls, "write").moved.sum())
+        if len(syncs) >= 100 and written < len(syncs) * LARGE:
+            yield found(
+                trace,
+                syncs,
+                f"{len(syncs):,} syncs for {as_bytes(written)}, one for every "
+                f"{as_bytes(written / len(syncs))}: sync more at once",
+                gain=1 - (1 + written // LARGE) / len(syncs),
+                written_bytes=written,
+            )
+
+
+def opened_again(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(of_kind(trace.on_disk(trace.posix), "open")):
+        for process, all_of_it in by_process(calls):
+            mine = all_of_it.where(all_of_it.error == 0)
+            if len(mine) >= 50:
+                yield found(
+                    trace,
+                    mine,
+                    f"process {pid(trace, process)} opens it {len(mine):,} times: keep it open",
+                    gain=1 - 1 / len(mine),
+                    where="error == 0",
+                )
+
+
+def truncation(trace: Trace) -> Iterator[Finding]:
+    for table in ("posix", "stdio"):
+        opens = of_kind(trace.levels[table], "open")
+        for _, mine in by_file(opens.where((opens.size >= LARGE) & (opens.error == 0))):
+            yield found(
+                trace,
+                mine,
+                f"opening it threw {as_bytes(int(mine.size.sum()))} away: to free them took {seconds(mine):.3g} s, and "
+                "a program that dies now has lost them: write another file and rename it",
+                gain=1.0,
+                table=table,
+                where=f"size >= {LARGE} and error == 0",
+                thrown_away_bytes=int(mine.size.sum()),
+            )
+
+
+def read_modify_write(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(data(trace.on_disk(trace.posix))):
+        ordered = calls.where(np.argsort(calls.thread, kind="stable"))
+        pair = (ordered.kind[:-1] == "read") & (ordered.kind[1:] == "write")
+        pair &= (ordered.thread[:-1] == ordered.thread[1:]) & (ordered.offset[:-1] >= 0)
+        pair &= (ordered.offset[:-1] == ordered.offset[1:]) & (ordered.size[:-1] == ordered.size[1:])
+        writes = int((ordered.kind == "write").sum())
+        if pair.sum() >= 20 and pair.sum() > writes / 2:
+            yield found(
+                trace,
+                ordered.where(np.r_[pair, False]),
+                f"{int(pair.sum()):,} of {writes:,} writes put back what was read before at the same place: data "
+                "sieving of MPI-IO (romio_ds_write) does that, and chunks that are written in parts",
+                gain=1.0,
+                writes=writes,
+            )
+
+
+def direct_and_small(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.posix)):
+        moves = data(calls)
+        is_direct = (of_kind(calls, "open").extra & O_DIRECT != 0).any()
+        if is_direct and len(moves) >= 100 and moves.moved.mean() < 16 * BLOCK:
+            yield found(
+                trace,
+                moves,
+                f"it is open with O_DIRECT, and {len(moves):,} reads and writes move {as_bytes(moves.moved.mean())} "
+                "each: each waits for the device, since there is no cache to gather them; move 1 MiB or more at once",
+                gain=gathered(moves),
+            )
+
+
+def thrown_away(trace: Trace) -> Iterator[Finding]:
+    removed = trace.posix.where(np.isin(trace.posix.name, ("unlink", "unlinkat", "remove")) & (trace.posix.error == 0))
+    gone = {trace.files[int(number)] for number in np.unique(removed.file)}
+    for number, calls in by_file(trace.on_disk(trace.posix)):
+        writes = of_kind(calls, "write")
+        is_used = len(calls.where(np.isin(calls.kind, ("read", "map", "transfer")) & (calls.error == 0)))
+        if trace.files[number] in gone and not is_used and writes.moved.sum() >= LARGE:
+            yield found(
+                trace,
+                writes,
+                f"{as_bytes(int(writes.moved.sum()))} were written, and the file was removed before anything traced "
+                "had read it: do not write it, or keep it in memory",
+                gain=1.0,
+            )
+
+
+def waiting_for_locks(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(of_kind(trace.posix, "lock")):
+        waits = calls.where(np.isin(calls.name, ("flock", "lockf", "lockf64")) | np.isin(calls.extra, _SET_LOCKS))
+        threads = len(np.unique(waits.thread))
+        if len(waits) >= 10 and threads >= 2 and seconds(waits) >= 0.05:
+            yield found(
+                trace,
+                waits,
+                f"{threads} threads and processes wait {seconds(waits):.3g} s in {len(waits):,} calls for its lock: "
+                "one works at a time; lock shorter, or parts of the file",
+                gain=1 - 1 / threads,
+                where="" if np.isin(waits.name, ("flock", "lockf", "lockf64")).all() else f"extra in {[*_SET_LOCKS]}",
+                threads=threads,
+            )
+
+
+_SET_LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, and those of open descriptions

@@ -1,0 +1,284 @@
+"""Rules about HDF5: what a program asks of it, and what it does with the file for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, outer_of, seconds
+from thalweg._explain.rules_files import BLOCK, LARGE, MANY
+from thalweg._explain.trace_file import Calls, Integers, Trace
+from thalweg._recording.units import as_bytes
+
+OPENING = ("H5Dopen2", "H5Dopen1", "H5Oopen", "H5Gopen2", "H5Gopen1", "H5Aopen", "H5Aopen_name", "H5Aopen_by_name")
+TRANSFERS = ("H5Dread", "H5Dwrite")
+CONVERTS = 4
+
+
+@dataclass(frozen=True)
+class Dataset:
+    name: str
+    layout: str
+    facts: dict[str, str]
+
+    @property
+    def chunk(self) -> int:
+        """Bytes; 0 where it has no chunks."""
+        return int(self.facts.get("chunk", 0))
+
+    @property
+    def has_filters(self) -> bool:
+        return "filters" in self.facts
+
+
+def datasets(trace: Trace, file: int) -> list[Dataset]:
+    """Of one file, as HDF5 described them when they were opened."""
+    known = []
+    for each in trace.settings:
+        if each["origin"] == "dataset" and each["file"] == file:
+            layout, *rest = each["value"].split(" ")
+            known.append(Dataset(each["name"], layout, dict(word.split("=", 1) for word in rest if "=" in word)))
+    return known
+
+
+def properties(trace: Trace, file: int) -> dict[str, str]:
+    return {
+        each["name"]: each["value"] for each in trace.settings if each["origin"] == "property" and each["file"] == file
+    }
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The calls of HDF5 of one file, the outermost ones, and the calls of POSIX that were made in them."""
+
+    file: int
+    outer: Calls
+    inner: Calls
+    place: Integers
+    """For each inner call the one it was made in, as its place in `outer`."""
+
+    def of(self, *names: str) -> Calls:
+        """What was made in calls of these names."""
+        return self.inner.where(np.isin(self.outer.name[self.place], names))
+
+    @property
+    def transfers(self) -> Calls:
+        return self.outer.where(np.isin(self.outer.name, TRANSFERS))
+
+
+def files_of_hdf5(trace: Trace) -> Iterator[Inside]:
+    calls = trace.levels["hdf5"]
+    outermost = calls.where(calls.depth == 0)
+    below = data(trace.posix.where(trace.posix.depth > 0))
+    for number, outer in by_file(outermost):
+        inner = below.where(below.file == number)
+        place = outer_of(inner, outer)
+        yield Inside(number, outer, inner.where(place >= 0), place[place >= 0])
+
+
+def small_transfers(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        moves = each.transfers.where(each.transfers.size > 0)
+        if len(moves) >= MANY and moves.size.mean() < BLOCK:
+            yield found(
+                trace,
+                moves,
+                f"{len(moves):,} H5Dread and H5Dwrite of {as_bytes(float(moves.size.mean()))} each: "
+                "select more at once",
+                gain=1 - min(1.0, -(-int(moves.size.sum()) // LARGE) / len(moves)),
+                table="hdf5",
+                where="depth == 0 and size > 0",
+                asked_bytes=int(moves.size.sum()),
+            )
+
+
+def objects_opened_again(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        opens = each.outer.where(np.isin(each.outer.name, OPENING))
+        if len(opens) >= MANY and len(opens) > len(each.transfers) / 2:
+            yield found(
+                trace,
+                opens,
+                f"{len(opens):,} calls open datasets, groups and attributes, and {len(each.transfers):,} move data: "
+                'keep them open (in h5py: `x = file["x"]` before the loop)',
+                gain=1.0,
+                table="hdf5",
+                where="depth == 0",
+                transfers=len(each.transfers),
+            )
+
+
+def flushes(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        some = each.outer.where(np.array(["flush" in name for name in each.outer.name], bool))
+        written = int(of_kind(each.inner, "write").moved.sum())
+        if len(some) >= 100 and written < len(some) * LARGE:
+            yield found(
+                trace,
+                some,
+                f"{len(some):,} flushes for {as_bytes(written)}: each writes all metadata that have changed",
+                gain=1 - (1 + written // LARGE) / len(some),
+                table="hdf5",
+                where="depth == 0",
+                written_bytes=written,
+            )
+
+
+def chunk_cache(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        reads = of_kind(each.of(*TRANSFERS), "read")
+        reads = reads.where(reads.moved > 0)
+        if not len(reads):
+            continue
+        key = np.stack([reads.process, reads.offset, reads.size], axis=1)
+        _, first, counts = np.unique(key, axis=0, return_index=True, return_counts=True)
+        again = int((reads.moved[first] * (counts - 1)).sum())
+        chunks = [dataset.chunk for dataset in datasets(trace, each.file) if dataset.chunk]
+        if chunks and len(reads) - len(first) >= 20 and again >= LARGE and again > reads.moved.sum() / 2:
+            yield found(
+                trace,
+                reads,
+                f"the same chunks are read {len(reads) / len(first):.1f} times each, {as_bytes(again)} in vain: the "
+                f"cache does not hold what is needed at a time (chunks of up to {as_bytes(max(chunks))}); read in the "
+                "order of chunks, or make it larger (h5py: rdcc_nbytes)",
+                gain=again / int(reads.moved.sum()),
+                where="depth > 0 and result > 0",
+                read_again_bytes=again,
+                largest_chunk=max(chunks),
+            )
+
+
+def split_by_chunks(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        inner, moves = each.of(*TRANSFERS), each.transfers
+        small = [dataset for dataset in datasets(trace, each.file) if 0 < dataset.chunk < 16 * BLOCK]
+        if small and len(inner) >= MANY and len(inner) >= 16 * len(moves) and inner.moved.mean() < 16 * BLOCK:
+            yield found(
+                trace,
+                inner,
+                f"{len(moves):,} H5Dread and H5Dwrite become {len(inner):,} reads and writes of "
+                f"{as_bytes(inner.moved.mean())}: the chunks of {small[0].name} have {as_bytes(small[0].chunk)}; make "
+                "them 1 MiB",
+                gain=gathered(inner),
+                where="depth > 0",
+                transfers=len(moves),
+                chunk=small[0].chunk,
+            )
+
+
+def read_amplification(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        asked, got = each.outer.where(each.outer.name == "H5Dread"), of_kind(each.of("H5Dread"), "read")
+        wanted, came = int(asked.size.clip(0).sum()), int(got.moved.sum())
+        if came >= 4 * LARGE and came > 4 * wanted:
+            yield found(
+                trace,
+                got,
+                f"{as_bytes(came)} are read for {as_bytes(wanted)} that were asked for: chunks are read whole, and "
+                "hold what is not wanted; make chunks of the shape in which they are read",
+                gain=1 - wanted / came,
+                where="depth > 0",
+                asked_bytes=wanted,
+                read_bytes=came,
+            )
+
+
+def type_conversion(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        moves = each.transfers.where(each.transfers.extra & CONVERTS != 0)
+        if moves.size.clip(0).sum() >= LARGE:
+            below = seconds(each.of(*TRANSFERS)) / max(seconds(each.transfers), 1e-9)
+            yield found(
+                trace,
+                moves,
+                f"{len(moves):,} transfers of {as_bytes(int(moves.size.sum()))} convert between types: write and read "
+                "the type that the dataset has (or make it of the type that you have)",
+                gain=1 - below,
+                table="hdf5",
+                where=f"depth == 0 and extra >= {CONVERTS}",
+                asked_bytes=int(moves.size.sum()),
+            )
+
+
+def fill_values(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        filled = of_kind(each.of("H5Dcreate2", "H5Dcreate1", "H5Dset_extent"), "write")
+        written = of_kind(each.of("H5Dwrite"), "write")
+        both = distinct(filled.offset, filled.moved) + distinct(written.offset, written.moved)
+        twice = both - distinct(np.r_[filled.offset, written.offset], np.r_[filled.moved, written.moved])
+        if twice >= LARGE:
+            yield found(
+                trace,
+                filled,
+                f"{as_bytes(int(filled.moved.sum()))} of fill values are written when a dataset is created, and "
+                f"{as_bytes(twice)} of them are replaced later: H5Pset_fill_time(H5D_FILL_TIME_NEVER)",
+                gain=twice / max(1, int(filled.moved.sum())),
+                where="depth > 0",
+                replaced_bytes=twice,
+            )
+
+
+def alignment(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        asked = properties(trace, each.file).get("alignment", "")
+        writes = of_kind(each.inner, "write")
+        if not asked or not len(writes):
+            continue
+        used, end = distinct(writes.offset, writes.moved), int((writes.offset + writes.moved).max())
+        if end >= 2 * used and end - used >= LARGE:
+            yield found(
+                trace,
+                writes,
+                f"the file has {as_bytes(end)} for {as_bytes(used)} that were written: H5Pset_alignment ({asked}) lets "
+                "each object begin at such a place; raise its threshold",
+                where="depth > 0",
+                file_bytes=end,
+                used_bytes=used,
+            )
+
+
+def filters_over_ranks(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        filtered = [dataset for dataset in datasets(trace, each.file) if dataset.has_filters]
+        writes = each.outer.where((each.outer.name == "H5Dwrite") & (each.outer.rank >= 0))
+        over_mpi = trace.levels["mpi"].where(trace.levels["mpi"].file == each.file)
+        if not filtered or not len(over_mpi) or not len(writes):
+            continue
+        failed = int((writes.result < 0).sum())
+        said = (
+            f"{failed:,} of {len(writes):,} writes failed, since independent ones are not possible"
+            if failed
+            else f"{len(writes):,} writes take {seconds(writes):.3g} s, in each of which all ranks wait for each other"
+        )
+        yield found(
+            trace,
+            writes,
+            f"{filtered[0].name} has filters and is written by ranks over MPI: {said}; every chunk goes to one rank. "
+            "Write without filters, or with Thalweg",
+            gain=1 - seconds(each.of("H5Dwrite")) / max(seconds(writes), 1e-9),
+            table="hdf5",
+            where="depth == 0",
+            failed=failed,
+        )
+
+
+def not_collective(trace: Trace) -> Iterator[Finding]:
+    for each in files_of_hdf5(trace):
+        asked = each.transfers.where(each.transfers.extra & ~CONVERTS == 2)
+        mpi = data(trace.levels["mpi"].where(trace.levels["mpi"].depth > 0))
+        inner = mpi.where(mpi.file == each.file)
+        place = outer_of(inner, asked)
+        alone = inner.where((place >= 0) & np.array(["_all" not in name for name in inner.name], bool))
+        if len(alone) and len(np.unique(place[place >= 0])) and len(alone) > (place >= 0).sum() / 2:
+            yield found(
+                trace,
+                alone,
+                f"{len(asked):,} transfers were asked for as collective, and HDF5 made {len(alone):,} independent "
+                "calls of MPI-IO of them: it does so where types are converted, and for datasets that are not simple",
+                gain=0.5,
+                table="mpi",
+                where="depth > 0",
+                asked=len(asked),
+            )

@@ -1,0 +1,43 @@
+"""Rules about streams of the C library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from thalweg._explain.findings import Finding, by_file, data, found
+from thalweg._explain.rules_files import BLOCK
+from thalweg._explain.trace_file import Trace
+from thalweg._recording.units import as_bytes
+
+SINGLE = ("fgetc", "getc", "fputc", "putc")
+
+
+def flushed_again(trace: Trace) -> Iterator[Finding]:
+    for _, calls in by_file(trace.on_disk(trace.levels["stdio"])):
+        flushes, moves = calls.where(calls.name == "fflush"), data(calls)
+        written = int(moves.moved[moves.kind == "write"].sum())
+        if len(flushes) >= 500 and written < len(flushes) * BLOCK:
+            yield found(
+                trace,
+                flushes,
+                f"{len(flushes):,} fflush for {as_bytes(written)}: each ends in a system call, so that "
+                "the buffer is in vain",
+                gain=1 - (1 + written // BLOCK) / len(flushes),
+                table="stdio",
+                written_bytes=written,
+            )
+
+
+def single_bytes(trace: Trace) -> Iterator[Finding]:
+    stdio = trace.levels["stdio"]
+    for _, calls in by_file(trace.on_disk(stdio.where(np.isin(stdio.name, SINGLE)))):
+        if len(calls) >= 50_000:
+            yield found(
+                trace,
+                calls,
+                f"{len(calls):,} calls move a byte each, and take a lock each: use fread, fwrite or getline",
+                gain=1.0,
+                table="stdio",
+            )

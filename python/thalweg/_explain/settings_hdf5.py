@@ -1,0 +1,64 @@
+"""Properties of HDF5 that differ from its defaults: what became of each, told by the calls that the library made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from thalweg._explain.findings import of_kind
+from thalweg._explain.judged import Judged
+from thalweg._explain.rules_hdf5 import Inside, datasets, files_of_hdf5, properties
+from thalweg._explain.trace_file import Trace
+from thalweg._recording.units import as_bytes
+
+Said = tuple[str, str]
+
+
+def properties_of_files(trace: Trace) -> Iterator[Judged]:
+    """Of the access lists with which files were opened, once a file and value."""
+    for each in files_of_hdf5(trace):
+        for name, asked in sorted(properties(trace, each.file).items()):
+            state, why = _state(trace, each, name, asked)
+            yield Judged("property", trace.files[each.file], name, asked, None, state, why)
+
+
+def _state(trace: Trace, each: Inside, name: str, asked: str) -> Said:
+    if "posix" not in trace.recorded:
+        return "cannot be told", "level posix was not traced"
+    if name == "alignment":
+        return _alignment(each, asked)
+    if name == "chunk_cache":
+        return _chunk_cache(trace, each, int(asked))
+    if name == "sieve_buf_size":
+        known = datasets(trace, each.file)
+        if known and all(dataset.layout != "contiguous" for dataset in known):
+            return "inert", "no dataset that was opened is contiguous, and others are not sieved"
+    if name in ("coll_metadata_write", "all_coll_metadata_ops"):
+        over_mpi = trace.levels["mpi"].where(trace.levels["mpi"].file == each.file)
+        if "mpi" in trace.recorded and not len(over_mpi):
+            return "inert", "the file is not opened over MPI"
+    return "cannot be told", "nothing in the calls shows it"
+
+
+def _alignment(each: Inside, asked: str) -> Said:
+    step, _, least = asked.partition(" from ")
+    writes = of_kind(each.inner, "write")
+    large = writes.where(writes.size >= int(least or 1))
+    if not len(large):
+        return "inert", f"nothing of {as_bytes(int(least or 1))} or more is written"
+    # What is cut into several writes is aligned where it begins.
+    aligned = int((large.offset % int(step) == 0).sum())
+    if np.unique(large.offset[large.offset % int(step) == 0]).size > 1:
+        return "in effect", f"{aligned:,} of {len(large):,} writes that are large enough begin so"
+    return "cannot be told", "too little was written"
+
+
+def _chunk_cache(trace: Trace, each: Inside, asked: int) -> Said:
+    known = datasets(trace, each.file)
+    chunks = [dataset.chunk for dataset in known if dataset.chunk]
+    if known and not chunks:
+        return "inert", "no dataset that was opened has chunks"
+    if chunks and asked < min(chunks):
+        return "inert", f"a chunk has {as_bytes(min(chunks))}, and what is larger than the cache is never in it"
+    return "cannot be told", "nothing in the calls shows which chunks were found in it"

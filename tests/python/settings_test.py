@@ -1,0 +1,100 @@
+"""Variables and properties are judged by what the library did. Hints: explain_test.py."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from rule_programs import FEW_LARGE, H5PY
+from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
+
+from thalweg._explain.cores import as_ranges, of_ranges
+from thalweg._explain.judged import Judged
+from thalweg._explain.verdict import explain
+
+WRITE = "file = h5py.File(path, 'w'{}); file.create_dataset('x', data=np.arange(100_000){}); file['y'] = 1"
+
+
+def of_h5py(folder: Path, code: str, **environment: str) -> dict[str, Judged]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HDF5_")}
+    command = (sys.executable, "-c", H5PY + code, folder / "out")
+    traced = trace(folder / "t.root", *command, env={**kept, **environment})
+    assert traced.done.returncode == 0, traced.said
+    return {each.name: each for each in explain(str(traced.path)).settings}
+
+
+@pytest.mark.parametrize(
+    ("code", "environment", "state"),
+    [
+        (WRITE.format("", ""), {"HDF5_USE_FILE_LOCKING": "FALSE"}, "in effect"),
+        (WRITE.format("", ""), {"HDF5_USE_FILE_LOCKING": "TRUE"}, "in effect"),
+        # What the program asks for itself comes second: the variable is in effect.
+        (WRITE.format(", locking=False", ""), {"HDF5_USE_FILE_LOCKING": "TRUE"}, "in effect"),
+        ("", {"HDF5_USE_FILE_LOCKING": "FALSE"}, "inert"),
+        (WRITE.format("", ""), {"HDF5_PLUGIN_PATH": "/nowhere"}, "cannot be told"),
+        (WRITE.format("", ""), {"ROMIO_HINTS": "/nowhere"}, "inert"),
+        (WRITE.format("", ""), {"OMPI_MCA_io": "ompio"}, "inert"),
+    ],
+)
+def test_variables(tmp_path: Path, code: str, environment: dict[str, str], state: str) -> None:
+    (name,) = environment
+    judged = of_h5py(tmp_path, code, **environment)[name]
+    assert (judged.kind, judged.asked, judged.state) == ("variable", environment[name], state), judged
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "name", "state"),
+    [
+        (", alignment_threshold=1, alignment_interval=4096", "", "alignment", "in effect"),
+        (", alignment_threshold=1 << 30, alignment_interval=4096", "", "alignment", "inert"),
+        (", rdcc_nbytes=1 << 24", "", "chunk_cache", "inert"),
+        (", rdcc_nbytes=1000", ", chunks=(10_000,)", "chunk_cache", "inert"),
+        (", rdcc_nbytes=1 << 24", ", chunks=(10_000,)", "chunk_cache", "cannot be told"),
+    ],
+)
+def test_properties(tmp_path: Path, options: str, more: str, name: str, state: str) -> None:
+    judged = of_h5py(tmp_path, WRITE.format(options, more))
+    assert (judged[name].kind, judged[name].state) == ("property", state), judged
+
+
+def test_defaults_are_no_settings(tmp_path: Path) -> None:
+    assert of_h5py(tmp_path, WRITE.format("", "")) == {}
+
+
+@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+def test_variables_of_romio(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, FEW_LARGE, compiler=MPI_COMPILER)
+    (tmp_path / "hints").write_text("cb_buffer_size 1048576\n")
+    environment = {
+        "ROMIO_HINTS": str(tmp_path / "hints"),
+        "ROMIO_FSTYPE_FORCE": "nfs:",
+        "ROMIO_WRITE_AGGMETHOD": "1",
+        "OMPI_MCA_io": "ompio",
+        "MPIR_CVAR_ENABLE_GPU": "0",
+    }
+    traced = trace(tmp_path / "t.root", MPI_RUN, "-n", 2, program, tmp_path / "out", env={**os.environ, **environment})
+    assert traced.done.returncode == 0, traced.said
+    verdict = explain(str(traced.path))
+    states = {each.name: each.state for each in verdict.settings if each.kind == "variable"}
+    assert states == {
+        "ROMIO_HINTS": "in effect",
+        "ROMIO_FSTYPE_FORCE": "in effect",
+        "ROMIO_WRITE_AGGMETHOD": "inert",
+        "OMPI_MCA_io": "inert",
+        "MPIR_CVAR_ENABLE_GPU": "cannot be told",
+    }, verdict.settings
+    found = [each.sentence for each in verdict.findings if each.rule == "setting without effect"]
+    assert len(found) == 2
+    assert any("OMPI_MCA_io=ompio is inert: it is Open MPI's" in sentence for sentence in found)
+
+
+def test_cores_are_told_as_ranges() -> None:
+    assert as_ranges([3, 0, 1, 2, 8]) == "0-3,8"
+    assert of_ranges("0-3,8") == [0, 1, 2, 3, 8]
+    assert (as_ranges([]), of_ranges("")) == ("", [])
+
+
+def test_a_process_says_on_which_cores_it_may_run(tmp_path: Path) -> None:
+    core = min(os.sched_getaffinity(0))
+    traced = trace(tmp_path / "t.root", "taskset", "-c", core, "true")
+    assert traced.rows("processes")[-1]["cores"]  # taskset has become it == str(core)
