@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 REPORTS = Path("build/reports").absolute()
 FOLDERS = ("tests", "apps")
 FILES_AT_A_TIME = 4
-# Files here take longest, one by one: what comes last should be short.
-SLOW = ("tests/faults", "tests/nodes", "apps", "tests/find_package_test.py", "tests/docs_test.py")
+# These take longest, and begin: what comes last should be short. Tests of apps share a program that is built for them.
+SLOW = ("tests/faults/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
+TOGETHER = "apps/"
 NO_TESTS_RUN = 5  # pytest's exit code
 
 Counts = dict[str, int]
@@ -56,9 +57,11 @@ def batches() -> list[list[str]]:
     """All files of tests but those with ROOT, which `make test-root` runs: the slow ones first, each for itself."""
     files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
     files = [file for file in files if not file.startswith("tests/root/")]
+    together = [file for file in files if file.startswith(TOGETHER)]
     slow = [file for file in files if file.startswith(SLOW)]
-    others = [file for file in files if not file.startswith(SLOW)]
-    return [[file] for file in slow] + [others[i : i + FILES_AT_A_TIME] for i in range(0, len(others), FILES_AT_A_TIME)]
+    others = [file for file in files if not file.startswith((TOGETHER, *SLOW))]
+    quick = [others[i : i + FILES_AT_A_TIME] for i in range(0, len(others), FILES_AT_A_TIME)]
+    return [together, *([file] for file in slow), *quick]
 
 
 def share_files() -> Counts:

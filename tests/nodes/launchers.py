@@ -1,13 +1,15 @@
-"""How ranks in Python are started: by the MPICH of PyPI, or by Debian's Open MPI."""
+"""How ranks in Python are started: by the MPICH of PyPI, or by Debian's Open MPI, also on simulated machines."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from machines import Machine
 
 # By itself Open MPI refuses more ranks than cores, and to be run by root.
 OPEN_MPI = ["mpiexec.openmpi", "--oversubscribe", "--allow-run-as-root"]
@@ -31,3 +33,30 @@ def launcher(name: str) -> Launcher:
     if "MPICH" not in mpi.Get_library_version() or not found.exists():
         pytest.skip("PyPI's mpich is not installed")
     return Launcher([str(found)])
+
+
+# What ssh is for Open MPI elsewhere.
+_AGENT = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+case $1 in
+%s
+esac
+export TMPDIR="%s/$1"
+mkdir -p "$TMPDIR"
+shift
+exec $enter /bin/sh -c "cd '$PWD'; $*"
+"""
+
+
+def open_mpi_on(machines: Sequence[Machine], ranks: int, folder: Path) -> Launcher:
+    """So many ranks on each of them. folder: for what Open MPI needs there."""
+    agent = folder / "agent"
+    places = [f'{machine.name}) enter="{" ".join(machine.enter)}";;' for machine in machines]
+    agent.write_text(_AGENT % ("\n".join(places), folder))
+    agent.chmod(0o755)
+    options = {"plm_rsh_agent": agent, "oob_tcp_if_include": "lo", "btl_tcp_if_include": "lo", "btl": "self,vader,tcp"}
+    words = [word for name, value in options.items() for word in ("--mca", name, str(value))]
+    hosts = ",".join(f"{machine.name}:{ranks}" for machine in machines)
+    there = launcher("openmpi")
+    environment = [word for each in there.environment.items() for word in ("-x", "=".join(each))]
+    return Launcher([*there.command, *words, "--bind-to", "none", "-host", hosts, *environment], there.environment)

@@ -64,10 +64,14 @@ class Machine:
         children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children").read_text().split()
         self._first_pid = int(children[0])
 
-    def start(self, *command: str) -> subprocess.Popen[str]:
+    @property
+    def enter(self) -> list[str]:
+        """What stands in front of a command that is run there."""
         user = [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
-        enter = ["nsenter", "-t", str(self._first_pid), *user, "-m", "-u", "-i", "-p", *self._clock]
-        process = subprocess.Popen([*enter, *command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return ["nsenter", "-t", str(self._first_pid), *user, "-m", "-u", "-i", "-p", *self._clock]
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen([*self.enter, *command], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._started.append(process)
         return process
 

@@ -1,5 +1,5 @@
-"""Ranks of MPI write one file: two machines of two ranks each, as MPICH pretends where it is asked to, and one machine
-with Open MPI."""
+"""Ranks of MPI write one file: on two machines of two ranks each, which MPICH pretends where it is asked to and which
+Open MPI finds, and on one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from launchers import Launcher, launcher
+from launchers import Launcher, launcher, open_mpi_on
 from runs import rows_by_node
 
 import thalweg as tw
@@ -54,12 +54,24 @@ def over_mpich() -> Mpi:
     return Mpi(launcher("mpich"), {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"})
 
 
-@pytest.fixture(scope="module", params=["mpich", "openmpi"])
-def over_mpi(request: pytest.FixtureRequest) -> Mpi:
+@pytest.fixture(params=["mpich", "openmpi"])
+def over_mpi_here(request: pytest.FixtureRequest) -> Mpi:
+    """Ranks whose process ids are what they say."""
     if request.param == "openmpi":
         return Mpi(launcher("openmpi"))
     mpich: Mpi = request.getfixturevalue("over_mpich")
     return mpich
+
+
+@pytest.fixture(params=["mpich", "openmpi", "openmpi, two machines"])
+def over_mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
+    if request.param == "mpich":
+        mpich: Mpi = request.getfixturevalue("over_mpich")
+        return mpich
+    if request.param == "openmpi":
+        return Mpi(launcher("openmpi"))
+    machines = request.getfixturevalue("make_machines")(2)
+    return Mpi(open_mpi_on(machines, _RANKS // 2, tmp_path_factory.mktemp("openmpi")))
 
 
 def test_ranks_write_one_file(over_mpi: Mpi, name: str, tmp_path: Path) -> None:
@@ -77,7 +89,7 @@ def test_a_rank_that_throws_is_heard_by_all(over_mpi: Mpi, tmp_path: Path, faili
     for rank, line in enumerate(said):
         assert "this rank has had enough" in line
         assert (rank == failing) != (f"rank {failing}: ValueError" in line)
-    tw.recover(path)
+    tw.recover(path, all_nodes_are_down=True)
     rows = rows_by_node(path)
     assert rows == {rank + 1: _ROWS if rank != failing else _ROWS // 2 + 50 for rank in range(_RANKS)}
 
@@ -89,7 +101,7 @@ def test_a_rank_that_ends_without_a_word_is_heard_by_all(over_mpi: Mpi, tmp_path
     for rank, line in enumerate(said):
         assert ("this rank has had enough" in line) == (rank == failing)
         assert (f"rank {failing}: the program ended" in line) == (rank != failing)
-    tw.recover(path)
+    tw.recover(path, all_nodes_are_down=True)
     rows = rows_by_node(path)
     assert [rows[rank + 1] for rank in range(_RANKS) if rank != failing] == [_ROWS] * (_RANKS - 1)
 
@@ -127,12 +139,14 @@ def appended_by(log: Path) -> int:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path, seed: int, long_mode: bool) -> None:
+def test_a_rank_is_killed_at_any_moment(
+    over_mpi_here: Mpi, name: str, tmp_path: Path, seed: int, long_mode: bool
+) -> None:
     """MPI kills the others then. The machine lives: what `append` had taken is all there."""
     for turn in range(15 if long_mode else 1):
         chance = random.Random(100 * seed + turn)
         path = tmp_path / f"{turn}-{name}"
-        process = over_mpi.start(path, 20_000, "-1", "kill")
+        process = over_mpi_here.start(path, 20_000, "-1", "kill")
         pids = [Path(f"{path}.pid{rank}") for rank in range(_RANKS)]
         while not all(pid.exists() and pid.read_text() for pid in pids):
             assert process.poll() is None, process.communicate()[1]
@@ -146,7 +160,7 @@ def test_a_rank_is_killed_at_any_moment(over_mpi: Mpi, name: str, tmp_path: Path
         appended = [appended_by(Path(f"{path}.log{rank}")) for rank in range(_RANKS)]
         if Path(f"{path}.parts").exists() or Path(f"{path}.journal").exists():
             with suppress(tw.UsageError):  # nothing was recorded
-                tw.recover(path)
+                tw.recover(path, all_nodes_are_down=True)
         counts = rows_by_node(path) if path.exists() else {}
         for rank, rows in enumerate(appended):
             assert rows <= counts.get(rank + 1, 0) <= rows + 50, f"rank {rank} of {counts}, {appended}"
