@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "thalweg/machine/latency.h"
 #include "thalweg/readout/handler/placement.h"
 
 namespace thalweg::bind {
@@ -52,6 +53,8 @@ void bind_pinning(nb::module_& module) {
     nb::class_<Plan>(module, "Plan").def_ro("placements", &Plan::placements).def_ro("warnings", &Plan::warnings);
     module.def("discover", &discover, nb::arg("synthetic"));
     module.def("processors_text", &processors_text, nb::arg("processors"));
+    module.def("latency_ns", &latency_ns, nb::arg("first"), nb::arg("second"), nb::arg("rounds"),
+               nb::arg("exchanges") = 1000, nb::call_guard<nb::gil_scoped_release>());
     module.def(
         "place_configured",
         [](std::string_view json, Topology const& topology, std::string const& pinning) {

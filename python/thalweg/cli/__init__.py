@@ -33,7 +33,7 @@ def _options(
 
 
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "merge", "derive", "plot")
-for _name in (*_DATA, "readout", "trace", "explain", "clean", "study", "knobs"):
+for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 

@@ -1,0 +1,103 @@
+"""thalweg topology"""
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg.cli._output import JsonOption, as_epilog, print_json, say
+
+EXAMPLES = [
+    "thalweg topology --picture cores.png",
+    "thalweg topology --save cores.json --ranks 8 --aggregators 2",
+    "thalweg topology --matrix cores.json --ranks 8 --format openmpi",
+]
+FORMATS = ("mpich", "openmpi", "slurm", "readout")
+
+
+def topology(
+    cores: Annotated[str, typer.Option("--cores", metavar="LIST", help="Only these, as 0-3,8 (default: all).")] = "",
+    rounds: Annotated[int, typer.Option("--rounds", metavar="COUNT", help="Rounds of an attempt.")] = 50,
+    attempts: Annotated[
+        int, typer.Option("--attempts", metavar="COUNT", help="Attempts at most, until a pair is steady.")
+    ] = 10,
+    matrix: Annotated[
+        str | None, typer.Option("--matrix", metavar="FILE", help="Do not measure: take what --save wrote.")
+    ] = None,
+    machine: Annotated[
+        str, typer.Option("--machine", metavar="TEXT", help="With --matrix: hwloc's description of that machine.")
+    ] = "",
+    save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Write the matrix, as JSON.")] = None,
+    picture: Annotated[str | None, typer.Option("--picture", metavar="FILE", help="Draw the matrix.")] = None,
+    ranks: Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Plan so many ranks.")] = 0,
+    aggregators: Annotated[int, typer.Option("--aggregators", metavar="COUNT", help="So many of them.")] = 1,
+    no_split: Annotated[
+        bool, typer.Option("--all-ranks", help="Every rank creates and writes; else half create, half write.")
+    ] = False,
+    form: Annotated[
+        str, typer.Option("--format", metavar="NAME", help=f"On stdout: the plan for {', '.join(FORMATS)}.")
+    ] = "mpich",
+    json: JsonOption = False,
+) -> int:
+    """Measure how long a cache line takes between each two processors, and plan ranks by it.
+
+    A pair is measured again until its 75th percentile is at most 1.1 times its 25th. With --ranks the plan is written
+    to stdout, as words for mpiexec (mpich) or srun (slurm), or as a rankfile (openmpi). A creator and its writer share
+    a cache where they can, and the first aggregators are in different clusters.
+    """
+    from thalweg._topology.command import files_of, find
+    from thalweg._topology.matrix import measure, of_json, usable_cores
+    from thalweg._topology.picture import draw
+
+    if form not in FORMATS:
+        raise UsageError(f"there is no format '{form}': the formats are {', '.join(FORMATS)}")
+    if machine and matrix is None:
+        raise UsageError("--machine describes where a matrix was measured: give it with --matrix")
+    if rounds < 4 or attempts < 1:
+        raise UsageError("too little to measure: give 4 rounds or more, and an attempt")
+    measured = of_json(matrix) if matrix else measure(_cores(cores) or usable_cores(), rounds, attempts)
+    findings = find(measured, machine)
+    plan = findings.plan(ranks, aggregators, split=not no_split) if ranks else None
+    if save is not None:
+        try:
+            Path(save).write_text(measured.to_json())
+        except OSError as error:
+            raise SystemError(error.errno or 0, f"{save} cannot be written ({error.strerror})") from None
+    if picture is not None:
+        draw(measured, picture)
+    if json:
+        facts = findings.to_dict() | {"matrix": json_text.loads(measured.to_json())}
+        if plan is not None:
+            facts["plan"] = vars(plan) | {"files": files_of(plan, findings.machine["host"])}
+        print_json(facts)
+        return 0
+    say(*findings.lines())
+    if plan is not None:
+        for warning in plan.warnings:
+            say(f"warning: {warning}")
+        say(
+            f"creators: ranks {_listed(plan.creators)}; writers: ranks {_listed(plan.writers)}; aggregators: ranks "
+            f"{_listed(plan.aggregators)}; for the system: cores {_listed(plan.system) or 'none'}"
+        )
+        print(files_of(plan, findings.machine["host"])[form].rstrip("\n"))
+    return 0
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _cores(text: str) -> list[int]:
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            raise UsageError(f"'{text}' names no cores: write them as 0-3,8")
+        found += range(int(first), int(last or first) + 1)
+    return sorted(set(found))
+
+
+def register(app: typer.Typer) -> None:
+    app.command("topology", epilog=as_epilog(EXAMPLES))(topology)
