@@ -1,5 +1,6 @@
 """The code blocks of the tutorial and of the README run, in their order, in one empty folder for each document."""
 
+import json
 import os
 import re
 import shutil
@@ -155,10 +156,14 @@ def test_the_cpp_of_the_readme_compiles(repository: Path, tmp_path: Path) -> Non
 
 
 def test_the_page_about_tracing_runs(repository: Path, tmp_path: Path) -> None:
-    (_, command), (_, code), (_, explained) = blocks(repository / "docs" / "tracing.md")
-    assert int(run_console(command, tmp_path)) == len(Path("/etc/passwd").read_text())
-    assert "read" in run_python(code, tmp_path, 0)
-    assert run_console(explained, tmp_path) == ""  # people read stderr
+    document = iter(text for _, text in blocks(repository / "docs" / "tracing.md"))
+    assert int(run_console(next(document), tmp_path)) == len(Path("/etc/passwd").read_text())
+    assert "read" in run_python(next(document), tmp_path, 0)
+    assert run_console(next(document), tmp_path) == ""  # people read stderr
+    run_python(next(document), tmp_path, 0)
+    run_console(next(document), tmp_path)
+    assert json.loads((tmp_path / "trace.json").read_text())
+    assert next(document, None) is None
 
 
 DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md", "docs/tracing.md"]
