@@ -16,6 +16,7 @@ void bind_felix(nanobind::module_& module);
 void bind_record(nanobind::module_& module);
 void bind_inspect(nanobind::module_& module);
 void bind_merge(nanobind::module_& module);
+void bind_derive(nanobind::module_& module);
 void bind_memory(nanobind::module_& module);
 void bind_readout_handler(nanobind::module_& module);
 void bind_readout_client(nanobind::module_& module);

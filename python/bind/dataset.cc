@@ -9,6 +9,7 @@
 
 #include "bind.h"
 #include "buffer.h"
+#include "open_unit.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/snapshot.h"
@@ -222,14 +223,6 @@ nb::object key_of(UnitKey const& key) {
     return nb::bytes(key.text.data(), key.text.size());
 }
 
-// One open unit of Python, and what it was begun with.
-struct OpenUnit {
-    WorkUnit unit;
-    void append(std::string const& table, std::uint64_t rows, nb::typed<nb::sequence, nb::object> const& columns) {
-        bind::append(unit[table], rows, columns);
-    }
-};
-
 OpenUnit begin_unit(WorkUnits& units, nb::handle key, nb::bytes const& summary) {
     auto const unit_key = key_of(key);
     std::string text(summary.c_str(), summary.size());
@@ -339,6 +332,11 @@ void bind_writing(nb::module_& module) {
 }
 
 } // namespace
+
+void OpenUnit::append(std::string const& table, std::uint64_t rows,
+                      nb::typed<nb::sequence, nb::object> const& columns) {
+    bind::append(unit[table], rows, columns);
+}
 
 void bind_dataset(nb::module_& module) {
     bind_options(module);

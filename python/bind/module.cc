@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
     bind_record(module);
     bind_inspect(module);
     bind_merge(module);
+    bind_derive(module);
     bind_memory(module);
     bind_readout_handler(module);
     bind_readout_client(module);

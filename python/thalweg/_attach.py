@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from thalweg import _core
 from thalweg._append import Array, columns_of, stored_columns
 from thalweg._errors import UsageError
 from thalweg._schema import Schema
+from thalweg._table import Table
 from thalweg._work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
+
+Kept: TypeAlias = "_core.KeptColumns"
 
 
 class Producer:
@@ -189,6 +192,16 @@ class Attached:
     def take_keys(self, key: Key) -> bool:
         """As `Writer.take_keys`."""
         return self._units.take(stored_key(key))
+
+    def kept_columns(self, of: Table, table: str, names: Sequence[str], copy_pages: bool | None) -> Kept | None:
+        """For derivations: columns of another file's table that are columns of this one. None: they go through Python.
+
+        copy_pages: whether whole pages are copied; None: where that is worth it.
+        """
+        if (stored := of.stored_in()) is None:
+            return None
+        copy = {True: _core.CopyPages.always, False: _core.CopyPages.never, None: _core.CopyPages.where_worth}
+        return _core.kept_columns(*stored, self._core, table, names, copy[copy_pages])
 
     def finish(self) -> None:
         """Finishes all producers made here, and writes what committed work units have in memory."""

@@ -114,6 +114,13 @@ class Table:
         self._check_is_open()
         return [(column.raw_bytes, column.page_items) for column in _core.storage_of(self._core, self._index)]
 
+    def stored_in(self) -> tuple[_core.Reader, int] | None:
+        """Who reads it, and its number there; None where it is not the core alone."""
+        if type(self) is not Table:
+            return None
+        self._check_is_open()
+        return self._core, self._index
+
     def page_ends(self, most: int) -> Iterator[list[int]]:
         """Of at most so many columns that have an item a row, spread over the table: the rows where their pages end."""
         columns = [column for (path, _), column in self._columns.items() if "*" not in path.split("/")]

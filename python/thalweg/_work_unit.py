@@ -31,6 +31,16 @@ class UnitTable:
         """Appends rows as flat columns, as `Producer.append_columns` does."""
         self._core.append(self._schema.name, rows, stored_columns(self._schema, columns))
 
+    @property
+    def schema(self) -> TableSchema:
+        return self._schema
+
+    def append_kept(
+        self, kept: _core.KeptColumns, first: int, count: int, mask: Array | None, computed: Sequence[Array]
+    ) -> None:
+        """For derivations: rows of an input, or those that a mask of bytes chooses, and flat columns for the rest."""
+        _core.append_kept(self._core, self._schema.name, kept, first, count, mask, computed)
+
 
 class WorkUnit:
     """Rows that count together, in all tables, or not at all: of one thread.

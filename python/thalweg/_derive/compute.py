@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.lazy import LazyForm, LazyRows
@@ -16,13 +18,20 @@ from thalweg._errors import UsageError
 from thalweg._table import Table
 from thalweg._take import taken_of
 
+Array = npt.NDArray[Any]
+
 
 class Source:
     """Rows of the input, for all outputs: what one has read is there for the others."""
 
-    def __init__(self, form: LazyForm, table: Table, start: int, stop: int, used: set[str]) -> None:
+    def __init__(self, form: Callable[[], LazyForm], table: Table, start: int, stop: int, used: set[str]) -> None:
         self.lazy = LazyRows(table, start, stop, used)
-        self.events = form.events(self.lazy)
+        self._form = form
+
+    @cached_property
+    def events(self) -> Any:
+        """An Awkward array. Who only keeps columns does without."""
+        return self._form().events(self.lazy)
 
     def __len__(self) -> int:
         return len(self.lazy)
@@ -30,35 +39,56 @@ class Source:
 
 @dataclass(frozen=True)
 class Derived:
-    columns: dict[str, Any]
+    source: Source
+    chosen: Array | None
+    """The events that are kept, by their place in the range; None: all."""
+    computed: dict[str, Any]
+    """Columns, by name."""
     rows: int
     summary: Summary
+
+    @property
+    def mask(self) -> Array | None:
+        """One byte for each event; None: all are kept."""
+        if self.chosen is None:
+            return None
+        mask = np.zeros(len(self.source), np.uint8)
+        mask[self.chosen] = 1
+        return mask
+
+    def kept(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of whole fields of the input, as Python has them."""
+        columns = self.source.lazy.columns(names)
+        if self.chosen is None:
+            return columns
+        return {name: taken_of(value, self.chosen) for name, value in columns.items()}
 
 
 def derived(derivation: Derivation, kept: Sequence[str], source: Source) -> Derived:
     """Raises UsageError where a function returns what does not fit; what a function raises passes."""
     name = f"the derivation of {derivation.path}"
-    events, chosen = source.events, np.arange(len(source))
-    summary = Summary(events=len(source))
+    count = len(source)
+    summary = Summary(events=count)
+    if derivation.only_keeps:
+        summary.rows = count
+        return Derived(source, None, {}, count, summary)
+    events, chosen = source.events, np.arange(count)
     for cut, select in derivation.cuts:
         mask = _mask(select(events), len(events), f"{name}: the selection '{cut}'")
         if not mask.all():
             events, chosen = events[mask], chosen[mask]
         summary.cuts[cut] = len(chosen)
-    columns = source.lazy.columns(kept)
-    if len(chosen) < len(source):
-        columns = {column: taken_of(value, chosen) for column, value in columns.items()}
     rows = len(chosen)
+    computed = {}
     if derivation.function is not None:
         computed = columns_in(derivation.function(events), f"{name}: the function")
         rows = _checked_rows(computed, rows if derivation.one_row_an_event else None, name)
-        if both := columns.keys() & computed.keys():
+        if both := set(kept) & computed.keys():
             raise UsageError(f"{name}: column '{min(both)}' is kept, and the function returns it, too: leave one out")
-        columns |= computed
     if derivation.summary is not None:
         summary.values = checked_values(derivation.summary(source.events), name)
     summary.rows = rows
-    return Derived(columns, rows, summary)
+    return Derived(source, chosen if len(chosen) < count else None, computed, rows, summary)
 
 
 def _mask(value: Any, count: int, what: str) -> Any:

@@ -44,6 +44,10 @@ class Derivation:
     one_row_an_event: bool = True
     """False: the function may return any number of rows, as one for each muon."""
     codec: str | None = None
+    """None: where pages may be copied, and no events are dropped, that of the input; else the container's own."""
+    copy_pages: bool | None = None
+    """Whether pages of clusters all of whose events are kept are copied without being decoded, in .root files, where
+    the columns are encoded alike. None: but for clusters that are too small; True: all; False: none."""
     tuning: Mapping[str, Value] | None = None
 
     def __post_init__(self) -> None:
@@ -65,6 +69,18 @@ class Derivation:
     def is_for_loop(self) -> bool:
         """Its rows come from the loop of the job."""
         return self.function is None and not self.patterns
+
+    @property
+    def only_keeps(self) -> bool:
+        """Columns, of all events: nothing is looked at."""
+        return bool(self.patterns) and not (self.function or self.cuts or self.summary)
+
+    @property
+    def copies(self) -> bool:
+        """Pages of whole clusters are likely to be copied: in .root files, where no event is dropped."""
+        is_ntuple = os.fspath(self.path).endswith(".root")
+        wanted = self.copy_pages or (self.copy_pages is None and not self.cuts)
+        return bool(self.patterns) and wanted and is_ntuple
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def answer(token: str, where: str, job: Job, handles: Sequence[str | None], what
             session.open(handles)
             times = session.do(argument, messages.append)
             session.finish()
-            messages.append(("done", times, usage(), sorted(session.used)))
+            messages.append(("done", times, usage(), sorted(session.used), session.copied()))
     except BaseException as error:
         began = [message[1] for message in messages if message[0] == "began"]
         messages.append(failure_of(error, began[-1] if began else None))

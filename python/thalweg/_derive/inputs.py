@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 from typing import Any
 
-from thalweg._derive.clusters import cluster_ends
+from thalweg._derive.clusters import page_ends, whole_clusters
 from thalweg._errors import DataError, UsageError
 from thalweg._open import open  # noqa: A004
 from thalweg._read import Run
@@ -31,7 +31,9 @@ class InputFile:
     rows: int
     raw_bytes: int
     ends: tuple[int, ...]
-    """Where its clusters end, in rows."""
+    """Where pages of its columns end together, in rows."""
+    clusters: tuple[int, ...]
+    """Where whole clusters do, of an RNTuple."""
     identity: str
     """Of its size and of both ends of its bytes: where it lies does not matter."""
 
@@ -121,7 +123,8 @@ def _table_of(run: Run, path: str, name: str | None) -> str:
 def _described(path: str, table: Table) -> InputFile:
     try:
         raw_bytes = sum(size for size, _ in table.storage())
-        return InputFile(path, table.name, len(table), raw_bytes, tuple(cluster_ends(table)), _identity(path))
+        ends, clusters = tuple(page_ends(table)), tuple(whole_clusters(table))
+        return InputFile(path, table.name, len(table), raw_bytes, ends, clusters, _identity(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
 

@@ -21,7 +21,7 @@ from thalweg._derive.outputs import (
     resume_output,
     stored_plan,
 )
-from thalweg._derive.ranges import Plan, as_text, plan
+from thalweg._derive.ranges import Cut, Plan, as_text, plan
 from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
 from thalweg._derive.session import Job
 from thalweg._derive.state import Progress, state_of
@@ -192,7 +192,7 @@ class DerivationJob:
     def _chosen_plan(self, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
         """That of an output that is there, where the job is resumed."""
         in_order = self._order == "input"
-        chosen = plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes)
+        chosen = plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes, _cut_of(self._train))
         for each in self._train if self._resume else ():
             path = os.fspath(each.path)
             if is_there(path) and (stored := stored_plan(path)):
@@ -200,6 +200,13 @@ class DerivationJob:
                     raise UsageError(f"{path} was begun with another order: give that one")
                 return stored
         return chosen
+
+
+def _cut_of(train: Sequence[Derivation]) -> Cut:
+    is_asked_for = any(each.copies and each.copy_pages for each in train)
+    if is_asked_for or all(each.only_keeps and each.copies for each in train):
+        return Cut.whole
+    return Cut.clusters if any(each.copies for each in train) else Cut.pages
 
 
 def _checked_workers(workers: int | None) -> int:

@@ -22,7 +22,7 @@ class LazyRows:
     """Rows [start, stop) of a table. `used` gathers the columns that were read, by path."""
 
     def __init__(self, table: Table, start: int, stop: int, used: set[str]) -> None:
-        self._table = table
+        self.table = table
         self._between = start, stop
         self._used = used
         self._kept: dict[str, Rows] = {}
@@ -30,10 +30,14 @@ class LazyRows:
     def __len__(self) -> int:
         return self._between[1] - self._between[0]
 
+    @property
+    def start(self) -> int:
+        return self._between[0]
+
     def rows(self, path: str) -> Rows:
         """With that column alone."""
         if path not in self._kept:
-            self._kept[path] = self._table.read([path], rows=slice(*self._between), threads=1)
+            self._kept[path] = self.table.read([path], rows=slice(*self._between), threads=1)
             self._used.add(path)
         return self._kept[path]
 

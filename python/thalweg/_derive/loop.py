@@ -110,7 +110,9 @@ class Loop:
             self._failed(each, number, Fault(reason, text))
             self._give(each)
 
-    def _done(self, each: Worker, times: list[float], usage: tuple[float, int], used: list[str]) -> None:
+    def _done(
+        self, each: Worker, times: list[float], usage: tuple[float, int], used: list[str], copied: tuple[int, int]
+    ) -> None:
         assert each.task is not None
         self._count_commits(each)
         self._deaths = 0
@@ -119,6 +121,8 @@ class Loop:
         each.report.ranges += len(each.task.ranges)
         each.report.events += events
         each.report.busy += sum(times)
+        each.report.copied_pages += copied[0]
+        each.report.copied_bytes += copied[1]
         self._used(each, *usage)
         self._report.columns = sorted({*self._report.columns, *used})
         self._books.done()

@@ -74,13 +74,23 @@ def create_output(job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, 
         derivation.path,
         schema,
         force=force,
-        codec=derivation.codec,
+        codec=derivation.codec or _codec_of_input(job, index),
         metadata=metadata,
         tuning=derivation.tuning,
         order="key" if plan.per_group else None,
         keys_per_group=plan.per_group or None,
     )
     return Output(os.fspath(derivation.path), writer, {})
+
+
+def _codec_of_input(job: Job, index: int) -> str | None:
+    """With which pages can be copied. None: none will be."""
+    derivation = job.train[index]
+    is_told = any(name in (derivation.tuning or {}) for name in ("wide_codec", "narrow_codec"))
+    if is_told or not derivation.copies:
+        return None
+    stored = job.inputs.files[0].open().stored_in()
+    return _core.codec_of_input(*stored, job.kept[index]) if stored else None
 
 
 def resume_output(job: Job, index: int) -> Output:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ RANGE_BYTES = 8 << 20
 """Clusters are done together up to so many bytes, decoded."""
 GROUP_BYTES = 32 << 20
 """And in an output in the input's order so many of the input are one group."""
+_CLUSTERS_PER_WORKER = 4
 
 
 @dataclass(frozen=True)
@@ -63,23 +65,37 @@ class Plan:
         return Plan(tuple(tuple(ends) for ends in stored["files"]), stored["per_group"])
 
 
-def plan(inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
+class Cut(Enum):
+    """Where ranges may end."""
+
+    pages = "where pages of all columns end"
+    clusters = "where clusters end, whose pages can be copied, but for halves"
+    whole = "where clusters end: half of one cannot be copied"
+
+
+def plan(
+    inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None, cut: Cut
+) -> Plan:
     """In the order of the input the plan is the same for any number of workers."""
     most_bytes = range_bytes or (RANGE_BYTES if in_order else min(RANGE_BYTES, inputs.raw_bytes // (8 * workers)))
-    files = [list(_ends(file, most_bytes)) for file in inputs.files]
+    # With few clusters, to decode some of them costs less than to leave workers without any.
+    enough = 1 if in_order or cut is Cut.whole else _CLUSTERS_PER_WORKER * workers
+    by_clusters = cut is not Cut.pages and sum(len(file.clusters) for file in inputs.files) >= enough
+    files = [list(_ends(file, by_clusters, most_bytes)) for file in inputs.files]
     if not in_order:
-        files = _with_halves(files, workers)
+        files = files if cut is Cut.whole else _with_halves(files, workers)
         return Plan(tuple(map(tuple, files)), 0)
     count = sum(map(len, files))
     chosen = GROUP_BYTES * count // max(1, inputs.raw_bytes)
     return Plan(tuple(map(tuple, files)), ranges_per_group or max(1, min(chosen, count // 16)))
 
 
-def _ends(file: InputFile, most_bytes: int) -> Iterator[int]:
-    """Whole clusters, and several together where they are small."""
+def _ends(file: InputFile, by_clusters: bool, most_bytes: int) -> Iterator[int]:
+    """Several pages or clusters are together where they are small."""
+    ends = (by_clusters and file.clusters) or file.ends
     each_bytes = file.raw_bytes / max(1, file.rows)
     start = 0
-    for end, following in pairwise((*file.ends, None)):
+    for end, following in pairwise((*ends, None)):
         assert end is not None
         if following is None or (following - start) * each_bytes > most_bytes:
             yield end

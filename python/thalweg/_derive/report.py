@@ -25,6 +25,10 @@ class WorkerReport:
     """Seconds."""
     peak_pss: int = 0
     """Bytes: of memory that processes share, its share."""
+    copied_pages: int = 0
+    """Without being decoded."""
+    copied_bytes: int = 0
+    """Of these, as they are stored."""
     how_it_ended: str = ""
     """Empty: as it should."""
 
@@ -95,6 +99,11 @@ class DerivationReport:
         return [failure for failure in self.failures if failure.skipped]
 
     @property
+    def copied_pages(self) -> int:
+        """Of the input, that are in an output as they are; also those of ranges that were done again."""
+        return sum(each.copied_pages for each in self.workers)
+
+    @property
     def is_whole(self) -> bool:
         """Every event of the input was looked at, no column was left out, and what was derived is in the files."""
         return self.has_all_events and not self.left_out
@@ -111,6 +120,7 @@ class DerivationReport:
             name: [asdict(each) for each in getattr(self, name)]
             for name in ("workers", "failures", "left_out", "samples")
         }
+        mine["copied_pages"] = self.copied_pages
         return {**mine, **lists, "outputs": [each.to_dict() for each in self.outputs], "is_whole": self.is_whole}
 
     def __str__(self) -> str:

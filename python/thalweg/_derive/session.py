@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from thalweg._attach import Attached, attach
+from thalweg._append import columns_of
+from thalweg._attach import Attached, Kept, attach
 from thalweg._derive.compute import Derived, Source, derived
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.inputs import Inputs
@@ -22,7 +24,7 @@ from thalweg._errors import UsageError
 from thalweg._schema import TableSchema
 from thalweg._table import Table
 from thalweg._types import Type, as_type
-from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
+from thalweg._work_unit import UnitOfGroup, UnitTable, WorkGroup, WorkUnit
 
 _SAMPLE_ROWS = 1000
 _MOST_SAMPLES = 8
@@ -71,10 +73,15 @@ class Session:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._form = LazyForm(job.inputs.fields)
         self._tables: dict[int, Table] = {}
         self._attached: dict[int, Attached] = {}
+        self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
+        self._counted = (0, 0)
         self.used: set[str] = set()
+
+    @cached_property
+    def _form(self) -> LazyForm:
+        return LazyForm(self._job.inputs.fields)
 
     def describe(self, ranges: Sequence[Range]) -> list[tuple[tuple[str, Type], ...]]:
         """The fields of each output, as the first events tell them. Raises what the functions raise."""
@@ -82,6 +89,7 @@ class Session:
 
     def open(self, handles: Sequence[str | None]) -> None:
         """None: that output is complete."""
+        self._kept, self._counted = {}, (0, 0)
         self._attached = {out: attach(handle) for out, handle in enumerate(handles) if handle is not None}
 
     def do(self, task: Task, announce: Announce) -> list[float]:
@@ -99,10 +107,10 @@ class Session:
                     summary = result.summary.encoded(f"the derivation of {self._job.train[out].path}")
                     if task.in_order:
                         with groups[out].work_unit(each.number, summary) as part:
-                            self._append(part, out, result)
+                            self._append(part, out, each.file, result)
                     else:
                         units.append(stack.enter_context(self._attached[out].work_unit(each.number, summary)))
-                        self._append(units[-1], out, result)
+                        self._append(units[-1], out, each.file, result)
                     summaries.append(("committing", out, each.number, summary))
                 times.append(time.monotonic() - begin)
             for message in summaries:
@@ -111,6 +119,13 @@ class Session:
             for whole in wholes:
                 whole.commit()
         return times
+
+    def copied(self) -> tuple[int, int]:
+        """Pages and bytes that were copied without being decoded, since it was asked last."""
+        counts = [kept.copied for kept in self._kept.values() if kept is not None]
+        pages, size = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+        before, self._counted = self._counted, (pages, size)
+        return pages - before[0], size - before[1]
 
     def finish(self) -> None:
         for attached in self._attached.values():
@@ -139,18 +154,38 @@ class Session:
         given = self._job.train[out].schema or {}
         return TableSchema(table, tuple((name, as_type(like)) for name, like in given.items()))
 
-    def _append(self, unit: WorkUnit | UnitOfGroup, out: int, result: Made) -> None:
-        table = self._job.tables[out]
+    def _append(self, unit: WorkUnit | UnitOfGroup, out: int, file: int, result: Made) -> None:
+        table = unit[self._job.tables[out]]
         if isinstance(result, Looped):
             for count, columns in result.rows.batches:
-                unit[table].append_columns(count, columns)
+                table.append_columns(count, columns)
         elif result.rows:
-            unit[table].append(result.columns)
+            self._append_derived(table, out, file, result)
+
+    def _append_derived(self, table: UnitTable, out: int, file: int, result: Derived) -> None:
+        names = self._job.kept[out]
+        kept = self._kept_of(out, file, result.source.lazy.table) if names else None
+        if kept is None:
+            table.append(result.kept(names) | result.computed)
+            return
+        schema = table.schema
+        rest = TableSchema(schema.name, tuple((name, type_) for name, type_ in schema.fields if name not in names))
+        computed = columns_of(rest, result.computed, {})[1] if rest.fields or result.computed else []
+        self.used.update(names)
+        table.append_kept(kept, result.source.lazy.start, len(result.source), result.mask, computed)
+
+    def _kept_of(self, out: int, file: int, table: Table) -> Kept | None:
+        """None: its rows go through Python, since something else reads that file or its columns are others there."""
+        if (out, file) not in self._kept:
+            name, derivation = self._job.tables[out], self._job.train[out]
+            kept = self._attached[out].kept_columns(table, name, self._job.kept[out], derivation.copy_pages)
+            self._kept[out, file] = kept
+        return self._kept[out, file]
 
     def _source(self, file: int, start: int, stop: int) -> Source:
         if file not in self._tables:
             self._tables[file] = self._job.inputs.files[file].open()
-        return Source(self._form, self._tables[file], start, stop, self.used)
+        return Source(lambda: self._form, self._tables[file], start, stop, self.used)
 
     def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
         derivation = self._job.train[index]
@@ -165,12 +200,12 @@ class Session:
         error: Exception | None = None
         for each in self._samples(ranges):
             try:
-                columns = derived(derivation, self._job.kept[index], self._source(*each)).columns
+                columns = derived(derivation, self._job.kept[index], self._source(*each)).computed
                 for name, value in columns.items():
                     if name not in fields:
                         what = f"the derivation of {derivation.path}: column '{name}'"
                         fields[name] = given[name] if name in given else type_of(value, what)
-                self._expect(given, columns, derivation)
+                self._expect(given, fields, derivation)
             except Exception as first:
                 if isinstance(first, UsageError) and not isinstance(first, UnknownTypeError):
                     raise

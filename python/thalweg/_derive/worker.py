@@ -61,7 +61,7 @@ def _do(session: Session, pipe: Connection[Any, Any], task: Task) -> None:
     except BaseException as error:
         pipe.send(failure_of(error, range_[0] if range_ else None))
     else:
-        pipe.send(("done", times, usage(), []))
+        pipe.send(("done", times, usage(), [], session.copied()))
 
 
 _ANSWERS: dict[str, Callable[..., None]] = {"describe": _describe, "open": _open, "do": _do}

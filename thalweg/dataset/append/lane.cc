@@ -89,7 +89,7 @@ void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored,
     record.stored_bytes = stored.size();
     record.encoded = encoded ? 1 : 0;
     std::memcpy(room_for(stored.size(), while_waiting).data(), stored.data(), stored.size());
-    add_to_extent(record, page.count * staging_.column(page.column).item_bytes, while_waiting);
+    add_to_extent(record, 0, while_waiting); // nothing of it is in staging
     reap(false);
 }
 

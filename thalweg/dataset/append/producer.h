@@ -36,6 +36,28 @@ class Producer {
     // Throws base::UsageError where the sizes do not fit together, base::SystemError where the run cannot go on.
     void append(std::uint64_t rows, std::span<std::span<std::byte const> const> columns);
 
+    // A page that is encoded by its column's codec already: as it came from another file, say.
+    struct EncodedPage {
+        std::size_t column = 0;
+        std::uint64_t first = 0; // item, counted from the beginning of its cluster
+        std::uint64_t count = 0;
+        std::uint64_t sum_before = 0; // of a lengths column: of the lengths in front of the page in its cluster
+        std::span<std::byte const> stored;
+    };
+    using TakePage = std::function<void(EncodedPage const&)>;
+
+    // One whole cluster, of `rows` rows and so many `items` of each column, where the container has clusters. `give`
+    // hands over all its pages, in any order; each is copied before the call returns. Rows in front of it end their
+    // cluster. The rows are published when this returns: all pages are in the file then. Throws base::UsageError where
+    // the pages are not those of `items`; what `give` throws passes. After an error the producer takes no more rows, a
+    // work unit can only be dropped, and nothing of the cluster counts.
+    void append_cluster(std::uint64_t rows, std::span<std::uint64_t const> items,
+                        std::function<void(TakePage const&)> const& give);
+
+    // Raw bytes behind the last end of a cluster, and with how many one is full; 0: the container has no clusters.
+    std::uint64_t open_bytes() const { return cluster_.bytes; }
+    std::uint64_t cluster_bytes() const { return cluster_bytes_; }
+
     // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
     void finish();
 
@@ -92,6 +114,7 @@ class Producer {
     std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
     void end_cluster(bool by_age = false);
     void check_usable() const;
+    void check_cluster(std::uint64_t rows, std::span<std::uint64_t const> items) const;
     std::size_t take_slot(OpenRun& run) const;
     void give_up_slot();
     bool can_rewind() const;

@@ -16,7 +16,8 @@ constexpr std::uint64_t kPauseNs = 100'000;
 } // namespace
 
 Sealer::Sealer(OpenRun& run, Staging const& staging, StagingMemory& memory, std::size_t table, std::uint32_t producer)
-    : run_(run), announcer_(staging, memory, producer) {
+    : run_(run), staging_(staging), memory_(memory), table_(table), producer_(producer),
+      announcer_(staging, memory, producer) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
         lanes_.push_back(std::make_unique<Lane>(run, staging, memory, announcer_, table, producer));
@@ -50,6 +51,31 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
         jobs_.push_back(page);
     }
     wake_.notify_one();
+}
+
+Lane& Sealer::stored_lane() {
+    if (threads_.empty()) return *lanes_[0];
+    if (!stored_lane_) stored_lane_ = std::make_unique<Lane>(run_, staging_, memory_, announcer_, table_, producer_);
+    return *stored_lane_;
+}
+
+void Sealer::add_stored(SealedPage const& page, std::span<std::byte const> stored,
+                        std::function<void()> const& while_waiting) {
+    announcer_.expect(page.cluster);
+    stored_lane().add_stored(page, stored, true, while_waiting);
+}
+
+// Ends of clusters, which the lane's own `drain` waits for, may be due to threads that have failed.
+void Sealer::drain_stored(std::function<void()> const& while_waiting) {
+    auto& lane = stored_lane();
+    lane.flush(while_waiting);
+    Backoff backoff;
+    while (true) {
+        lane.reap(true);
+        if (lane.idle()) return;
+        if (!lane.has_work()) backoff.pause(); // the ring is full
+        if (while_waiting) while_waiting();
+    }
 }
 
 void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,

@@ -18,6 +18,11 @@ class Sealer {
     ~Sealer();
 
     void seal(SealedPage const& page, std::function<void()> const& while_waiting);
+    // A page that is encoded already. Its bytes are copied; nothing of it is in staging.
+    void add_stored(SealedPage const& page, std::span<std::byte const> stored,
+                    std::function<void()> const& while_waiting);
+    // All of these are written and announced afterwards.
+    void drain_stored(std::function<void()> const& while_waiting);
     // No page of the cluster will follow.
     void end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
                      std::function<void()> const& while_waiting);
@@ -31,14 +36,20 @@ class Sealer {
     void drain(std::function<void()> const& while_waiting);
 
   private:
+    Lane& stored_lane();
     void work(Lane& lane);
     // Comes and goes with the lock held, except where the lane throws: then it is not.
     void step(Lane& lane, base::Lock& lock) THALWEG_UNCHECKED_LOCKS;
     void rethrow() THALWEG_REQUIRES(mutex_);
 
     OpenRun& run_;
+    Staging const& staging_;
+    StagingMemory const& memory_;
+    std::size_t table_;
+    std::uint32_t producer_;
     Announcer announcer_;
     std::vector<std::unique_ptr<Lane>> lanes_;
+    std::unique_ptr<Lane> stored_lane_; // of the thread that appends, where threads have all others
 
     base::Mutex mutex_;
     base::Condition wake_;

@@ -60,6 +60,11 @@ void StagingMemory::cut(std::size_t column) {
     chains_[column].cut_at = tail.end;
 }
 
+void StagingMemory::skip(std::size_t column, std::uint64_t size_bytes) {
+    cut(column);
+    tails_[column].end += size_bytes;
+}
+
 void StagingMemory::begin_page(std::size_t column) {
     auto& tail = tails_[column];
     auto const goes_on = tail.block != kNoBlock && tail.end - tail.begin < staging_.column(column).block_bytes;

@@ -30,6 +30,8 @@ class StagingMemory {
     std::uint64_t end(std::size_t column) const { return tails_[column].end; }
     // The next byte of the column begins a page, and a block, so that the page may lie in one piece.
     void cut(std::size_t column);
+    // So many bytes of the column come that are in none of its blocks. What follows begins a block.
+    void skip(std::size_t column, std::uint64_t size_bytes);
     // Whether whole pages do so.
     bool is_cut_by_page(std::size_t column) const;
 

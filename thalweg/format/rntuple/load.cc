@@ -18,16 +18,6 @@ void leave_out(model::RunMap& map, std::vector<std::string> const& trees) {
     for (auto const& tree : trees) map.left_out.push_back({tree, kWhyNoTree});
 }
 
-SchemaDescription whole_schema(StoredNTuple const& ntuple) {
-    auto schema = ntuple.header.schema;
-    auto const& more = ntuple.extension;
-    schema.fields.insert(schema.fields.end(), more.fields.begin(), more.fields.end());
-    schema.columns.insert(schema.columns.end(), more.columns.begin(), more.columns.end());
-    schema.aliases.insert(schema.aliases.end(), more.aliases.begin(), more.aliases.end());
-    schema.extra_types.insert(schema.extra_types.end(), more.extra_types.begin(), more.extra_types.end());
-    return schema;
-}
-
 // One physical column for each of ours, in the same order.
 model::RunMap load_own(NTupleFile& file) {
     model::RunMap map;

@@ -108,6 +108,16 @@ NTupleFile read_ntuples(storage::Storage const& file) {
     return result;
 }
 
+SchemaDescription whole_schema(StoredNTuple const& ntuple) {
+    auto schema = ntuple.header.schema;
+    auto const& more = ntuple.extension;
+    schema.fields.insert(schema.fields.end(), more.fields.begin(), more.fields.end());
+    schema.columns.insert(schema.columns.end(), more.columns.begin(), more.columns.end());
+    schema.aliases.insert(schema.aliases.end(), more.aliases.begin(), more.aliases.end());
+    schema.extra_types.insert(schema.extra_types.end(), more.extra_types.begin(), more.extra_types.end());
+    return schema;
+}
+
 bool is_own(NTupleFile const& file) {
     if (!file.text) return false;
     auto const& head = file.text->head;

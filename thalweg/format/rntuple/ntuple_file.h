@@ -21,6 +21,9 @@ struct StoredNTuple {
     std::vector<ClusterDescription> clusters; // of all groups, by first entry
 };
 
+// Of header and extension together.
+SchemaDescription whole_schema(StoredNTuple const& ntuple);
+
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
     std::vector<std::string> trees;  // the paths of its TTrees, which are not read here

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <nanobind/nanobind.h>
+#include <string>
+
+#include "thalweg/dataset/append/work_unit.h"
+
+namespace thalweg::bind {
+
+// One open unit of Python, and what it was begun with.
+struct OpenUnit {
+    dataset::WorkUnit unit;
+    void append(std::string const& table, std::uint64_t rows,
+                nanobind::typed<nanobind::sequence, nanobind::object> const& columns);
+};
+
+} // namespace thalweg::bind

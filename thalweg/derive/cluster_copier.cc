@@ -1,0 +1,229 @@
+#include "thalweg/derive/cluster_copier.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/format.h"
+
+namespace thalweg::derive {
+namespace {
+
+using format::rntuple::PageDescription;
+using format::rntuple::StoredPages;
+using model::Column;
+
+constexpr std::uint64_t kMostReadBytes = 4 * base::kMiB;    // at once, but for larger pages
+constexpr std::uint64_t kMostGapBytes = 32 * base::kKiB;    // of columns that are not kept: read rather than skipped
+constexpr std::uint64_t kMostPageBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
+
+std::uint64_t begin_of(PageDescription const& page) { return page.locator.offset; }
+
+std::uint64_t end_of(PageDescription const& page) {
+    return page.locator.offset + page.locator.stored_bytes + (page.checksum ? format::kPageChecksumBytes : 0);
+}
+
+bool fits_checksum(std::span<std::byte const> page_and_checksum, std::uint64_t stored_bytes) {
+    std::uint64_t checksum = 0;
+    std::memcpy(&checksum, page_and_checksum.data() + stored_bytes, sizeof checksum);
+    return base::xxh3(page_and_checksum.first(stored_bytes)) == checksum;
+}
+
+} // namespace
+
+ClusterCopier::ClusterCopier(KeptTable const& table, format::rntuple::StoredClusters stored)
+    : table_(table), stored_(std::move(stored)), encoder_(table.columns, table.layout) {}
+
+// Pages that end within an array are not those of whole items.
+bool ClusterCopier::can_copy(StoredPages const& stored, std::size_t column) const {
+    auto const values = table_.columns[column].values_per_item;
+    return format::rntuple::is_encoded_by(stored, table_.layout.columns[column].codec) &&
+           std::ranges::all_of(stored.pages, [&](auto const& page) {
+               return page.elements % values == 0 && page.locator.stored_bytes <= kMostPageBytes;
+           });
+}
+
+ClusterCopier::Worth ClusterCopier::worth(std::size_t cluster) const {
+    Worth worth;
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+        if (!table_.from[i]) continue;
+        ++worth.columns;
+        auto const stored = stored_.pages(cluster, *table_.from[i]);
+        if (!stored) continue;
+        auto const size = std::accumulate(stored->pages.begin(), stored->pages.end(), std::uint64_t{0},
+                                          [](auto sum, auto const& page) { return sum + page.locator.stored_bytes; });
+        worth.stored_bytes += size;
+        if (can_copy(*stored, i)) worth.copied_bytes += size;
+        worth.raw_bytes += stored->elements * model::size_bytes(table_.columns[i].scalar);
+    }
+    return worth;
+}
+
+void ClusterCopier::copy(std::size_t cluster, dataset::RowSlices& computed, dataset::Producer& to) {
+    auto const rows = stored_.clusters()[cluster].entries;
+    known_lengths_.clear();
+    auto const parts = parts_of(cluster, computed);
+    auto wanted = wanted_pages(parts);
+    std::vector<std::uint64_t> items;
+    for (auto const& part : parts) items.push_back(part.items);
+    to.append_cluster(rows, items, [&](auto const& take) {
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (!parts[i].stored) give_encoded(i, parts[i], take);
+        }
+        give_stored(cluster, wanted, take);
+    });
+    if (!wanted.empty()) copied_.rows += rows;
+}
+
+std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, dataset::RowSlices& computed) {
+    auto const& columns = table_.columns;
+    std::vector<std::uint64_t> elements(columns.size()); // in the lists of each lengths column
+    std::vector<Part> parts(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto& part = parts[i];
+        part.items = columns[i].parent ? elements[*columns[i].parent] : stored_.clusters()[cluster].entries;
+        if (table_.from[i])
+            read_kept(cluster, i, part);
+        else
+            part.raw = computed.take(i, part.items);
+        if (columns[i].role == Column::Role::lengths) elements[i] = dataset::sum_of(part.raw);
+    }
+    return parts;
+}
+
+// Of lengths the values are needed in any case: they say how many elements there are, and what is in front of a page.
+void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& part) {
+    auto const& facts = table_.columns[column];
+    auto const from = *table_.from[column];
+    auto const stored = stored_.pages(cluster, from);
+    auto const wanted = part.items * facts.values_per_item;
+    if (stored && facts.parent && stored->elements != wanted) {
+        auto const& entry = stored_.clusters()[cluster];
+        base::fail_data({fmt::format("{}: table '{}', column '{}', rows {} to {} cannot be copied", table_.input.path(),
+                                     table_.input.head().schema.tables[table_.input_table].name, facts.path,
+                                     entry.first_entry, entry.first_entry + entry.entries),
+                         fmt::format("its lists have {} values, and {} are stored", wanted, stored->elements)});
+    }
+    if (stored && stored->elements == wanted && can_copy(*stored, column)) part.stored = stored;
+    if (facts.role == Column::Role::lengths) {
+        part.lengths = read_lengths(cluster, column, part);
+        part.raw = std::as_bytes(std::span(*part.lengths));
+    } else if (!part.stored) {
+        part.decoded.resize(part.items * facts.item_bytes());
+        if (part.items > 0)
+            table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items}, part.decoded,
+                              {.threads = 1});
+        part.raw = part.decoded;
+    }
+}
+
+ClusterCopier::Lengths ClusterCopier::read_lengths(std::size_t cluster, std::size_t column, Part const& part) {
+    auto const from = *table_.from[column];
+    auto const read = [&] {
+        auto lengths =
+            std::make_shared<std::vector<std::uint64_t>>(part.items * table_.columns[column].values_per_item);
+        if (part.items > 0)
+            table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items},
+                              std::as_writable_bytes(std::span(*lengths)), {.threads = 1});
+        return lengths;
+    };
+    if (!part.stored || part.stored->pages.size() != 1) return read();
+    auto& known = known_lengths_[{begin_of(part.stored->pages[0]), part.stored->elements}];
+    if (!known) known = read();
+    return known;
+}
+
+std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column) const {
+    auto const& facts = table_.input.head().columns[table_.input_table][column];
+    auto const first_row = stored_.clusters()[cluster].first_entry;
+    if (!facts.parent) return first_row;
+    auto const& map = table_.input.column(table_.input_table, column);
+    auto const page =
+        std::ranges::partition_point(map.pages, [&](auto const& each) { return each.cluster < first_row; });
+    if (page == map.pages.end()) return 0; // it has none: nobody asks
+    return map.by_value ? page->first / facts.values_per_item : page->first;
+}
+
+void ClusterCopier::give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take) {
+    auto const item_bytes = table_.columns[column].item_bytes();
+    bool const are_lengths = table_.columns[column].role == Column::Role::lengths;
+    std::uint64_t sum = 0;
+    for (std::uint64_t first = 0; first < part.items;) {
+        auto const count = std::min(table_.layout.columns[column].page_items, part.items - first);
+        auto const raw = part.raw.subspan(first * item_bytes, count * item_bytes);
+        auto const room = encoder_.bound_bytes(column, raw.size());
+        std::span const out(encoded_.of(room), room);
+        auto const stored_bytes = encoder_.encode(column, raw, sum, out).stored_bytes;
+        take({column, first, count, sum, out.first(stored_bytes)});
+        if (are_lengths) sum += dataset::sum_of(raw);
+        first += count;
+    }
+}
+
+std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part> const& parts) const {
+    std::vector<Wanted> wanted;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (!parts[i].stored) continue;
+        auto const item_bytes = table_.columns[i].item_bytes();
+        bool const are_lengths = table_.columns[i].role == Column::Role::lengths;
+        std::uint64_t first = 0, sum = 0;
+        for (auto const& page : parts[i].stored->pages) {
+            auto const count = page.elements / table_.columns[i].values_per_item;
+            if (count == 0) continue;
+            wanted.push_back({&page, {i, first, count, sum, {}}});
+            if (are_lengths) sum += dataset::sum_of(parts[i].raw.subspan(first * item_bytes, count * item_bytes));
+            first += count;
+        }
+    }
+    std::ranges::stable_sort(wanted, {}, [](auto const& each) { return begin_of(*each.page); });
+    return wanted;
+}
+
+void ClusterCopier::give_stored(std::size_t cluster, std::vector<Wanted>& wanted,
+                                dataset::Producer::TakePage const& take) {
+    auto const& file = table_.input.file();
+    auto const file_bytes = file.size();
+    for (std::span<Wanted> rest = wanted; !rest.empty();) {
+        auto const begin = begin_of(*rest.front().page);
+        auto end = begin;
+        std::size_t count = 0;
+        for (auto const& each : rest) {
+            if (begin_of(*each.page) > file_bytes || end_of(*each.page) > file_bytes)
+                fail(cluster, each, fmt::format("the file ends at {}", file_bytes));
+            bool const is_near = begin_of(*each.page) <= end + kMostGapBytes;
+            if (count > 0 && (!is_near || end_of(*each.page) - begin > kMostReadBytes)) break;
+            end = std::max(end, end_of(*each.page));
+            ++count;
+        }
+        std::span const bytes(read_.of(end - begin), end - begin);
+        file.read(begin, bytes);
+        for (auto& each : rest.first(count)) {
+            auto const stored_bytes = each.page->locator.stored_bytes;
+            auto const stored = bytes.subspan(begin_of(*each.page) - begin);
+            if (each.page->checksum && !fits_checksum(stored, stored_bytes))
+                fail(cluster, each, "its checksum does not fit: it is damaged");
+            each.as.stored = stored.first(stored_bytes);
+            take(each.as);
+            ++copied_.pages;
+            copied_.bytes += stored_bytes;
+        }
+        rest = rest.subspan(count);
+    }
+}
+
+void ClusterCopier::fail(std::size_t cluster, Wanted const& wanted, std::string const& why) const {
+    auto const& entry = stored_.clusters()[cluster];
+    auto const& column = table_.columns[wanted.as.column];
+    auto const first = entry.first_entry + (column.parent ? 0 : wanted.as.first);
+    auto const count = column.parent ? entry.entries : wanted.as.count;
+    base::fail_data({fmt::format("{}: table '{}', column '{}', rows {} to {}: the page at offset {} cannot be copied",
+                                 table_.input.path(), table_.input.head().schema.tables[table_.input_table].name,
+                                 column.path, first, first + count, begin_of(*wanted.page)),
+                     why});
+}
+
+} // namespace thalweg::derive

@@ -1,0 +1,92 @@
+// Clusters of an input into an output: pages of columns that both have are copied as they are where they are encoded
+// as the output's are, and decoded and encoded where not.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/base/scratch.h"
+#include "thalweg/dataset/append/page_encoder.h"
+#include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/append/row_slices.h"
+#include "thalweg/dataset/read/reader.h"
+#include "thalweg/format/rntuple/stored_clusters.h"
+
+namespace thalweg::derive {
+
+// A table of an output, and what of it comes from an input as it is.
+struct KeptTable {
+    dataset::Reader const& input;
+    std::size_t input_table = 0;
+    std::vector<model::Column> columns; // of the output
+    model::TableLayout layout;
+    // By column of the output: that of the input; none: it is computed.
+    std::vector<std::optional<std::size_t>> from;
+};
+
+struct CopiedPages {
+    std::uint64_t pages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t rows = 0; // of the clusters with these
+};
+
+// Not thread-safe.
+class ClusterCopier {
+  public:
+    ClusterCopier(KeptTable const& table, format::rntuple::StoredClusters stored);
+
+    std::vector<format::rntuple::ClusterDescription> const& clusters() const { return stored_.clusters(); }
+
+    // Of the kept columns in a cluster: bytes as they are stored, and of these the ones that can be copied.
+    struct Worth {
+        std::uint64_t stored_bytes = 0;
+        std::uint64_t copied_bytes = 0;
+        std::uint64_t raw_bytes = 0;
+        std::uint64_t columns = 0;
+    };
+    Worth worth(std::size_t cluster) const;
+
+    // Appends the whole cluster. `computed` has the values of the other columns. Throws base::DataError naming file,
+    // column and rows where a page does not fit its checksum, or lists do not fit what is in them.
+    void copy(std::size_t cluster, dataset::RowSlices& computed, dataset::Producer& to);
+
+    CopiedPages const& copied() const { return copied_; }
+
+  private:
+    using Lengths = std::shared_ptr<std::vector<std::uint64_t>>;
+    // What is known of one column of the output in a cluster before its pages are given.
+    struct Part {
+        std::uint64_t items = 0;
+        std::optional<format::rntuple::StoredPages> stored; // to be copied
+        std::span<std::byte const> raw;                     // to be encoded; of a lengths column always
+        std::vector<std::byte> decoded;
+        Lengths lengths;
+    };
+    struct Wanted {
+        format::rntuple::PageDescription const* page = nullptr;
+        dataset::Producer::EncodedPage as;
+    };
+
+    bool can_copy(format::rntuple::StoredPages const& stored, std::size_t column) const;
+    std::vector<Part> parts_of(std::size_t cluster, dataset::RowSlices& computed);
+    void read_kept(std::size_t cluster, std::size_t column, Part& part);
+    Lengths read_lengths(std::size_t cluster, std::size_t column, Part const& part);
+    std::uint64_t first_item(std::size_t cluster, std::size_t column) const;
+    void give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take);
+    std::vector<Wanted> wanted_pages(std::vector<Part> const& parts) const;
+    void give_stored(std::size_t cluster, std::vector<Wanted>& wanted, dataset::Producer::TakePage const& take);
+    [[noreturn]] void fail(std::size_t cluster, Wanted const& wanted, std::string const& why) const;
+
+    KeptTable const& table_;
+    format::rntuple::StoredClusters stored_;
+    dataset::PageEncoder encoder_;
+    base::Scratch read_, encoded_;
+    // Of the present cluster: columns of lists of the same lengths often share their page.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Lengths> known_lengths_;
+    CopiedPages copied_;
+};
+
+} // namespace thalweg::derive
