@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from thalweg._errors import UnknownNameError, UsageError
@@ -31,6 +30,8 @@ def matching(table: Table, patterns: str | Iterable[str] | None) -> list[str] | 
     """Names of columns, in the order of the patterns. Raises UnknownNameError where one matches none."""
     if patterns is None:
         return None
+    from fnmatch import fnmatchcase  # which takes pathlib and more with it
+
     found: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         if not isinstance(pattern, str):

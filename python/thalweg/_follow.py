@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Iterable, Iterator
 
@@ -22,6 +23,7 @@ def followed(
     interval: float,
     timeout: float | None,
     memory_bytes: int,
+    next_files: bool,
 ) -> Iterator[NewRows]:
     """What `Run.follow` and `Table.follow` give. What is wrong with the request is said at once."""
     if not id_:
@@ -29,15 +31,23 @@ def followed(
     if interval < 0 or (timeout is not None and timeout < 0) or memory_bytes < 1:
         raise UsageError(f"{path} cannot be followed with an interval, a timeout or a memory below 0")
     names = columns if columns is None or isinstance(columns, str) else list(columns)
-    follower = _core.Follower(path)
-    return _Following(follower, id_, table, names, memory_bytes).to_the_end(interval, timeout)
+    return _through_files(_Following(path, id_, table, names, memory_bytes), interval, timeout, next_files)
+
+
+def _through_files(
+    following: _Following | None, interval: float, timeout: float | None, next_files: bool
+) -> Iterator[NewRows]:
+    while following is not None:
+        yield from following.to_the_end(interval, timeout)
+        following = following.in_next_file() if next_files else None
 
 
 class _Following:
     def __init__(
-        self, follower: _core.Follower, id_: str, table: str | None, columns: str | list[str] | None, memory_bytes: int
+        self, path: str, id_: str, table: str | None, columns: str | list[str] | None, memory_bytes: int
     ) -> None:
-        self._follower = follower
+        self._follower = _core.Follower(path)
+        self._path = path
         self._id = id_
         self._table = table
         self._columns = columns
@@ -65,6 +75,19 @@ class _Following:
                 )
             time.sleep(pause if timeout is None else min(pause, max(0.001, timeout - waited)))
 
+    def in_next_file(self) -> _Following | None:
+        """Of a run that went on in another file: from its beginning. Raises UsageError where that is not there."""
+        metadata = self._follower.reader.metadata
+        if "next_file" not in metadata:
+            return None
+        path = os.path.join(os.path.dirname(self._path), metadata["next_file"])
+        if not os.path.exists(path):
+            raise UsageError(
+                f"{self._path} was followed to its end, and the run goes on in {path}, which is not there; put it back "
+                "beside it, or give next_files=False"
+            )
+        return _Following(path, metadata.get("next_file_id", ""), self._table, self._columns, self._memory_bytes)
+
     def _rows_of(self, new: list[_core.NewRows]) -> Iterator[NewRows]:
         run = Run(self._follower.reader)
         if run.id != self._id:
@@ -80,7 +103,8 @@ class _Following:
                 self._columns, rows=each.rows, memory_bytes=self._memory_bytes
             ):
                 if source is None:
-                    yield NewRows(table.name, rows, None, None, None)
+                    yield NewRows(table.name, rows, None, None, None, self._path)
                 else:
-                    yield NewRows(table.name, rows, source.node + 1, source.producer, source.first_row + done)
+                    first_of_producer = source.first_row + done
+                    yield NewRows(table.name, rows, source.node + 1, source.producer, first_of_producer, self._path)
                 done += len(rows)

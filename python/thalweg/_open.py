@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path as FilePath
 
 from thalweg import _core
 from thalweg._errors import DataError, UsageError
@@ -104,9 +104,9 @@ def _with_h5py(core: _core.Reader, external: tuple[str, ...]) -> Run | None:
 
 
 def _begins_with(path: str, signature: bytes) -> bool:
-    if not FilePath(path).is_file():
+    if not os.path.isfile(path):
         return False
-    with FilePath(path).open("rb") as file:
+    with builtins.open(path, "rb") as file:
         return file.read(len(signature)) == signature
 
 

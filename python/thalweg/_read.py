@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakSet
 
 from thalweg import _core
 from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
 from thalweg._handles import closed_reader, opener
-from thalweg._reports import LeftOut, problems_of
 from thalweg._rows import NewRows
 from thalweg._schema import Schema
 from thalweg._table import BATCH_BYTES, Table
 from thalweg._tuning import Value, in_effect
+
+if TYPE_CHECKING:
+    from thalweg._reports import LeftOut
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Run(Mapping[str, Table]):
     @cached_property
     def problems(self) -> tuple[LeftOut, ...]:
         """What the file has and the tables have not, and why: empty where all of it is read."""
+        from thalweg._reports import problems_of
+
         return problems_of(self._core.left_out)
 
     @property
@@ -173,7 +177,12 @@ class Run(Mapping[str, Table]):
         return self
 
     def follow(
-        self, *, interval: float = 1.0, timeout: float | None = None, memory_bytes: int = BATCH_BYTES
+        self,
+        *,
+        interval: float = 1.0,
+        timeout: float | None = None,
+        memory_bytes: int = BATCH_BYTES,
+        next_files: bool = True,
     ) -> Iterator[NewRows]:
         """Every row of the run once, from those that are there on, as they come: until the run is closed.
 
@@ -181,19 +190,21 @@ class Run(Mapping[str, Table]):
         numbers in the table change until the run is closed, so `NewRows` says which producer has them, and how that
         counts. What is given out has been journaled: it outlives the death of all processes that write, and of a run
         that was killed the rest comes once it is recovered, or resumed. After a power cut, rows that were given out may
-        be lost: at the end that is a DataError. A run that goes on in another file ends here with its file.
+        be lost: at the end that is a DataError.
 
         interval: seconds between looks, or longer: looking takes a tenth of the time at most, and grows with the pages
         of the run.
         timeout: seconds without new rows, after which that is a SystemError (ETIMEDOUT). None: waits for ever, also
         where nobody writes any more.
         memory_bytes: what rows that are given out at once may take, about.
+        next_files: a run that goes on in another file, as `record --max-file-size` makes them, is followed there once
+        this one is closed; `NewRows.path` says which it is. False: to the end of this file.
 
         It takes no notice of `close` and `refresh`. Raises UsageError in files of other programs, or where the file is
-        gone, DataError where another run has taken its place.
+        or the next one is gone, DataError where another run has taken its place.
         """
         follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(self.path, self.id, None, None, interval, timeout, memory_bytes)
+        return follow(self.path, self.id, None, None, interval, timeout, memory_bytes, next_files)
 
     def __enter__(self) -> Self:
         return self

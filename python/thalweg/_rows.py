@@ -178,9 +178,11 @@ class NewRows:
     node: int | None
     """The machine that the producer is on, from 1. None, like all that follows: the run was closed before."""
     producer: int | None
-    """Among those of its node, in the order in which they came. No other one has this number."""
+    """Among those of its node, in the order in which they came. No other one of this file has this number."""
     first_row: int | None
     """Of these, as the producer counts, from 0."""
+    path: str
+    """The file that has them: a run may go on in another one."""
 
 
 def _inside(value: Any, path: str) -> Any:

@@ -65,6 +65,8 @@ class Scan(Items):
         super().__init__(core, table, threads)
         self._columns = columns
         self._memory_bytes: float = math.inf if memory_bytes is None else memory_bytes
+        # Of what is kept.
+        self._spare_bytes = math.inf if memory_bytes is None else min(memory_bytes, _core.read_memory_bytes() // 4)
         self._kept: dict[int, tuple[int, Array]] = {}  # by column: a first item, and values from there on
         self._surplus: dict[int, int] = {}  # bytes of these that were not asked for
         self._next_element: dict[int, int] = {}  # by lengths column
@@ -91,9 +93,9 @@ class Scan(Items):
         if count <= known:
             return kept[first - kept_first :]
         item_bytes = max(1, dtype.itemsize * math.prod(shape[1:]))
-        room = self._memory_bytes - sum(size for other, size in self._surplus.items() if other != column)
+        room = self._spare_bytes - sum(size for other, size in self._surplus.items() if other != column)
         wanted = self._core.page_end(self._table, column, first + count - 1) - first if count else 0
-        total = max(count, min(wanted, count + int(min(room / item_bytes, wanted))))
+        total = max(count, min(wanted, count + int(max(0, min(room / item_bytes, wanted)))))
         values = np.empty((total, *shape[1:]), dtype)
         values[:known] = kept[len(kept) - known :]
         self._core.read(self._table, column, first + known, total - known, values[known:], self._threads)

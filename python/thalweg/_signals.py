@@ -1,6 +1,10 @@
-"""Signals that were ignored when the program began stay ignored: who starts a program with nohup means it."""
+"""Signals that were ignored when the program began stay ignored: who starts a program with nohup means it. And Ctrl-C
+while the command is still being imported ends it, as it ends any other program."""
 
+import os
 import signal
+import sys
+import threading
 from collections.abc import Iterable
 
 _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN)
@@ -9,3 +13,33 @@ _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsi
 def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
     """Those of them that may be listened to."""
     return [number for number in numbers if number not in _IGNORED]
+
+
+def begin_imports() -> None:
+    """Ctrl-C ends the program at once from here to `end_imports`, if it is the command: a KeyboardInterrupt would be a
+    traceback of whatever is imported at the moment, or an error of an extension that is half there."""
+    if (
+        _is_command()
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def end_imports() -> None:
+    if (
+        _is_command()
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) == signal.SIG_DFL
+    ):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _is_command() -> bool:
+    """`thalweg`, or `python -m thalweg`, which is "-m" until the module is found."""
+    program = sys.argv[0] if getattr(sys, "argv", None) else ""
+    folder, name = os.path.split(program)
+    return name in ("-m", "thalweg") or (name == "__main__.py" and os.path.basename(folder) == "thalweg")
+
+
+begin_imports()  # the package imports this module first

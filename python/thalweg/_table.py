@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -188,8 +189,8 @@ class Table:
 
         A stretch is shorter at the end, and where its values would take more than `memory_bytes` (None: never), but has
         a row at least: so wide tables, and long lists, are read in bounded memory. What is decoded with the last rows
-        of a stretch, since it shares their pages, is kept for the next one, in as much memory again: so every page is
-        decoded once, unless it is larger than that.
+        of a stretch, since it shares their pages, is kept for the next one, in as much memory again, or a quarter of
+        `read_memory` where that is less: so every page is decoded once, unless it is larger than that.
         """
         check_batches(rows, memory_bytes)
         names = columns if columns is None or isinstance(columns, str) else list(columns)
@@ -240,11 +241,17 @@ class Table:
         step_size: int | str = "100 MB",
         library: str = "ak",
     ) -> Iterator[Any]:
-        """`arrays` of one stretch of rows after the other. step_size: so many rows, or so many bytes of values."""
+        """`arrays` of one stretch of rows after the other.
+
+        step_size: so many rows, or so many bytes: that is what a loop over the steps holds, which has one of them still
+        while the next is read. So a step has half of it, of frames a third.
+        """
         names = matching(self, columns)
         rows, memory_bytes = step_of(step_size)
-        for each in self.batches(names, rows=rows or max(1, len(self)), memory_bytes=memory_bytes):
-            yield in_library(each, library)
+        if memory_bytes is not None:
+            memory_bytes = max(1, memory_bytes // (3 if library == "pd" else 2))
+        steps = self.batches(names, rows=rows or max(1, len(self)), memory_bytes=memory_bytes)
+        yield from map(partial(in_library, library=library), steps)  # which keeps none of them
 
     def follow(
         self,
@@ -253,6 +260,7 @@ class Table:
         interval: float = 1.0,
         timeout: float | None = None,
         memory_bytes: int = BATCH_BYTES,
+        next_files: bool = True,
     ) -> Iterator[NewRows]:
         """Every row of this table once, as they come, until the run is closed: see `Run.follow`.
 
@@ -262,7 +270,7 @@ class Table:
         selected_row(self.schema, names)
         path, id_, _ = self._file()
         follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(path, id_, self.name, names, interval, timeout, memory_bytes)
+        return follow(path, id_, self.name, names, interval, timeout, memory_bytes, next_files)
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """All rows, as `Rows.to_numpy`."""

@@ -8,18 +8,20 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from thalweg import _core
 from thalweg._attach import Producer, Producers, text_of
 from thalweg._attributes import Attributes
 from thalweg._errors import SystemError, UsageError  # noqa: A004
-from thalweg._over_mpi import Communicator, Shared, create_over
-from thalweg._reports import RunReport, Snapshot, Status, report_of, snapshot_of, status_of
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
 from thalweg._work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
+
+if TYPE_CHECKING:  # and imported where they are needed, so that `import thalweg` takes less time
+    from thalweg._over_mpi import Communicator, Shared
+    from thalweg._reports import RunReport, Snapshot, Status
 
 Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -106,6 +108,8 @@ class Writer:
         return self._open_units().committed_keys()
 
     def status(self) -> Status:
+        from thalweg._reports import status_of
+
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
 
@@ -115,6 +119,8 @@ class Writer:
         `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
         run stays open then. Raises UsageError where the run is closed already.
         """
+        from thalweg._reports import report_of
+
         core = self._open_core()
         self._producers.finish()
         end = time.monotonic() + timeout
@@ -275,6 +281,8 @@ def create(
         }
         if nodes != 1:
             raise UsageError("the ranks of comm tell how many nodes there are: leave nodes out")
+        from thalweg._over_mpi import create_over
+
         return create_over(comm, path, schema, given_options)
     if attrs is not None and resume:
         raise UsageError("attributes are given when a run is created; leave attrs out with resume=True")
@@ -369,6 +377,8 @@ def recover(path: Path, *, all_nodes_are_down: bool = False) -> RunReport:
     Raises UsageError where there is nothing to recover or the run is, or may be, still being written, DataError where
     file and journal do not belong together.
     """
+    from thalweg._reports import report_of
+
     return report_of(_core.recover(os.fspath(path), all_nodes_are_down))
 
 
@@ -379,4 +389,6 @@ def snapshot(path: Path, out: Path, *, force: bool = False) -> Snapshot:
     them; what came in since the last flush may be missing. Raises UsageError where nobody writes a run at `path`, or
     where `out` exists (unless `force`).
     """
+    from thalweg._reports import snapshot_of
+
     return snapshot_of(os.fspath(path), _core.snapshot(os.fspath(path), os.fspath(out), force))

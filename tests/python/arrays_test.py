@@ -1,5 +1,6 @@
 """What users of uproot and pandas reach for: patterns of columns, steps of a size, libraries, frames."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -122,30 +123,58 @@ def test_a_table_without_rows_is_empty_everywhere(tmp_path: Path) -> None:
     assert table.read(rows=slice(None, None, -1)).row_count == 0
 
 
-def highest_memory_bytes(path: Path) -> int:
-    """Of a process that iterates over all of a file, above what it has before."""
+def highest_memory_bytes(path: Path, step_size: str, library: str) -> int:
+    """Of a process that iterates over all of a file: all that it has, and of what others have, too, its part (PSS)."""
     program = """
-import sys, thalweg as tw, awkward
-def highest():
-    text = open("/proc/self/status").read()
-    return int(text.partition("VmHWM:")[2].split()[0]) * 1024
-table = tw.open(sys.argv[1])["t"]
-len(next(table.iterate("x", step_size=1)))
-before = highest()
-rows = sum(len(each) for each in table.iterate(step_size="20 MB"))
+import sys, threading, time, thalweg as tw
+path, step_size, library = sys.argv[1:]
+if library == "ak":
+    import awkward
+if library == "pd":
+    import pandas, pyarrow
+def memory():
+    text = open("/proc/self/smaps_rollup").read()
+    return int(text.partition("Pss:")[2].split()[0]) * 1024
+highest = of_libraries = memory()
+if library == "np":
+    of_libraries = 0
+is_over = threading.Event()
+def watch():
+    global highest
+    while not is_over.wait(0.001):
+        highest = max(highest, memory())
+watcher = threading.Thread(target=watch)
+watcher.start()
+rows = 0
+table = tw.open(path)["t"]
+for each in table.iterate(step_size=step_size, library=library):
+    rows += len(each["x"])
+is_over.set()
+watcher.join()
 assert rows == len(table), rows
-print(highest() - before)
+print(highest - of_libraries)
 """
-    command = [sys.executable, "-c", program, str(path)]
-    return int(subprocess.run(command, capture_output=True, text=True, timeout=100, check=True).stdout)
+    command = [sys.executable, "-c", program, str(path), step_size, library]
+    environment = {**os.environ, "THALWEG_READ_MEMORY": str(READERS_BYTES)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True, env=environment)
+    return int(done.stdout)
+
+
+READERS_BYTES = 16 << 20
 
 
 @pytest.mark.parametrize("name", ["run.h5", "run.root"])
 def test_iterating_takes_little_memory_of_a_large_file(name: str, tmp_path: Path) -> None:
+    """What a step has, what readers may have, and 64 MiB for all else: Python, NumPy and the library itself."""
     random = np.random.default_rng(5)
-    with tw.create(tmp_path / name, {"t": {"x": tw.float64, "w": tw.array(tw.uint16, 500)}}) as out:
+    fields = {"x": tw.float64, "w": tw.array(tw.uint16, 500), "l": tw.list_(tw.float32)}
+    with tw.create(tmp_path / name, {"t": fields}) as out:
         producer = out.producer("t")
-        for _ in range(25):
-            producer.append(x=random.random(8000), w=random.integers(0, 4096, (8000, 500)).astype(np.uint16))
-    assert (tmp_path / name).stat().st_size > 140e6
-    assert highest_memory_bytes(tmp_path / name) < 20e6 + (64 + 64) * 2**20
+        for _ in range(12):
+            lengths = random.integers(0, 200, 8000)
+            lists = tw.Ragged.from_lengths(lengths, random.random(lengths.sum()).astype(np.float32))
+            producer.append(x=random.random(8000), w=random.integers(0, 4096, (8000, 500)).astype(np.uint16), l=lists)
+    assert (tmp_path / name).stat().st_size > 90e6
+    for library in ("np", "pd"):
+        highest = highest_memory_bytes(tmp_path / name, "60 MB", library)
+        assert highest <= 60e6 + READERS_BYTES + (64 << 20), library

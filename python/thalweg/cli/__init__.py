@@ -4,6 +4,10 @@ import importlib
 import sys
 from typing import Annotated
 
+from thalweg.cli._first import end_imports
+
+# isort: split
+
 import typer
 
 from thalweg import __version__
@@ -44,6 +48,7 @@ def main() -> None:
 def run() -> int:
     """An error is one sentence on stderr, never a traceback."""
     try:
+        end_imports()
         return app(standalone_mode=False, prog_name="thalweg") or DONE
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)

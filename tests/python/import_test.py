@@ -1,0 +1,54 @@
+"""What `import thalweg` takes with it: NumPy and what every program needs, and nothing that only some do."""
+
+import subprocess
+import sys
+
+import thalweg as tw
+
+PROGRAM = """
+import sys, numpy
+before = set(sys.modules)
+import thalweg
+print(*sorted(set(sys.modules) - before))
+"""
+# Of the standard library, what takes more than a millisecond; and all that is an extra, or is for the command.
+LATE = {
+    "pathlib",
+    "subprocess",
+    "urllib.parse",
+    "fnmatch",
+    "logging",
+    "asyncio",
+    "multiprocessing",
+    "importlib.metadata",
+}
+OTHERS = {"matplotlib", "rich", "typer", "prometheus_client", "h5py", "uproot", "awkward", "pyarrow", "pandas"}
+PARTS = {
+    "_convert",
+    "_derive",
+    "_layouts_plan",
+    "_merge",
+    "_over_mpi",
+    "_reports",
+    "_verify",
+    "checkpoint",
+    "cli",
+    "layouts",
+}
+
+
+def test_few_things_are_imported_at_once() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
+    imported = set(done.stdout.split())
+    assert "thalweg._core" in imported
+    assert imported & (LATE | OTHERS | {f"thalweg.{each}" for each in PARTS}) == set()
+
+
+def test_what_is_imported_late_is_there() -> None:
+    """Each name in a process of its own would take long: in one, in the order of the alphabet and backwards."""
+    for names in (sorted(tw.__all__), sorted(tw.__all__, reverse=True)):
+        program = (
+            f"import thalweg\nfor name in {names}:\n    assert getattr(thalweg, name) is getattr(thalweg, name), name"
+        )
+        subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+    assert set(tw.__all__) <= set(dir(tw))
