@@ -65,7 +65,6 @@ ClusterCopier::Worth ClusterCopier::worth(std::size_t cluster) const {
 
 void ClusterCopier::copy(std::size_t cluster, dataset::RowSlices& computed, dataset::Producer& to) {
     auto const rows = stored_.clusters()[cluster].entries;
-    known_lengths_.clear();
     auto const parts = parts_of(cluster, computed);
     auto wanted = wanted_pages(parts);
     std::vector<std::uint64_t> items;
@@ -90,12 +89,23 @@ std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, da
             read_kept(cluster, i, part);
         else
             part.raw = computed.take(i, part.items);
-        if (columns[i].role == Column::Role::lengths) elements[i] = dataset::sum_of(part.raw);
+        if (columns[i].role != Column::Role::lengths) continue;
+        elements[i] = part.raw.empty() && part.items > 0 ? stored_elements(cluster, i) : dataset::sum_of(part.raw);
     }
     return parts;
 }
 
-// Of lengths the values are needed in any case: they say how many elements there are, and what is in front of a page.
+// Of what is inside the lists of a kept column: as many are stored.
+std::uint64_t ClusterCopier::stored_elements(std::size_t cluster, std::size_t lengths) const {
+    for (std::size_t i = lengths + 1; i < table_.columns.size(); ++i) {
+        if (table_.columns[i].parent != lengths) continue;
+        auto const inside = stored_.pages(cluster, *table_.from[i]);
+        return inside ? inside->elements / table_.columns[i].values_per_item : 0;
+    }
+    return 0;
+}
+
+// Lengths are decoded where they are encoded anew, or several pages need to know what is in front of them.
 void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& part) {
     auto const& facts = table_.columns[column];
     auto const from = *table_.from[column];
@@ -110,8 +120,9 @@ void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& par
     }
     if (stored && stored->elements == wanted && can_copy(*stored, column)) part.stored = stored;
     if (facts.role == Column::Role::lengths) {
+        if (part.stored && part.stored->pages.size() == 1) return;
         part.lengths = read_lengths(cluster, column, part);
-        part.raw = std::as_bytes(std::span(*part.lengths));
+        part.raw = std::as_bytes(std::span(part.lengths));
     } else if (!part.stored) {
         part.decoded.resize(part.items * facts.item_bytes());
         if (part.items > 0)
@@ -121,20 +132,14 @@ void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& par
     }
 }
 
-ClusterCopier::Lengths ClusterCopier::read_lengths(std::size_t cluster, std::size_t column, Part const& part) {
+std::vector<std::uint64_t> ClusterCopier::read_lengths(std::size_t cluster, std::size_t column,
+                                                       Part const& part) const {
     auto const from = *table_.from[column];
-    auto const read = [&] {
-        auto lengths =
-            std::make_shared<std::vector<std::uint64_t>>(part.items * table_.columns[column].values_per_item);
-        if (part.items > 0)
-            table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items},
-                              std::as_writable_bytes(std::span(*lengths)), {.threads = 1});
-        return lengths;
-    };
-    if (!part.stored || part.stored->pages.size() != 1) return read();
-    auto& known = known_lengths_[{begin_of(part.stored->pages[0]), part.stored->elements}];
-    if (!known) known = read();
-    return known;
+    std::vector<std::uint64_t> lengths(part.items * table_.columns[column].values_per_item);
+    if (part.items > 0)
+        table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items},
+                          std::as_writable_bytes(std::span(lengths)), {.threads = 1});
+    return lengths;
 }
 
 std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column) const {
@@ -175,7 +180,8 @@ std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part>
             auto const count = page.elements / table_.columns[i].values_per_item;
             if (count == 0) continue;
             wanted.push_back({&page, {i, first, count, sum, {}}});
-            if (are_lengths) sum += dataset::sum_of(parts[i].raw.subspan(first * item_bytes, count * item_bytes));
+            if (are_lengths && !parts[i].raw.empty())
+                sum += dataset::sum_of(parts[i].raw.subspan(first * item_bytes, count * item_bytes));
             first += count;
         }
     }

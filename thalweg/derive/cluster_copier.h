@@ -2,8 +2,6 @@
 // as the output's are, and decoded and encoded where not.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,14 +54,13 @@ class ClusterCopier {
     CopiedPages const& copied() const { return copied_; }
 
   private:
-    using Lengths = std::shared_ptr<std::vector<std::uint64_t>>;
     // What is known of one column of the output in a cluster before its pages are given.
     struct Part {
         std::uint64_t items = 0;
         std::optional<format::rntuple::StoredPages> stored; // to be copied
-        std::span<std::byte const> raw;                     // to be encoded; of a lengths column always
+        std::span<std::byte const> raw;                     // to be encoded; of lengths also where pages are several
         std::vector<std::byte> decoded;
-        Lengths lengths;
+        std::vector<std::uint64_t> lengths;
     };
     struct Wanted {
         format::rntuple::PageDescription const* page = nullptr;
@@ -73,7 +70,8 @@ class ClusterCopier {
     bool can_copy(format::rntuple::StoredPages const& stored, std::size_t column) const;
     std::vector<Part> parts_of(std::size_t cluster, dataset::RowSlices& computed);
     void read_kept(std::size_t cluster, std::size_t column, Part& part);
-    Lengths read_lengths(std::size_t cluster, std::size_t column, Part const& part);
+    std::vector<std::uint64_t> read_lengths(std::size_t cluster, std::size_t column, Part const& part) const;
+    std::uint64_t stored_elements(std::size_t cluster, std::size_t lengths) const;
     std::uint64_t first_item(std::size_t cluster, std::size_t column) const;
     void give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take);
     std::vector<Wanted> wanted_pages(std::vector<Part> const& parts) const;
@@ -84,8 +82,6 @@ class ClusterCopier {
     format::rntuple::StoredClusters stored_;
     dataset::PageEncoder encoder_;
     base::Scratch read_, encoded_;
-    // Of the present cluster: columns of lists of the same lengths often share their page.
-    std::map<std::pair<std::uint64_t, std::uint64_t>, Lengths> known_lengths_;
     CopiedPages copied_;
 };
 
