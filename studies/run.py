@@ -17,7 +17,7 @@ from harness import figures, machine, plot, report
 from harness.programs import REPOSITORY, WORK, MissingError, Programs
 from harness.study import Study
 
-STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint", "nodes")
+STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint", "nodes", "shared_writer")
 BUSY_CORES = 0.2
 GIB = 2**30
 
@@ -29,7 +29,7 @@ def load(name: str) -> Study[Any]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("study", choices=STUDIES, type=lambda name: name.replace("-", "_"))
     parser.add_argument("--rounds", type=int, help="default: the study's; --quick: 2")
     parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: the study's; --quick: 0.5)")
     parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
