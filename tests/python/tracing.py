@@ -75,4 +75,6 @@ def starts(calls: list[dict[str, Any]], thread: int) -> np.ndarray:  # type: ign
 
 
 def left_folders() -> list[str]:
-    return [name for name in os.listdir("/dev/shm") if name.startswith("thalweg-trace-")]
+    """Those of tracers that are gone: other traces may be taken at the same time."""
+    names = [name for name in os.listdir("/dev/shm") if name.startswith("thalweg-trace-")]
+    return [name for name in names if not Path("/proc", name.split("-")[2]).exists()]
