@@ -14,6 +14,7 @@ from thalweg._types import Type
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 
 def dtype_of(type_: Type) -> np.dtype[Any]:
@@ -40,13 +41,29 @@ def frame_of(rows: Rows) -> pandas.DataFrame:
         {name: value for name, _, value in arrow},
         rows.row_count,
     )
-    frame = pyarrow.table(flat).to_pandas(types_mapper=pandas.ArrowDtype)
+    frame = with_nulls(pyarrow.table(flat), flat.type).to_pandas(types_mapper=pandas.ArrowDtype)
     if len(frame) != rows.row_count:  # Arrow forgets the rows where it has no column
         frame = pandas.DataFrame(index=pandas.RangeIndex(rows.row_count))
     for place, (name, type_, value) in enumerate(leaves):
         if _is_complex(type_):
             frame.insert(place, name, list(value) if type_.shape else value)
     return frame
+
+
+def with_nulls(table: pyarrow.Table, type_: Type) -> pyarrow.Table:
+    """Its columns of values that may be missing: as such, and not as lists of one value or none."""
+    import pyarrow
+
+    for place, (name, member) in enumerate(type_.members):
+        if not member.is_optional or member.shape:
+            continue
+        lists = table.column(place).combine_chunks()
+        lengths = np.asarray(lists.value_lengths())
+        if lengths.max(initial=0) <= 1:
+            values = lists.flatten().take(pyarrow.array(np.cumsum(lengths) - lengths, mask=lengths == 0))
+            field = table.schema.field(place)
+            table = table.set_column(place, pyarrow.field(name, values.type, metadata=field.metadata), values)
+    return table
 
 
 def _fill(array: npt.NDArray[Any], rows: Rows) -> None:

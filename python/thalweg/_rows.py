@@ -141,10 +141,12 @@ class Rows(Mapping[str, Any]):
         return frame_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """A pyarrow.Table that refers to the same memory (bool and complex values are copied)."""
+        """A pyarrow.Table that refers to the same memory (bool, complex and optional values are copied)."""
         import pyarrow
 
-        return pyarrow.table(self)
+        from thalweg._frames import with_nulls
+
+        return with_nulls(pyarrow.table(self), self.type)
 
     def to_awkward(self) -> awkward.Array:
         """An awkward.Array of records that refers to the same memory."""

@@ -50,6 +50,22 @@ def test_one_row_has_a_value_or_none(tmp_path: Path) -> None:
         assert file["t"].arrays(["x"])["x"].tolist() == [3, None]
 
 
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_arrow_and_pandas_have_them_as_missing(tmp_path: Path, name: str) -> None:
+    fields = {"x": tw.optional(tw.float32, unit="keV"), "s": tw.optional(tw.string), "in": {"y": tw.optional(tw.int64)}}
+    with tw.create(tmp_path / name, {"t": fields}) as out:
+        out.producer("t").append(x=WANTED, s=["a", None, None, "d"], **{"in/y": [None, 2, 3, None]})
+    table = tw.open(tmp_path / name)["t"]
+    arrow = table.read(["x", "s"]).to_arrow()
+    assert (arrow["x"].to_pylist(), arrow["s"].to_pylist()) == (WANTED, ["a", None, None, "d"])
+    assert (arrow.schema.field("x").type, arrow.schema.field("x").metadata) == (pa.float32(), {b"unit": b"keV"})
+    frame = table.to_pandas()
+    assert [str(dtype) for dtype in frame.dtypes] == ["float[pyarrow]", "large_string[pyarrow]", "int64[pyarrow]"]
+    assert frame["s"].isna().tolist() == [False, True, True, False]
+    assert frame["in/y"].sum() == 5
+    assert len(table[4:].to_pandas()) == 0
+
+
 def test_wrong_optional_values_are_refused(tmp_path: Path) -> None:
     with pytest.raises(tw.UsageError, match="no optional"):
         tw.optional(tw.array(tw.int8, 3))
