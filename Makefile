@@ -12,12 +12,16 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install wheel clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install wheel clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: .venv/package ## Install what is missing and build, which leaves .venv/bin/thalweg
+
+docs: .venv/docs ## Build the documentation site, build/docs/html, from docs/ and the docstrings
+	@PATH="$(CURDIR)/$(venv):$$PATH" $(venv)/python -m sphinx -W --keep-going -q -j auto docs build/docs/html
+	@echo "The site: build/docs/html/index.html"
 
 test: test-packages .venv/test build/jsroot/installed ## Build and run all tests, C++ and Python
 	@cmake --preset default >/dev/null
@@ -91,7 +95,7 @@ clean: ## Remove everything that was built, and .venv
 	@touch $@
 
 # The package is there already, so this installs only what its extra of that name asks for.
-.venv/test .venv/lint: .venv/%: .venv/package
+.venv/test .venv/lint .venv/docs: .venv/%: .venv/package
 	@$(venv)/pip install -q "thalweg[$*]"
 	@touch $@
 

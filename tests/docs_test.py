@@ -86,6 +86,30 @@ def test_the_tutorial_runs(repository: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.journal"))
 
 
+PAGES = {
+    "index": ["'energy'", "1.0"],
+    "gallery/record": ["peak at sample", "0 True"],
+    "gallery/pandas": ["5000 500", "hits above 400 keV"],
+    "gallery/awkward": ["10000 events", "True True"],
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_first_page_and_the_gallery_run(page: str, repository: Path, tmp_path: Path) -> None:
+    printed = [
+        run_python(text, tmp_path, number) if kind == "python" else run_console(text, tmp_path)
+        for number, (kind, text) in enumerate(blocks(repository / "docs" / f"{page}.md"))
+    ]
+    assert [each for each in PAGES[page] if each not in "".join(printed)] == []
+    assert not list(tmp_path.glob("*.journal"))
+
+
+def test_the_gallery_has_all_its_pages_run(repository: Path) -> None:
+    """Those with ROOT by tests/root/gallery_test.py, and the notebook by tests/site_test.py."""
+    pages = {f"gallery/{page.stem}" for page in (repository / "docs" / "gallery").glob("*.*")}
+    assert pages - PAGES.keys() == {"gallery/index", "gallery/notebook", "gallery/rdataframe"}
+
+
 def test_the_page_on_derived_data_runs(repository: Path, tmp_path: Path) -> None:
     printed = []
     for number, (kind, text) in enumerate(blocks(repository / "docs" / "derive.md")):
@@ -167,12 +191,13 @@ def test_the_page_about_tracing_runs(repository: Path, tmp_path: Path) -> None:
 
 
 DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/derive.md", "docs/checkpoint.md", "docs/tracing.md"]
+DOCUMENTS += [f"docs/{page}.md" for page in [*PAGES, "gallery/rdataframe"]]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_no_block_is_passed_over(repository: Path, document: str) -> None:
     text = (repository / document).read_text()
-    languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))
+    languages = set(re.findall(r"^```(\w+)", text, re.MULTILINE))  # a directive of the site has braces
     assert languages <= {"console", "python", "cmake", "cpp"}, (
         "a block of another kind is not run: teach docs_test about it"
     )
