@@ -223,6 +223,10 @@ def _cast(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
     """
     if np.can_cast(array.dtype, dtype, "safe"):
         return array
+    if array.dtype.kind == "O":
+        for index, each in enumerate(array.flat if array.ndim == 1 else ()):
+            if isinstance(each, str | bytes) or not isinstance(each, int | float | complex | np.generic):
+                place.fail(f"{each!r:.60} is no number", f"{dtype} is declared", index)
     if array.dtype.kind not in "iu" or dtype.kind not in "iuf":
         why = f"{dtype} is declared, and cannot hold every {array.dtype}; convert with .astype if that is meant"
         place.fail(f"values of type {array.dtype} were given", why)

@@ -27,6 +27,8 @@ def plain(value: Any) -> Any:
     library = type(value).__module__.partition(".")[0]
     if library == "awkward":
         return _of_awkward(value)
+    if library == "pandas" and hasattr(value, "columns"):
+        return {name: _column_of_frame(value.iloc[:, place]) for place, name in enumerate(value.columns)}
     if hasattr(value, "__array__") and not hasattr(value, "columns") and library != "pyarrow":
         return np.asarray(value)
     if library == "pyarrow" or hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
@@ -39,6 +41,15 @@ def _of_numpy(value: Any) -> Any:
         first = np.argwhere(value.mask)[0].tolist()
         raise UsageError(f"item {first} of the NumPy array is masked; fill it, or leave its row out")
     return value if value.dtype.names is None else {name: value[name] for name in value.dtype.names}
+
+
+def _column_of_frame(series: Any) -> Any:
+    """What is in it is looked at when its name is known: errors say it."""
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy()
+    import pyarrow
+
+    return pyarrow.Array.from_pandas(series)
 
 
 def _of_awkward(value: Any) -> Any:
