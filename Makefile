@@ -91,7 +91,7 @@ clean: ## Remove everything that was built, and .venv
 
 .venv/package: .venv/tools $(sources)
 	@echo "Building Thalweg (the first time this takes some minutes)"
-	@$(venv)/pip install -q --no-build-isolation .
+	@$(venv)/python tools/show_progress.py build/logs/package.log $(venv)/pip install -v --no-build-isolation .
 	@touch $@
 
 # The package is there already, so this installs only what its extra of that name asks for.
