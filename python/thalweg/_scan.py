@@ -16,6 +16,8 @@ from thalweg._types import Type, uint8
 Array = npt.NDArray[Any]
 Sizes = npt.NDArray[np.int64]
 
+_PIECE_BYTES = 128 << 20  # a fraction of a second
+
 
 class Items:
     """Items of the columns of a table, which are identified by their numbers."""
@@ -43,8 +45,19 @@ class Items:
         elif values.shape != shape or values.dtype != dtype:
             is_given, is_read = f"{values.dtype} {values.shape}", f"{dtype} {shape}"
             raise UsageError(f"an array of {is_given} in `out` cannot take what is read, {is_read}")
-        self._core.read(self._table, column, first, shape[0], values, self._threads)
+        self._read(column, first, values)
         return values
+
+    def _read(self, column: int, first: int, values: Array) -> None:
+        """In pieces, between which Python sees a Ctrl-C. They end where pages do, so that none is decoded twice."""
+        item_bytes = max(1, values.dtype.itemsize * math.prod(values.shape[1:]))
+        most, done = max(1, _PIECE_BYTES // item_bytes), 0
+        while len(values) - done > most:
+            end = self._core.page_end(self._table, column, first + done + most - 1) - first
+            count = min(end, len(values)) - done
+            self._core.read(self._table, column, first + done, count, values[done : done + count], self._threads)
+            done += count
+        self._core.read(self._table, column, first + done, len(values) - done, values[done:], self._threads)
 
     def elements(self, column: int, first: int, lengths: Array) -> tuple[int, int]:
         """The first element, and their number, of lists from `first` on that have these lengths."""
@@ -98,7 +111,7 @@ class Scan(Items):
         total = max(count, min(wanted, count + int(max(0, min(room / item_bytes, wanted)))))
         values = np.empty((total, *shape[1:]), dtype)
         values[:known] = kept[len(kept) - known :]
-        self._core.read(self._table, column, first + known, total - known, values[known:], self._threads)
+        self._read(column, first + known, values[known:])
         self._kept[column] = first, values
         self._surplus[column] = (total - count) * item_bytes
         return values
