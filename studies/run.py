@@ -17,7 +17,7 @@ from harness import figures, machine, plot, report
 from harness.programs import REPOSITORY, WORK, MissingError, Programs
 from harness.study import Study
 
-STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint", "nodes", "shared_writer")
+STUDIES = ("record", "rntuple", "readout", "pages", "checkpoint", "nodes", "shared_writer", "aggregators")
 BUSY_CORES = 0.2
 GIB = 2**30
 
@@ -39,7 +39,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="begin nothing after so many; go on with --resume another time")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
+    parser.add_argument("--paper", action="store_true", help="the whole grid of the paper, where it takes days")
     options = parser.parse_args()
+    if options.paper:
+        os.environ["THALWEG_WHOLE_GRID"] = "1"  # looked at when the study is loaded
     options.study = load(options.study)
     options.rounds = options.rounds or (2 if options.quick else options.study.rounds)
     options.total = options.total or (0.5 if options.quick else options.study.total_gib)

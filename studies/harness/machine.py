@@ -29,6 +29,14 @@ def from_proc(file: str, key: str) -> str:
     return ""
 
 
+def from_sys(name: str) -> str:
+    """A fact about processors; "not known" where the system has none, as in most virtual machines."""
+    try:
+        return (Path("/sys/devices/system/cpu") / name).read_text().strip()
+    except OSError:
+        return "not known"
+
+
 def file_system(path: Path) -> str:
     return first_line("findmnt", "-no", "FSTYPE,SOURCE,OPTIONS", "-T", str(path))
 
@@ -38,6 +46,9 @@ def describe(files: Path, repository: Path) -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "processor": from_proc("/proc/cpuinfo", "model name"),
         "cores": len(os.sched_getaffinity(0)),
+        "may_run_on": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+        "smt": from_sys("smt/active"),
+        "governor": from_sys("cpu0/cpufreq/scaling_governor"),
         "memory_GiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "virtual_machine": first_line("systemd-detect-virt", "--vm"),
         "kernel": platform.release(),

@@ -70,6 +70,38 @@ def test_hints_are_judged_by_what_is_reported_and_by_who_wrote(
     assert ("setting without effect" in [each["rule"] for each in verdict["findings"]]) == (state != "in effect")
 
 
+# The last two of three ranks open the file; what they write beside is written by both.
+PART = r"""
+#include <mpi.h>
+#include <stdlib.h>
+int main(int count, char** words) {
+    int rank; MPI_Info info; MPI_File file; MPI_Comm some; int const size = 1 << 20; char* data = calloc(1, size);
+    MPI_Init(&count, &words); MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank ? 0 : MPI_UNDEFINED, rank, &some);
+    MPI_Info_create(&info);
+    for (int i = 2; i + 1 < count; i += 2) MPI_Info_set(info, words[i], words[i + 1]);
+    if (rank) {
+        MPI_File_open(some, words[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
+        MPI_File_write_at_all(file, (MPI_Offset)rank * size, data, size, MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_write_at(file, rank * 100, data, 100, MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_close(&file);
+    }
+    MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+@pytest.mark.parametrize(("gate", "state"), [("enable", "in effect"), ("automatic", "inert")])
+def test_aggregators_are_ranks_of_those_that_opened_the_file(tmp_path: Path, gate: str, state: str) -> None:
+    program = compile_c(tmp_path / "programs", PART, compiler=MPI_COMPILER)
+    verdict = of_ranks(tmp_path, program, 3, "cb_config_list", "*:1", "romio_cb_write", gate)
+    judged = {each["name"]: each for each in verdict["settings"] if each["kind"] == "hint"}
+    assert judged["cb_config_list"]["state"] == state, judged
+    if state == "inert":
+        assert "ranks 1, 2 wrote, and the aggregators are 1:" in judged["cb_config_list"]["why"]
+
+
 def test_launchers_are_left_out(tmp_path: Path, ranks: Path) -> None:
     verdict = of_ranks(tmp_path, ranks, 2, "independent")
     assert verdict["hidden_launchers"] >= 2

@@ -107,6 +107,15 @@ def ranks_of(trace: Trace) -> int:
     return len({each["rank"] for each in trace.processes if each["rank"] >= 0})
 
 
+def aggregators_of(trace: Trace, file: int, listed: str) -> list[int]:
+    """What ROMIO reports as romio_aggregator_list counts the ranks that have opened the file: these, as the launcher
+    counts them. A communicator is taken to have its ranks in the order of the launcher's."""
+    calls = trace.levels["mpi"]
+    opens = calls.where((calls.file == file) & (calls.name == "MPI_File_open") & (calls.rank >= 0))
+    opened = [int(rank) for rank in np.unique(opens.rank)]
+    return [opened[int(rank)] for rank in listed.split() if int(rank) < len(opened)]
+
+
 def gathered(calls: Calls, size: int = 1 << 20) -> float:
     """The share of calls that would not be made if each moved so much."""
     if not len(calls):

@@ -9,6 +9,7 @@ import numpy as np
 from thalweg._explain.cores import as_ranges, of_ranges
 from thalweg._explain.findings import (
     Finding,
+    aggregators_of,
     by_file,
     data,
     distinct,
@@ -197,7 +198,7 @@ def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
     machine = {core for text in trace.report.get("caches", []) for core in of_ranges(text)} or everything
     listed = {int(each["file"]): each["value"] for each in trace.settings if each["name"] == "romio_aggregator_list"}
     for number, text in sorted(listed.items()):
-        aggregators = [int(rank) for rank in text.split() if int(rank) in allowed]
+        aggregators = [rank for rank in aggregators_of(trace, number, text) if rank in allowed]
         cores = set().union(*(allowed[rank] for rank in aggregators)) if aggregators else set()
         # They share too few cores, and others are there.
         if len(aggregators) < 2 or not cores or len(cores) >= min(len(aggregators), len(machine)):

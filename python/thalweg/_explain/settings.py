@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from thalweg._explain.findings import Finding, of_kind
+from thalweg._explain.findings import Finding, aggregators_of, of_kind, outer_of
 from thalweg._explain.judged import Judged
 from thalweg._explain.settings_hdf5 import properties_of_files
 from thalweg._explain.settings_variables import variables
@@ -69,9 +69,11 @@ def _why_not_collective(trace: Trace, file: int, says: dict[str, str]) -> str | 
         return f"all {len(writes):,} writes are independent"
     if says.get("romio_cb_write") == "disable":
         return "romio_cb_write=disable"
-    aggregators = {int(rank) for rank in says.get("romio_aggregator_list", "").split()}
+    aggregators = set(aggregators_of(trace, file, says.get("romio_aggregator_list", "")))
     posix = trace.posix
     mine = of_kind(posix.where((posix.file == file) & (posix.rank >= 0)), "write")
+    # What was written beside, as HDF5's metadata are, says nothing of collective writes.
+    mine = mine.where(outer_of(mine, writes.where(is_collective)) >= 0)
     writers = {int(rank) for rank in np.unique(mine.rank)}
     if writers and not writers <= aggregators:
         return (
