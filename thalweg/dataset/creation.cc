@@ -22,6 +22,12 @@ void remove_run_of(std::vector<RunPlace> const& places) {
     places.front().remove_journal();
 }
 
+// The others write, or have completed the file already and removed the journals.
+bool has_begun(RunPlace const& place) {
+    if (!place.is_of_many()) return false;
+    return !place.has_journal() || base::identity_of(place.parts().path() + "/" + kBegun).has_value();
+}
+
 } // namespace
 
 void clear_place(std::string const& path, bool force) {
@@ -54,11 +60,17 @@ void clear_place(std::string const& path, bool force) {
     if (force) base::remove_file(path);
 }
 
-void remove_traces(OpenRun const& run, RunPlace const& place) {
+void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
     auto const there = place.run_id();
     if (there && *there != run.head.id) return; // of somebody who was faster
     try {
+        if (has_begun(place)) {
+            if (!run.node) return;
+            auto share = *run.node;
+            share.rules = rules_of(share.parts);
+            return share.announce_end(why);
+        }
         if (run.file && place.node().node == 0) base::remove_file(place.data());
         base::remove_file(place.journal());
         if (place.is_of_many() && place.node().node == 0) place.parts().remove();

@@ -11,7 +11,8 @@ namespace thalweg::dataset {
 // Makes room for a new run at `path`. Throws base::UsageError where something is there that may not be removed.
 void clear_place(std::string const& path, bool force);
 
-// Of a creation that failed: there is nothing in it to recover.
-void remove_traces(OpenRun const& run, RunPlace const& place);
+// Of a creation that failed: there is nothing in it to recover. Where other nodes have begun to write they are told
+// `why`, and all stays.
+void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why);
 
 } // namespace thalweg::dataset

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/sign_of_life.h"
 #include "thalweg/dataset/writer.h"
@@ -92,8 +93,13 @@ std::unique_ptr<NodeShare> share_of(OpenRun const& run, NodeOfRun const& which, 
                                     std::uint64_t flush_interval_ns) {
     // A journal grows with each flush, and a busy disk may take its time.
     auto const silence_ns = std::max(timeout_ns, 3 * flush_interval_ns);
-    return std::make_unique<NodeShare>(
-        NodeShare{which, PartsFolder(run.path()), region_plan(*run.format, run.head, which.nodes), silence_ns, {}});
+    PartsFolder const parts(run.path());
+    return std::make_unique<NodeShare>(NodeShare{which,
+                                                 parts,
+                                                 region_plan(*run.format, run.head, which.nodes),
+                                                 silence_ns,
+                                                 {},
+                                                 base::identity_of(parts.journal(which.node))});
 }
 
 void meet_as_first(OpenRun const& run, NodesOptions const& options) {
@@ -111,6 +117,7 @@ void meet_as_first(OpenRun const& run, NodesOptions const& options) {
         base::fail_usage({fmt::format("cannot write {} from {} nodes", run.path(), share.which.nodes), why,
                           "start them with the same path, in a folder that all machines see"});
     }
+    base::sync_directory_of(run.path()); // what others call durable from now on lies under the names in it
     announce_rules(share.parts, share.rules);
     share.parts.announce(kBegun, run.head.id);
     share.parts.sync();

@@ -68,10 +68,15 @@ std::vector<std::uint32_t> NodeEnding::unfinished() const {
 }
 
 // Who has announced that does it, and nobody after: of one that dies in the middle of it, nobody knows what it still
-// writes.
+// writes. Where the journals are gone somebody else has completed the file.
 bool NodeEnding::is_to_complete() {
     if (share_.first_living() != share_.which.node || !unfinished().empty()) return false;
-    if (share_.parts.announce(kCompleting, name_of_node(share_.which.node))) return true;
+    bool const is_ours = share_.announce_completion();
+    if (!exists(share_.parts.journal(0))) {
+        if (is_ours) share_.parts.remove(); // what is left of it
+        return false;
+    }
+    if (is_ours) return true;
     base::fail_system({path_ + " cannot be completed by those who wrote it", "a node that was completing it has died",
                        fmt::format("run `thalweg recover {}`", path_)});
 }

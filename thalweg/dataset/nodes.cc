@@ -117,10 +117,10 @@ std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const&
         }
     } catch (std::exception const& error) {
         if (run.node && !run.node->parts.announced(kBegun)) run.node->announce_failure(error.what());
-        remove_traces(run, place);
+        remove_traces(run, place, error.what());
         throw;
     }
-    remove_traces(run, place);
+    remove_traces(run, place, "it has waited in vain");
     deadline.shorten(kGivenUpNs);
     return nullptr;
 }
@@ -158,6 +158,9 @@ void Writer::finish_part() {
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     if (run_->ledger->head().state == LedgerState::failed)
         base::fail_system({run_->ledger->head().failure, "", rows_are_safe(path())});
+    // Behind the last sync of its journal: whoever completes the file from now on reads all of it.
+    if (auto const problem = run_->node->superseded(); !problem.empty())
+        base::fail_system({fmt::format("{} cannot be closed by this node", path()), problem});
     ending_ = std::make_unique<NodeEnding>(*run_->node, path());
 }
 
@@ -193,6 +196,10 @@ CompleteResult Writer::close_with_others(std::uint64_t end_ns) {
 }
 
 CompleteResult Writer::complete_for_all() {
+    auto const fail_completion = [&](std::string const& why) {
+        base::fail_system(
+            {fmt::format("{} cannot be completed by {}", path(), name_of_node(run_->node->which.node)), why});
+    };
     auto const places = places_of_run(path());
     Journals journals;
     for (auto const& place : places) {
@@ -206,7 +213,12 @@ CompleteResult Writer::complete_for_all() {
     CompleteOptions options;
     options.state = dead.empty() ? RunState::closing : RunState::ended;
     options.whole_file_checksum = whole_file_checksum_;
-    options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run_->file, end); };
+    if (places.empty()) fail_completion("its journals were taken away");
+    options.before_metadata = [&](std::uint64_t end) {
+        use_rooms(places, *run_->file, end);
+        // Behind that: whoever recovers the run from now on knows where we write.
+        if (auto const why = run_->node->superseded_in_completion(); !why.empty()) fail_completion(why);
+    };
     // One that was only taken for dead may still write in the regions that it has.
     if (auto const taken = run_->node->parts.regions(); !dead.empty() && !taken.empty())
         options.least_end = run_->node->plan.region(taken.back()).end;

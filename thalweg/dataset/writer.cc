@@ -88,8 +88,8 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
-    } catch (...) {
-        remove_traces(run, place);
+    } catch (std::exception const& error) {
+        remove_traces(run, place, error.what());
         throw;
     }
     return writer;

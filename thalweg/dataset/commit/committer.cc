@@ -213,8 +213,12 @@ void Committer::look_for_file() {
 // Where the others cannot complete the run, what is still appended here would be promised in vain.
 void Committer::look_for_nodes() {
     if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
-    auto const problem = node_watch_->problem();
-    if (!problem.empty()) run_.ledger->fail(fmt::format("{} takes no more rows ({})", run_.path(), problem));
+    end_without_others(node_watch_->problem());
+}
+
+void Committer::end_without_others(std::string const& problem) {
+    if (!problem.empty() && run_.ledger->head().state != LedgerState::failed)
+        run_.ledger->fail(fmt::format("{} takes no more rows ({})", run_.path(), problem));
 }
 
 // A flush notes what is published; waits a little for pages that are being written; journals the rows that are in no
@@ -282,6 +286,11 @@ void Committer::begin_flush(std::uint64_t now) {
 }
 
 void Committer::end_flush(std::uint64_t now) {
+    if (run_.node) { // of a journal that is read no more nothing counts
+        auto const problem = run_.node->superseded();
+        end_without_others(problem);
+        if (!problem.empty()) return;
+    }
     durability_.flush_ended();
     durable_ns_ = durability_.durable_ns();
     producers_.set_durable(std::move(flushing_items_));
@@ -342,6 +351,7 @@ JournalWriter Committer::finish() {
     if (run_.ledger->head().state == LedgerState::closing && !run_.node) return std::move(journal_);
     auto const covers = journal_.size_bytes();
     run_.file->sync();
+    if (run_.keys) run_.keys->sync();
     journal_.append(RecordType::barrier, BarrierRecord{covers});
     journal_.sync();
     return std::move(journal_);

@@ -66,6 +66,7 @@ class Committer {
     void reserve_journal(std::uint64_t units_bytes);
     void look_for_file();
     void look_for_nodes();
+    void end_without_others(std::string const& problem);
     void advance_flush(std::uint64_t now);
     void note_age(std::uint64_t now);
     void note_published(std::uint64_t now);

@@ -105,6 +105,11 @@ void Flush::write_interim_footer() {
     interim_footers_->publish(*run_.file); // durable with the next sync: until then the last one stands
 }
 
+void Flush::sync_payload() {
+    run_.file->sync();
+    if (run_.keys) run_.keys->sync();
+}
+
 bool Flush::is_work(Step step) { return step == Step::payload || step == Step::journal || step == Step::footer; }
 
 void Flush::loop() {
@@ -116,7 +121,7 @@ void Flush::loop() {
         lock.unlock();
         std::exception_ptr error;
         try {
-            if (work == Step::payload) run_.file->sync();
+            if (work == Step::payload) sync_payload();
             if (work == Step::journal) journal_.sync();
             if (work == Step::footer) write_interim_footer();
         } catch (...) {

@@ -37,6 +37,7 @@ class Flush {
     static bool is_work(Step step);
     bool begin_interim_footer();
     void write_interim_footer();
+    void sync_payload(); // and keys of work units that nodes share
     void go_on_to(Step step);
     void loop();
 

@@ -35,8 +35,8 @@ std::string NodeWatch::problem() {
     if (!problem_.empty() || now < next_look_ns_) return problem_;
     next_look_ns_ = now + kIntervalNs;
     look_at_neighbour();
-    problem_ = share_.failure();
-    if (auto const why = share_.own_death(); !why.empty()) problem_ = "the others go on without this node: " + why;
+    problem_ = share_.superseded();
+    if (auto const why = share_.failure(); !why.empty()) problem_ = why;
     return problem_;
 }
 

@@ -73,6 +73,7 @@ std::optional<RegionSpace::Taken> RegionSpace::take() {
         auto const number = taken.empty() ? 0 : taken.back() + 1;
         auto const region = node.plan.region(number);
         if (!node.parts.take_region(number) || region.begin == region.end) continue;
+        node.parts.sync(); // else its name may go with this machine, and another node take what is ours
         // Who completes the file has announced that before it looked at the regions: it may not know of this one.
         if (base::identity_of(node.parts.path() + "/" + kCompleting)) {
             error_ = "the others complete the file without this node";

@@ -19,6 +19,7 @@
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/left_over.h"
+#include "thalweg/dataset/run/region_plan.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
 
@@ -119,6 +120,16 @@ bool is_done(storage::Storage const& file, format::Format const& format, Gathere
     return gathered.bad_pages.empty() && is_complete(file, format, gathered.head);
 }
 
+// What another machine had not synced is there for us to read, and a sync on this one need not cover it.
+void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
+    std::vector<std::byte> bytes;
+    for (auto const& page : pages) {
+        bytes.resize(page.size_bytes);
+        file.read(page.offset, bytes);
+        file.write(page.offset, bytes);
+    }
+}
+
 // Of a file that was complete before, whose journal may have lost its end, or later segments.
 RunReport report_of_complete(storage::Storage const& file, format::Format const& format, Gathered gathered) {
     auto const map = format.load(file);
@@ -182,6 +193,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
     mark_gaps(file, format, gathered);
+    if (!gathered.report.nodes.empty()) write_again(file, gathered.unsynced);
     auto const completed = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
     result.file_bytes = completed.file_bytes;
     note_joined(completed, gathered.report);
@@ -225,7 +237,8 @@ std::string note_of_lost_memory(std::string const& path, bool is_original, bool 
 void take_up(UnfinishedRun& run, std::vector<RunPlace> const& places) {
     run.has_memory = run.is_original;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        auto const ledger = run.is_original ? find_ledger(run.head.id, places[i]) : nullptr;
+        bool const is_begun = read_start(*run.journals[i].main).kind != JournalKind::stub;
+        auto const ledger = run.is_original && is_begun ? find_ledger(run.head.id, places[i]) : nullptr;
         if (!ledger) {
             run.has_memory = false;
             continue;
@@ -270,6 +283,25 @@ UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOption
     return run;
 }
 
+namespace {
+
+// Where nobody of those writes that may not be down after all. They see the announcements, and take no regions any
+// more; nothing that they have called durable before is missing in their journals, which are read behind that.
+std::uint64_t end_for_others(UnfinishedRun const& run, std::vector<RunPlace> const& places) {
+    if (may_be_written_elsewhere(places).empty()) return 0;
+    auto const parts = run.place.parts();
+    constexpr char const* kText = "all nodes are down, says who recovers it";
+    parts.announce(kRecovering, kText);
+    bool const was_completed = !parts.announce(kCompleting, kText); // by one that writes its metadata, perhaps
+    auto const end = was_completed ? run.file->size() : 0;
+    auto const taken = parts.regions();
+    if (taken.empty()) return end;
+    auto const nodes = node_of(require_start(*run.journals.front().main).preamble).nodes;
+    return std::max(end, region_plan(*run.format, run.head, nodes).region(taken.back()).end);
+}
+
+} // namespace
+
 CompleteResult recover(std::string const& path, RecoverOptions const& recover_options) {
     auto run = take_over(path, "recover", recover_options);
     CompleteOptions options;
@@ -278,6 +310,7 @@ CompleteResult recover(std::string const& path, RecoverOptions const& recover_op
     auto const places = places_of_run(path);
     if (run.place.is_of_many()) {
         options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run.file, end); };
+        if (run.is_original) options.least_end = std::max(options.least_end, end_for_others(run, places));
     }
     auto result = complete_run(*run.file, run.journals, *run.format, options);
     auto& report = result.report;

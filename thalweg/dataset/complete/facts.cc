@@ -45,9 +45,9 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     return {"is not what its checksum says"};
 }
 
-// Returns their offsets. Where one of them was durable, nothing is known any more to be.
+// Returns their offsets. Where one of them was durable, nothing is known any more to be. `checked`: the others.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
-                                               RunReport& report) {
+                                               RunReport& report, std::vector<KnownBytes>& checked) {
     std::vector<std::uint64_t> bad_pages;
     auto const file_bytes = file.size();
     std::vector<std::byte> scratch;
@@ -59,6 +59,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
         bool const check_bytes = state == RunState::copied || (state == RunState::ended && !journal.is_durable(each));
         auto [reason, unreadable] = doubt(page, journal.known[i].size_bytes, file, file_bytes, check_bytes, scratch);
         if (journal.voided_pages.contains(page.offset)) reason = "was damaged when the run was resumed";
+        if (reason.empty() && check_bytes) checked.push_back(journal.known[i]);
         if (reason.empty()) continue;
         bad_pages.push_back(page.offset);
         if (journal.is_durable(each) && !journal.voided_pages.contains(page.offset)) journal.forget_durable_items();
@@ -168,7 +169,11 @@ std::pair<std::vector<NodeFacts>, std::shared_ptr<JournalRows>> read_nodes(Journ
     for (int tries = 0;; ++tries) {
         auto const rows = std::make_shared<JournalRows>(files.front().main->path());
         std::vector<NodeFacts> nodes;
-        for (auto const& each : files) nodes.push_back(read_node(each, *rows));
+        for (auto const& each : files) {
+            // The machine of another node was lost before its beginning was durable: so was all that it had.
+            bool const is_first = &each == &files.front();
+            if (is_first || read_start(*each.main).kind != JournalKind::stub) nodes.push_back(read_node(each, *rows));
+        }
         bool const is_whole = std::ranges::all_of(nodes, [](auto const& node) { return node.missing.empty(); });
         if (is_whole || tries == kTries) return {std::move(nodes), rows};
     }
@@ -206,7 +211,8 @@ void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport
         if (node.which.node >= count) continue;
         report.nodes[node.which.node].host = node.host;
         report.nodes[node.which.node].has_journal = true;
-        report.nodes[node.which.node].settled = node.journal.settled;
+        bool const is_whole = node.missing.empty() && (node.damage.reason.empty() || node.damage.is_at_end);
+        report.nodes[node.which.node].settled = node.journal.settled && is_whole;
     }
     for (auto const& node : report.nodes) {
         if (node.has_journal || state == RunState::open) continue;
@@ -295,7 +301,7 @@ class Gathering {
     void take_bytes(JournalFacts& journal) {
         auto& end_offset = gathered_.facts.end_offset;
         end_offset = std::max(end_offset, journal.footers_end);
-        auto const bad_pages = leave_out_bad_pages(journal, file_, state_, report_);
+        auto const bad_pages = leave_out_bad_pages(journal, file_, state_, report_, gathered_.unsynced);
         gathered_.bad_pages.insert(gathered_.bad_pages.end(), bad_pages.begin(), bad_pages.end());
         if (gathered_.known.empty())
             gathered_.known = std::move(journal.known);

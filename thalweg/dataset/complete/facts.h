@@ -92,6 +92,8 @@ struct Gathered {
     std::vector<UnitKey> left_out;        // units that do not count
     std::vector<KnownBytes> known;        // in no order
     std::vector<std::uint64_t> bad_pages; // their offsets
+    // Of pages that are right, and that no BARRIER covers: in a run of several nodes nobody has synced them, perhaps.
+    std::vector<KnownBytes> unsynced;
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
     std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
     std::uint32_t next_producer = 0;                           // no number from here on was ever used

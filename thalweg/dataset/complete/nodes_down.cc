@@ -28,8 +28,8 @@ bool is_finished(RunPlace const& place) {
 
 } // namespace
 
-void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb) {
-    if (!places.front().is_of_many()) return;
+std::string may_be_written_elsewhere(std::vector<RunPlace> const& places) {
+    if (!places.front().is_of_many()) return "";
     std::map<std::string, std::set<std::string>> boots; // by host: where all machines have one name it tells nothing
     std::vector<std::pair<std::uint32_t, Machine>> elsewhere;
     for (auto const& place : places) {
@@ -44,6 +44,11 @@ void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb)
         bool const was_restarted = machine.host == base::host_name() && boots[machine.host].size() == 1;
         if (!was_restarted) who += fmt::format("{}{} on {}", who.empty() ? "" : ", ", name_of_node(node), machine.host);
     }
+    return who;
+}
+
+void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb) {
+    auto const who = may_be_written_elsewhere(places);
     if (who.empty()) return;
     base::fail_usage(
         {fmt::format("cannot {} the run at {}", verb, places.front().data()),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "thalweg/dataset/run/run_place.h"
@@ -9,8 +10,11 @@
 
 namespace thalweg::dataset {
 
-// Throws base::UsageError where a node may still write: it was on another machine, or this one has another name than
-// the one that it had, and its journal does not say that all it had is there.
+// Names of nodes that may still write: each was on another machine, or this one has another name than the one that it
+// had, and its journal does not say that all it had is there. Empty: there is none.
+std::string may_be_written_elsewhere(std::vector<RunPlace> const& places);
+
+// Throws base::UsageError where there is one.
 void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb);
 
 // None of them has recorded anything.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/run/node_rules.h"
 #include "thalweg/dataset/run/parts_folder.h"
 #include "thalweg/dataset/run/region_plan.h"
@@ -14,8 +16,9 @@ struct NodeShare {
     NodeOfRun which;
     PartsFolder parts;
     RegionPlan plan;
-    std::uint64_t timeout_ns; // so long one node waits for a sign of life of another
-    NodeRules rules = {};     // known once the run has begun
+    std::uint64_t timeout_ns;                       // so long one node waits for a sign of life of another
+    NodeRules rules = {};                           // known once the run has begun
+    std::optional<base::FileIdentity> journal = {}; // of this node
 
     // Tells all nodes that the run cannot be completed by them. The first one who says so is heard.
     void announce_failure(std::string const& why) const;
@@ -23,10 +26,17 @@ struct NodeShare {
     void announce_end(std::string const& why) const;
     // The same, of another node.
     void announce_death(std::uint32_t node, std::string const& why) const;
+    // That this node completes the file. False where somebody else has said so, or the folder is gone.
+    bool announce_completion() const;
     // Empty where nobody has.
     std::string failure() const;
     // Of a run that goes on without the dead: empty, or why this node is one of them.
     std::string own_death() const;
+    // Of a node that has not finished: empty, or why the file is completed without what it journals from now on. What
+    // was in its journal before this was asked counts.
+    std::string superseded() const;
+    // Of the one that completes the file: empty, or why somebody else does so.
+    std::string superseded_in_completion() const;
     // Without nodes that are dead: the first one, who completes the file, and the one behind this one.
     std::uint32_t first_living() const;
     std::uint32_t next_living() const;

@@ -126,9 +126,10 @@ void PartsFolder::remove() const {
     for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
     base::remove_directory(keys());
     for (auto const& name : base::list_directory(path_)) {
-        if (name != kComplete) base::remove_file(path_ + "/" + name);
+        if (name != kComplete && name != kCompleting) base::remove_file(path_ + "/" + name);
     }
-    base::remove_file(path_ + "/" + kComplete); // last, since others may be looking for it
+    for (auto const* const name : {kComplete, kCompleting}) // last, since others may be looking for them
+        base::remove_file(path_ + "/" + name);
     base::remove_directory(path_);
 }
 

@@ -50,12 +50,13 @@ class PartsFolder {
 };
 
 // What nodes announce.
-inline constexpr char const* kBegun = "begun";        // all nodes are there
-inline constexpr char const* kFailure = "failure";    // the run cannot be completed by those who write it: why
-inline constexpr char const* kComplete = "complete";  // the file is: its tables, as JSON. Soon the folder is gone
-inline constexpr char const* kRules = "rules";        // NodeRules, where they are not the usual ones
-inline constexpr char const* kCompleting = "closing"; // who completes the file; no region is taken from then on
-std::string dead_name(std::uint32_t node);            // the others go on without it: why
-std::string finished_name(std::uint32_t node);        // all that this node had is in its journal, and durable
+inline constexpr char const* kBegun = "begun";           // all nodes are there
+inline constexpr char const* kFailure = "failure";       // the run cannot be completed by those who write it: why
+inline constexpr char const* kComplete = "complete";     // the file is: its tables, as JSON. Soon the folder is gone
+inline constexpr char const* kRules = "rules";           // NodeRules, where they are not the usual ones
+inline constexpr char const* kCompleting = "closing";    // who completes the file; no region is taken from then on
+inline constexpr char const* kRecovering = "recovering"; // somebody who says that all nodes are down recovers the run
+std::string dead_name(std::uint32_t node);               // the others go on without it: why
+std::string finished_name(std::uint32_t node);           // all that this node had is in its journal, and durable
 
 } // namespace thalweg::dataset

@@ -39,6 +39,8 @@ bool SharedKeys::take(UnitKey const& key) {
     return true;
 }
 
+void SharedKeys::sync() const { base::sync_directory_of(parts_.keys() + "/"); }
+
 std::unique_ptr<SharedKeys> shared_keys(PartsFolder const& parts, std::uint32_t node, NodeRules const& rules) {
     if (rules.keys_together == 0) return nullptr;
     return std::make_unique<SharedKeys>(parts, node, rules.keys_together);

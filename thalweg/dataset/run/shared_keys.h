@@ -21,6 +21,8 @@ class SharedKeys {
 
     // Takes it, with those that are taken together with it, for this node. False where another one has them.
     bool take(UnitKey const& key);
+    // What was taken on this machine, by any process, stays taken when the machine is lost.
+    void sync() const;
 
   private:
     PartsFolder parts_;
