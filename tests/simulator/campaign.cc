@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/simulator/judge.h"
+#include "tests/simulator/node_judge.h"
 #include "thalweg/base/clock.h"
 
 namespace thalweg::simulator {
@@ -24,6 +25,7 @@ constexpr std::uint64_t kHistoriesOfAProcess = 200;
 constexpr unsigned kLongestHistoryCpuSeconds = 120;
 // Where it waits for something that is not simulated. Long: other work on the machine may leave it no processor.
 constexpr unsigned kLongestHistorySeconds = 7200;
+constexpr std::uint64_t kOneInTurn = 8; // of which the last two are of several nodes
 constexpr std::size_t kMostFindings = 64;
 constexpr std::uint64_t kTellNs = 5'000'000'000;
 constexpr std::uint64_t kLookNs = 20'000'000;
@@ -56,7 +58,7 @@ class SignalsNoted {
 
 struct SharedFinding {
     std::uint64_t seed;
-    Container container;
+    Kind kind;
     std::array<char, 1000> text;
     bool whole;
 };
@@ -64,9 +66,9 @@ struct SharedFinding {
 // Shared by all processes of a campaign.
 struct Board {
     struct Job {
-        Totals hdf5, rntuple;
+        std::array<Totals, kKinds.size()> totals;
         std::uint64_t seed;
-        Container container;
+        Kind kind;
         std::uint64_t played;
     };
     std::array<Job, 64> jobs;
@@ -74,11 +76,11 @@ struct Board {
     bool is_over; // somebody wants it to end
     std::array<SharedFinding, kMostFindings> found;
 
-    void add(std::uint64_t seed, Container container, std::string const& text) {
+    void add(std::uint64_t seed, Kind kind, std::string const& text) {
         auto const place = __atomic_fetch_add(&findings, 1, __ATOMIC_SEQ_CST);
         if (place >= kMostFindings) return;
         found[place].seed = seed;
-        found[place].container = container;
+        found[place].kind = kind;
         text.copy(found[place].text.data(), found[place].text.size() - 1);
         __atomic_store_n(&found[place].whole, true, __ATOMIC_RELEASE);
     }
@@ -105,12 +107,12 @@ void play_some(Board& board, Board::Job& job, unsigned number, CampaignOptions c
     for (std::uint64_t i = 0; i < kHistoriesOfAProcess && job.played < options.histories; ++i) {
         if (!board.goes_on(end_ns)) return;
         job.seed = options.first_seed + job.played * options.jobs + number;
-        job.container = options.container.value_or(job.played % 2 == 0 ? Container::hdf5 : Container::rntuple);
+        job.kind = {options.container.value_or(job.played % 2 == 0 ? Container::hdf5 : Container::rntuple),
+                    options.of_nodes.value_or(job.played % kOneInTurn >= kOneInTurn - 2)};
         limit_time();
         std::vector<std::string> faults;
-        auto const totals = play(workshop, job.container, job.seed, options.states, options.lying_file, faults);
-        (job.container == Container::hdf5 ? job.hdf5 : job.rntuple).add(totals);
-        for (auto const& fault : faults) board.add(job.seed, job.container, fault);
+        job.totals[number_of(job.kind)].add(play(workshop, job.kind, job.seed, options, faults));
+        for (auto const& fault : faults) board.add(job.seed, job.kind, fault);
         ++job.played;
     }
 }
@@ -128,8 +130,8 @@ void run_job(Board& board, unsigned number, CampaignOptions const& options, std:
         if (child < 0 || ::waitpid(child, &status, 0) != child) return;
         if (!WIFSIGNALED(status)) continue;
         auto const* const name = ::strsignal(WTERMSIG(status));
-        board.add(job.seed, job.container, fmt::format("the program was ended by a signal: {}", name));
-        ++(job.container == Container::hdf5 ? job.hdf5 : job.rntuple).faults;
+        board.add(job.seed, job.kind, fmt::format("the program was ended by a signal: {}", name));
+        ++job.totals[number_of(job.kind)].faults;
         ++job.played;
     }
 }
@@ -137,13 +139,12 @@ void run_job(Board& board, unsigned number, CampaignOptions const& options, std:
 CampaignResult sum_of(Board const& board) {
     CampaignResult result;
     for (auto const& job : board.jobs) {
-        result.hdf5.add(job.hdf5);
-        result.rntuple.add(job.rntuple);
+        for (std::size_t i = 0; i < kKinds.size(); ++i) result.totals[i].add(job.totals[i]);
     }
     auto const findings = std::min<std::size_t>(__atomic_load_n(&board.findings, __ATOMIC_ACQUIRE), kMostFindings);
     for (auto const& found : std::span(board.found).first(findings)) {
         if (!__atomic_load_n(&found.whole, __ATOMIC_ACQUIRE)) break; // told the next time
-        result.findings.push_back({found.seed, found.container, found.text.data()});
+        result.findings.push_back({found.seed, found.kind, found.text.data()});
     }
     return result;
 }
@@ -152,9 +153,21 @@ CampaignResult sum_of(Board const& board) {
 
 namespace {
 
-constexpr std::array kCounts = {&Totals::histories, &Totals::states, &Totals::history_ns, &Totals::state_ns,
-                                &Totals::faults,    &Totals::closed, &Totals::resumed,    &Totals::further_files,
-                                &Totals::ordered,   &Totals::copies, &Totals::rows,       &Totals::promised_rows};
+constexpr std::array kCounts = {&Totals::histories,
+                                &Totals::states,
+                                &Totals::history_ns,
+                                &Totals::state_ns,
+                                &Totals::faults,
+                                &Totals::closed,
+                                &Totals::resumed,
+                                &Totals::further_files,
+                                &Totals::ordered,
+                                &Totals::copies,
+                                &Totals::machine_deaths,
+                                &Totals::machine_stops,
+                                &Totals::recovered_stopped,
+                                &Totals::rows,
+                                &Totals::promised_rows};
 static_assert(sizeof(Totals) == kCounts.size() * sizeof(std::uint64_t), "every count is summed up");
 
 } // namespace
@@ -170,33 +183,74 @@ Totals Totals::since(Totals const& before) const {
 }
 
 CampaignResult CampaignResult::since(CampaignResult const& before) const {
-    auto const seen = static_cast<std::ptrdiff_t>(before.findings.size());
-    return {hdf5.since(before.hdf5), rntuple.since(before.rntuple), {findings.begin() + seen, findings.end()}};
+    CampaignResult more;
+    for (std::size_t i = 0; i < totals.size(); ++i) more.totals[i] = totals[i].since(before.totals[i]);
+    more.findings.assign(findings.begin() + static_cast<std::ptrdiff_t>(before.findings.size()), findings.end());
+    return more;
 }
 
-Totals play(Workshop& workshop, Container container, std::uint64_t seed, std::uint64_t states,
-            std::string const& lying_file, std::vector<std::string>& faults) {
-    constexpr std::size_t kSnapshots = 6;
-    Totals totals;
-    totals.histories = 1;
-    auto const begin_ns = base::thread_cpu_ns();
-    auto const history = run_history(workshop, container, seed, kSnapshots, lying_file);
-    auto const middle_ns = base::thread_cpu_ns();
+Totals CampaignResult::all() const {
+    Totals all;
+    for (auto const& each : totals) all.add(each);
+    return all;
+}
+
+namespace {
+
+constexpr std::size_t kSnapshots = 6;
+
+std::string path_of(Kind kind) { return std::string(kDirectory) + "/run." + kind.name(); }
+
+void add(Verdict const& verdict, std::size_t point, Totals& totals, std::vector<std::string>& faults) {
+    totals.states += verdict.states;
+    totals.copies += verdict.copies;
+    totals.rows += verdict.rows;
+    totals.promised_rows += verdict.promised_rows;
+    for (auto const& fault : verdict.faults) faults.push_back(fmt::format("stopped at point {}: {}", point, fault));
+}
+
+// Returns when it ended, on the clock of this thread.
+std::uint64_t play_one(Workshop& workshop, Kind kind, std::uint64_t seed, CampaignOptions const& options,
+                       Totals& totals, std::vector<std::string>& faults) {
+    auto const history = run_history(workshop, kind.container, seed, kSnapshots, options.lying_file);
+    auto const end_ns = base::thread_cpu_ns();
     faults = history.faults;
     totals.closed = history.snapshots.back().promises.closed ? 1 : 0;
     totals.resumed = history.resumed;
     totals.further_files = history.files - std::min<std::uint64_t>(1, history.files);
     totals.copies = history.copies;
     totals.ordered = history.ordered ? 1 : 0;
-    std::string const path = std::string(kDirectory) + (container == Container::hdf5 ? "/run.h5" : "/run.root");
-    for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i) {
-        auto const verdict = judge(workshop, path, history.snapshots, i, mix(seed) + i * 1000, states);
-        totals.states += verdict.states;
-        totals.copies += verdict.copies;
-        totals.rows += verdict.rows;
-        totals.promised_rows += verdict.promised_rows;
-        for (auto const& fault : verdict.faults) faults.push_back(fmt::format("stopped at point {}: {}", i, fault));
-    }
+    for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i)
+        add(judge(workshop, path_of(kind), history.snapshots, i, mix(seed) + i * 1000, options.states), i, totals,
+            faults);
+    return end_ns;
+}
+
+std::uint64_t play_nodes(Workshop& workshop, Kind kind, std::uint64_t seed, CampaignOptions const& options,
+                         Totals& totals, std::vector<std::string>& faults) {
+    auto const history =
+        run_node_history(workshop, kind.container, seed, kSnapshots, {options.lying_file, options.lying_to});
+    auto const end_ns = base::thread_cpu_ns();
+    faults = history.faults;
+    totals.closed = history.snapshots.back().promises.any_closed() ? 1 : 0;
+    totals.machine_deaths = history.deaths;
+    totals.machine_stops = history.stops;
+    totals.recovered_stopped = history.recovered;
+    for (std::size_t i = 0; i < history.snapshots.size() && faults.empty(); ++i)
+        add(judge_nodes(workshop, path_of(kind), history.snapshots[i], mix(seed) + i * 1000, options.states), i, totals,
+            faults);
+    return end_ns;
+}
+
+} // namespace
+
+Totals play(Workshop& workshop, Kind kind, std::uint64_t seed, CampaignOptions const& options,
+            std::vector<std::string>& faults) {
+    Totals totals;
+    totals.histories = 1;
+    auto const begin_ns = base::thread_cpu_ns();
+    auto const middle_ns = kind.of_nodes ? play_nodes(workshop, kind, seed, options, totals, faults)
+                                         : play_one(workshop, kind, seed, options, totals, faults);
     totals.history_ns = middle_ns - begin_ns;
     totals.state_ns = base::thread_cpu_ns() - middle_ns;
     totals.faults = faults.empty() ? 0 : 1;

@@ -1,6 +1,7 @@
 #include "tests/simulator/disk.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace thalweg::simulator {
 namespace {
@@ -31,6 +32,18 @@ void apply_name(std::map<std::string, std::uint64_t>& names, NameChange const& c
         names[change.path] = change.inode;
 }
 
+// A file is lost with the directory that it is in.
+void drop_without_directory(DiskState& state, DiskState const& before) {
+    for (bool more = true; std::exchange(more, false);) {
+        auto const is_lost = [&](auto const& each) {
+            auto const directory = directory_of(each.first);
+            auto const was = before.names.find(directory); // the one that is always there has no name
+            return was != before.names.end() && !state.durable_names.contains(directory);
+        };
+        more = std::erase_if(state.durable_names, is_lost) > 0;
+    }
+}
+
 void apply_names(DiskState& state, DiskState const& before, Survival const& survival, Random& random) {
     bool more = true;
     for (auto const& change : before.name_changes) {
@@ -39,10 +52,56 @@ void apply_names(DiskState& state, DiskState const& before, Survival const& surv
         if (survival.names_any ? !survives : !more) continue;
         apply_name(state.durable_names, change);
     }
+    drop_without_directory(state, before);
     state.names = state.durable_names;
 }
 
+// What a machine leaves of a change: as one that is nobody's. None: nothing.
+std::vector<Change> remains(Change const& change, Survival const& survival, Random& random) {
+    if (!change.bytes || !survival.sectors) {
+        if (!random.chance(survival.share)) return {};
+        auto whole = change;
+        whole.machine = kNoMachine;
+        return {whole};
+    }
+    std::vector<Change> sectors;
+    auto const bytes = std::span(*change.bytes);
+    for (std::uint64_t done = 0; done < bytes.size();) {
+        auto const offset = change.offset_or_size + done;
+        auto const count = std::min(kSectorBytes - offset % kSectorBytes, bytes.size() - done);
+        auto const sector = bytes.subspan(done, count);
+        done += count;
+        if (!random.chance(survival.share)) continue;
+        sectors.push_back({change.write, offset,
+                           std::make_shared<std::vector<std::byte> const>(sector.begin(), sector.end()), change.ended,
+                           kNoMachine});
+    }
+    return sectors;
+}
+
+// What all see of it then follows from what is durable, and what the others have changed.
+void lose_changes(File& file, std::uint32_t machine, Survival const& survival, Random& random, std::uint64_t moment) {
+    auto const is_lost = [&](Change const& change) { return change.machine == machine && !change.durable; };
+    if (std::ranges::none_of(file.changes, is_lost)) return;
+    std::vector<Change> left;
+    for (auto const& change : file.changes) {
+        if (!is_lost(change)) {
+            left.push_back(change);
+            continue;
+        }
+        for (auto& remain : remains(change, survival, random)) {
+            remain.ended = std::min(remain.ended, moment);
+            left.push_back(std::move(remain));
+        }
+    }
+    file.changes = std::move(left);
+    file.cache = file.durable;
+    for (auto const& change : file.changes) apply(file.cache, change);
+}
+
 } // namespace
+
+std::string directory_of(std::string const& path) { return path.substr(0, path.rfind('/')); }
 
 std::uint64_t* DiskState::find(std::string const& path) {
     auto const found = names.find(path);
@@ -67,7 +126,13 @@ std::uint64_t DiskState::create(std::string const& path) {
 }
 
 void DiskState::set_name(std::string const& path, std::uint64_t inode) {
-    name_changes.push_back({path, inode});
+    for (auto& change : name_changes) { // whoever makes this one durable makes those of the same name before it durable
+        if (change.path == path && change.machine != machine) {
+            change.machine = machine;
+            change.is_seen = true;
+        }
+    }
+    name_changes.push_back({path, inode, machine, names_outlive_machines});
     apply_name(names, name_changes.back());
 }
 
@@ -75,13 +140,13 @@ void DiskState::write(std::uint64_t inode, std::uint64_t offset, std::span<std::
     auto& file = files.at(inode);
     file.cache.write(offset, bytes);
     file.changes.push_back(
-        {0, offset, std::make_shared<std::vector<std::byte> const>(bytes.begin(), bytes.end()), moment++});
+        {0, offset, std::make_shared<std::vector<std::byte> const>(bytes.begin(), bytes.end()), moment++, machine});
 }
 
 void DiskState::resize(std::uint64_t inode, std::uint64_t size_bytes) {
     auto& file = files.at(inode);
     file.cache.resize(size_bytes);
-    file.changes.push_back({0, size_bytes, nullptr, moment++});
+    file.changes.push_back({0, size_bytes, nullptr, moment++, machine});
 }
 
 void DiskState::land(std::uint64_t now_ns) {
@@ -90,7 +155,8 @@ void DiskState::land(std::uint64_t now_ns) {
         if (flight.error != 0) return true;
         auto& file = files.at(flight.inode);
         file.cache.write(flight.offset, *flight.bytes);
-        file.changes.push_back({flight.write, flight.offset, flight.bytes, flight.orphaned ? moment++ : kNever});
+        file.changes.push_back(
+            {flight.write, flight.offset, flight.bytes, flight.orphaned ? moment++ : kNever, flight.machine});
         return true;
     });
 }
@@ -103,23 +169,75 @@ void DiskState::end_write(std::uint64_t inode, std::uint64_t write) {
 
 void DiskState::end_sync(std::uint64_t inode, std::uint64_t begin_moment, bool lost) {
     auto& file = files.at(inode);
-    std::erase_if(file.changes, [&](Change const& change) {
-        if (change.ended >= begin_moment) return false;
-        if (!lost) apply(file.durable, change);
+    auto const is_covered = [&](Change const& change) {
+        return change.ended < begin_moment && (change.machine == machine || change.machine == kNoMachine);
+    };
+    if (lost) {
+        std::erase_if(file.changes, [&](Change const& change) { return !change.durable && is_covered(change); });
+        return;
+    }
+    for (auto& change : file.changes) change.durable = change.durable || is_covered(change);
+    // In their order, as they were made: what is durable stays on the list as long as one in front of it is not.
+    auto const first = std::ranges::find(file.changes, false, &Change::durable);
+    for (auto change = file.changes.begin(); change != first; ++change) apply(file.durable, *change);
+    file.changes.erase(file.changes.begin(), first);
+}
+
+void DiskState::see(std::string const& path) {
+    for (auto& change : name_changes) {
+        if (change.path == path && change.machine != machine) change.is_seen = true;
+    }
+}
+
+void DiskState::see_all_in(std::string const& directory) {
+    for (auto& change : name_changes) {
+        if (change.machine != machine && directory_of(change.path) == directory) change.is_seen = true;
+    }
+}
+
+void DiskState::sync_names(std::size_t changes, std::string const& directory) {
+    changes = std::min(changes, name_changes.size()); // another sync may have been faster
+    std::size_t index = 0;
+    std::erase_if(name_changes, [&](NameChange const& change) {
+        bool const is_ours = change.machine == machine || change.machine == kNoMachine;
+        if (index++ >= changes || !is_ours || directory_of(change.path) != directory) return false;
+        apply_name(durable_names, change);
         return true;
     });
 }
 
-void DiskState::sync_names(std::size_t changes) {
-    changes = std::min(changes, name_changes.size()); // another sync may have been faster
-    for (auto const& change : std::span(name_changes).first(changes)) apply_name(durable_names, change);
-    name_changes.erase(name_changes.begin(), name_changes.begin() + static_cast<std::ptrdiff_t>(changes));
+void lose_machine(DiskState& disk, std::uint32_t machine, Survival const& survival, Random& random) {
+    std::erase_if(disk.flights, [&](Flight& flight) {
+        if (flight.machine != machine) return false;
+        if (flight.error == 0) // it may have been on its way to the disk
+            disk.files.at(flight.inode).changes.push_back({flight.write, flight.offset, flight.bytes, kNever, machine});
+        return true;
+    });
+    for (auto& [inode, file] : disk.files) lose_changes(file, machine, survival, random, disk.moment);
+    // Names that another machine has seen are on the disk already, and so is whatever came before them.
+    std::vector<NameChange> left;
+    auto names = disk.durable_names;
+    bool more = true;
+    for (auto change : disk.name_changes) {
+        if (change.machine == machine && !change.is_seen) {
+            bool const survives = random.chance(survival.share);
+            if (!survival.names_any) more = more && survives;
+            if (survival.names_any ? !survives : !more) continue;
+        }
+        if (change.machine == machine) change.machine = kNoMachine;
+        apply_name(names, change);
+        left.push_back(std::move(change));
+    }
+    disk.name_changes = std::move(left);
+    disk.names = std::move(names);
+    ++disk.moment;
 }
 
 DiskState after_power_cut(DiskState const& before, Survival const& survival, Random& random) {
     DiskState state;
     state.next_inode = before.next_inode;
     state.moment = before.moment;
+    state.names_outlive_machines = before.names_outlive_machines;
     state.durable_names = before.durable_names;
     apply_names(state, before, survival, random);
     for (auto const& [path, inode] : state.names) {
@@ -127,7 +245,9 @@ DiskState after_power_cut(DiskState const& before, Survival const& survival, Ran
         auto const& file = before.files.at(inode);
         Image image = file.durable;
         auto survive = [&](Change const& change) {
-            if (change.bytes && survival.sectors)
+            if (change.durable)
+                apply(image, change);
+            else if (change.bytes && survival.sectors)
                 apply_some_sectors(image, change, survival.share, random);
             else if (random.chance(survival.share))
                 apply(image, change);
@@ -136,7 +256,7 @@ DiskState after_power_cut(DiskState const& before, Survival const& survival, Ran
         for (auto const& flight : before.flights) {
             if (flight.inode == inode) survive({flight.write, flight.offset, flight.bytes});
         }
-        state.files[inode] = {image, image, {}};
+        state.files[inode] = {image, image, {}, file.is_directory, file.label};
     }
     return state;
 }

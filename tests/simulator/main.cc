@@ -1,5 +1,6 @@
-// simulate [--seconds S] [--jobs N] [--seed FIRST] [--container h5|root] [--states N] [--total FILE]
-// simulate --replay SEED --container h5|root [--states N]
+// simulate [--seconds S] [--jobs N] [--seed FIRST] [--container h5|root] [--nodes one|several] [--states N]
+//          [--total FILE]
+// simulate --replay SEED --container h5|root [--nodes several] [--states N]
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/file.h>
 
 #include "tests/simulator/campaign.h"
+#include "tests/simulator/node_history.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/random.h"
 
@@ -17,21 +19,28 @@ namespace {
 using namespace thalweg;
 using namespace thalweg::simulator;
 
-char const* name_of(Container container) { return container == Container::hdf5 ? "h5" : "root"; }
-
-void tell(char const* name, Totals const& totals) {
+void tell(Kind kind, Totals const& totals) {
     auto const per_second = [](std::uint64_t count, std::uint64_t cpu_ns) {
         return cpu_ns == 0 ? 0 : static_cast<double>(count) * 1e9 / static_cast<double>(cpu_ns);
     };
+    if (totals.histories == 0) return;
+    auto const special =
+        kind.of_nodes
+            ? fmt::format("{} machines died, {} stood still, {} runs were recovered meanwhile", totals.machine_deaths,
+                          totals.machine_stops, totals.recovered_stopped)
+            : fmt::format("{} in the order of keys, runs were resumed {} times, and went on in {} further files, {} "
+                          "copies were recovered",
+                          totals.ordered, totals.resumed, totals.further_files, totals.copies);
     fmt::print(stderr,
-               "{:4}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
-               "fault; {} were closed, {} in the order of keys, runs were resumed {} times, and went on in {} further "
-               "files, {} copies were "
-               "recovered, {} of {} rows were promised\n",
-               name, totals.histories, per_second(totals.histories, totals.history_ns), totals.states,
-               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, totals.ordered, totals.resumed,
-               totals.further_files, totals.copies, totals.promised_rows, totals.rows);
+               "{:4}{}: {} histories ({:.0f} a second and core), {} crash states ({:.0f} a second and core), {} with a "
+               "fault; {} were closed, {}, {} of {} rows were promised\n",
+               kind.name(), kind.of_nodes ? ", several nodes" : "", totals.histories,
+               per_second(totals.histories, totals.history_ns), totals.states,
+               per_second(totals.states, totals.state_ns), totals.faults, totals.closed, special, totals.promised_rows,
+               totals.rows);
 }
+
+std::string key_of(Kind kind) { return kind.name() + (kind.of_nodes ? "_nodes" : ""); }
 
 // Adds to the sums of all campaigns so far. The file is replaced as a whole: whoever is killed here loses none of them.
 std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
@@ -40,15 +49,19 @@ std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
     std::ifstream in(path);
     auto json = nlohmann::ordered_json::parse(in, nullptr, false);
     if (!json.is_object()) json = nlohmann::ordered_json::object();
-    for (auto const& [name, totals] : {std::pair{"h5", more.hdf5}, std::pair{"root", more.rntuple}}) {
-        auto& sums = json[name];
+    for (auto const kind : kKinds) {
+        auto const& totals = more.of(kind);
+        auto& sums = json[key_of(kind)];
         auto const add = [&]<class Count>(char const* key, Count count) {
             sums[key] = sums.value(key, Count{}) + count;
         };
         if (!sums.is_object()) sums = nlohmann::ordered_json::object();
         add("histories", totals.histories);
         add("states", totals.states);
-        add("copies", totals.copies);
+        if (kind.of_nodes)
+            add("machine_deaths", totals.machine_deaths);
+        else
+            add("copies", totals.copies);
         add("cpu_s", static_cast<double>(totals.history_ns + totals.state_ns) / 1e9);
         add("faults", totals.faults);
     }
@@ -60,25 +73,37 @@ std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
         fmt::print(stderr, "simulate: cannot write {}: what is added up there is not what was played\n", path);
         std::exit(2);
     }
-    return json["h5"]["states"].get<std::uint64_t>() + json["root"]["states"].get<std::uint64_t>();
+    std::uint64_t states = 0;
+    for (auto const kind : kKinds) states += json[key_of(kind)]["states"].get<std::uint64_t>();
+    return states;
 }
 
 [[noreturn]] void refuse(std::string const& what) {
-    fmt::print(stderr,
-               "simulate: {}. Give --seconds S, --jobs N, --seed FIRST, --container h5|root, --states N, --total FILE, "
-               "--replay SEED, --lying-file END_OF_PATH\n",
-               what);
+    fmt::print(
+        stderr,
+        "simulate: {}. Give --seconds S, --jobs N, --seed FIRST, --container h5|root, --nodes one|several, --states N, "
+        "--total FILE, --replay SEED, --lying-file END_OF_PATH\n",
+        what);
     std::exit(2);
 }
 
-int replay(std::uint64_t seed, Container container, CampaignOptions const& options) {
+int replay(std::uint64_t seed, Kind kind, CampaignOptions const& options) {
     Workshop workshop;
     std::vector<std::string> faults;
-    auto const history = run_history(workshop, container, seed, 6, options.lying_file);
-    fmt::print(stderr, "seed {} ({}): {} turns, trace {:016x}, {} points at which all stops\n", seed,
-               name_of(container), history.turns, history.trace, history.snapshots.size());
-    auto const totals = play(workshop, container, seed, options.states, options.lying_file, faults);
-    tell(name_of(container), totals);
+    auto const say = [&](auto const& history) {
+        fmt::print(stderr, "seed {} ({}): {} turns, trace {:016x}, {} points at which all stops\n", seed, kind.name(),
+                   history.turns, history.trace, history.snapshots.size());
+    };
+    if (kind.of_nodes) {
+        auto const history =
+            run_node_history(workshop, kind.container, seed, 6, {options.lying_file, options.lying_to});
+        say(history);
+        fmt::print(stderr, "  {}\n", str(draw_node_scenario(kind.container, seed)));
+        for (auto const& line : history.events) fmt::print(stderr, "  {}\n", line);
+    } else
+        say(run_history(workshop, kind.container, seed, 6, options.lying_file));
+    auto const totals = play(workshop, kind, seed, options, faults);
+    tell(kind, totals);
     for (auto const& fault : faults) fmt::print(stderr, "  {}\n", fault);
     return faults.empty() ? 0 : 1;
 }
@@ -108,6 +133,8 @@ int main(int count, char** arguments) {
             seed_to_replay = std::stoull(value);
         else if (name == "--lying-file")
             options.lying_file = value;
+        else if (name == "--nodes" && (value == "one" || value == "several"))
+            options.of_nodes = value == "several";
         else if (name == "--container" && value == "h5")
             options.container = Container::hdf5;
         else if (name == "--container" && value == "root")
@@ -117,18 +144,18 @@ int main(int count, char** arguments) {
     }
     if (seed_to_replay) {
         if (!options.container) refuse("--replay needs --container");
-        return replay(*seed_to_replay, *options.container, options);
+        return replay(*seed_to_replay, {*options.container, options.of_nodes.value_or(false)}, options);
     }
     std::uint64_t states_so_far = 0;
     auto const result = run_campaign(options, [&](CampaignResult const& more) {
         for (auto const& finding : more.findings) {
-            fmt::print(stderr, "{}\n  replay: simulate --container {} --replay {} --states {}\n", finding.text,
-                       name_of(finding.container), finding.seed, options.states);
+            fmt::print(stderr, "{}\n  replay: simulate --container {}{} --replay {} --states {}\n", finding.text,
+                       finding.kind.name(), finding.kind.of_nodes ? " --nodes several" : "", finding.seed,
+                       options.states);
         }
         if (!total.empty()) states_so_far = add_up(total, more);
     });
-    tell("h5", result.hdf5);
-    tell("root", result.rntuple);
+    for (auto const kind : kKinds) tell(kind, result.of(kind));
     if (!total.empty()) fmt::print(stderr, "in {} so far: {} crash states\n", total, states_so_far);
     return result.findings.empty() ? 0 : 1;
 }

@@ -94,17 +94,19 @@ void Promises::append_returned(std::uint64_t who, std::uint64_t rows, std::uint6
     promise.history.emplace_back(now_ns, promise.taken);
 }
 
-void Promises::status_said(std::uint64_t asked_ns, std::uint64_t lag_ns) {
+void Promises::status_said(std::uint64_t asked_ns, std::uint64_t lag_ns, std::uint32_t node) {
     if (lag_ns > asked_ns) return;
     for (auto& [who, promise] : producers) {
+        if (promise.node != node) continue;
         for (auto const& [time_ns, rows] : promise.history) {
             if (time_ns < asked_ns - lag_ns) promise.durable = std::max(promise.durable, rows);
         }
     }
 }
 
-void Promises::status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns) {
+void Promises::status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns, std::uint32_t node) {
     for (auto& [who, unit] : units) {
+        if (unit.node != node) continue;
         if (unit.committed_ns < asked_ns - std::min(age_ns, asked_ns)) unit.durable = true;
     }
 }
@@ -138,15 +140,21 @@ void Promises::was_resumed(Found const& found, std::uint64_t now_ns) {
 
 void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame) {
     bool const everything = promises.closed || crash == Crash::processes;
+    check_promises(
+        promises, found, [everything](std::uint32_t) { return everything; }, blame);
+}
+
+void check_promises(Promises const& promises, Found const& found, HasAll const& has_all, Blame const& blame) {
     for (auto const& [who, promise] : promises.producers) {
         auto const& rows = rows_of(found, promise.table, who);
+        bool const everything = has_all(promise.node);
         auto const least = everything ? promise.taken : promise.durable;
         check_producer(who, promise, rows, least, !everything || promise.has_gaps, blame);
     }
     std::vector<std::int64_t> keys;
     std::set<std::uint64_t> counted;
     for (auto const& [who, unit] : promises.units) {
-        if (!check_unit(who, unit, found, everything || unit.durable, blame)) continue;
+        if (!check_unit(who, unit, found, has_all(unit.node) || unit.durable, blame)) continue;
         keys.push_back(unit.key);
         counted.insert(who);
     }

@@ -17,6 +17,7 @@ namespace thalweg::simulator {
 // Of one producer. Who is who is in its rows.
 struct Promise {
     std::uint64_t table = 0;
+    std::uint32_t node = 0;                                       // on which it is
     std::uint64_t begun = 0;                                      // rows given to `append`
     std::uint64_t taken = 0;                                      // of these, where it has returned
     std::uint64_t durable = 0;                                    // of these, what a power cut may not take any more
@@ -36,6 +37,7 @@ struct UnitPromise {
     std::uint64_t committed_ns = kNever;         // when `commit` had returned
     bool durable = false;
     std::uint64_t group = kNever; // of the tries that are committed together: the first one
+    std::uint32_t node = 0;
 };
 
 // Of one of the files of a run that goes on from file to file.
@@ -61,10 +63,10 @@ struct Promises {
 
     void append_begins(std::uint64_t who, std::uint64_t rows);
     void append_returned(std::uint64_t who, std::uint64_t rows, std::uint64_t now_ns);
-    // A status that was asked for at `asked_ns` said that everything older than `lag_ns` is durable.
-    void status_said(std::uint64_t asked_ns, std::uint64_t lag_ns);
+    // A status that was asked for at `asked_ns` said that everything older than `lag_ns` is durable, of this node.
+    void status_said(std::uint64_t asked_ns, std::uint64_t lag_ns, std::uint32_t node = 0);
     // And that all units are durable that were committed more than `age_ns` ago.
-    void status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns);
+    void status_said_of_units(std::uint64_t asked_ns, std::uint64_t age_ns, std::uint32_t node = 0);
     // Only what was durable is promised any more.
     void power_was_cut();
     // The run was resumed, and this is what was in it: that is what the next lives must keep.
@@ -81,6 +83,11 @@ using Blame = std::function<void(std::string const&)>;
 // Whether what a finished file has of each table is what was promised. `least` rows of each producer, from the first
 // on, must be there; whole producers' rows up to the last one, unless gaps may follow them.
 void check_promises(Promises const& promises, Found const& found, Crash crash, Blame const& blame);
+
+// The same of a run of several nodes, of some of which all is there that `append` has taken, and of others what is
+// durable.
+using HasAll = std::function<bool(std::uint32_t node)>;
+void check_promises(Promises const& promises, Found const& found, HasAll const& has_all, Blame const& blame);
 
 // The same of one of several files, of whose other rows nothing is known.
 void check_one_file(Promises const& promises, Found const& found, Blame const& blame);

@@ -26,7 +26,7 @@ DiskState with_a_durable_file(Bytes const& content) {
     auto const inode = disk.create("/run/a");
     disk.write(inode, 0, content);
     disk.end_sync(inode, disk.moment++, false);
-    disk.sync_names(1);
+    disk.sync_names(1, "/run");
     return disk;
 }
 
@@ -84,7 +84,7 @@ TEST(Disk, ANameIsLostUntilItsDirectoryIsSynced) {
     Random random(1);
     EXPECT_EQ(after_power_cut(disk, {.share = 0}, random).names.size(), 1u);
     EXPECT_TRUE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
-    disk.sync_names(2);
+    disk.sync_names(2, "/run");
     EXPECT_TRUE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/b"));
     EXPECT_FALSE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
 }
@@ -248,6 +248,7 @@ TEST_P(EveryContainer, ADiskThatLiesIsFound) {
         options.seconds = 60;
         options.histories = 60;
         options.container = GetParam();
+        options.of_nodes = false;
         options.lying_file = file;
         auto const result = run_campaign(options);
         EXPECT_GT(result.findings.size(), 3u) << file;
@@ -262,14 +263,13 @@ TEST(Campaign, TellsAllThatItPlayedAlsoWhereItIsEnded) {
     Totals told;
     std::uint64_t times = 0;
     auto const result = run_campaign(options, [&](CampaignResult const& more) {
-        told.add(more.hdf5);
-        told.add(more.rntuple);
+        told.add(more.all());
         if (++times == 1) ::raise(SIGTERM);
     });
     EXPECT_GE(times, 2u);
     EXPECT_GT(told.states, 0u);
-    EXPECT_EQ(told.states, result.hdf5.states + result.rntuple.states);
-    EXPECT_EQ(told.histories, result.hdf5.histories + result.rntuple.histories);
+    EXPECT_EQ(told.states, result.all().states);
+    EXPECT_EQ(told.histories, result.all().histories);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryContainer, ::testing::Values(Container::hdf5, Container::rntuple),

@@ -29,8 +29,9 @@ class VirtualQueue final : public storage::WriteQueue {
         world.check_allowed(file_.path());
         auto& disk = world.disk;
         Flight flight{disk.moment++, world.current_pid(), file_.inode_, offset};
+        flight.machine = world.current_machine();
         flight.bytes = std::make_shared<std::vector<std::byte> const>(bytes.begin(), bytes.end());
-        flight.lands_ns = world.monotonic_ns() + world.random.any_size(world.weather.longest_write_ns);
+        flight.lands_ns = world.time_ns() + world.random.any_size(world.weather.longest_write_ns);
         if (world.writes++ == world.weather.fail_write) flight.error = EIO;
         if (!file_.has_room(offset + bytes.size())) flight.error = ENOSPC;
         writes_.push_back({token, flight.write, flight.lands_ns, flight.error, bytes, base::xxh3(bytes)});
@@ -64,7 +65,7 @@ class VirtualQueue final : public storage::WriteQueue {
             auto const first = std::min_element(writes_.begin(), writes_.end(), [](auto const& one, auto const& other) {
                 return one.lands_ns < other.lands_ns;
             });
-            auto const now = world.monotonic_ns();
+            auto const now = world.time_ns();
             if (first->lands_ns > now) world.sleep_ns(first->lands_ns - now);
             take_landed();
         }
@@ -72,7 +73,7 @@ class VirtualQueue final : public storage::WriteQueue {
 
     void take_landed() {
         auto& world = file_.world_;
-        auto const now = world.monotonic_ns();
+        auto const now = world.time_ns();
         world.disk.land(now);
         std::erase_if(writes_, [&](Write const& write) {
             if (write.lands_ns > now) return false;
@@ -133,7 +134,7 @@ void VirtualFile::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     auto const is_ours = [&](Flight const& flight) { return flight.inode == inode_; };
     while (std::any_of(world_.disk.flights.begin(), world_.disk.flights.end(), is_ours)) {
         world_.sleep_ns(world_.weather.longest_write_ns / 8 + 1);
-        world_.disk.land(world_.monotonic_ns());
+        world_.disk.land(world_.time_ns());
     }
     bool const refused = world_.reserves++ == world_.weather.refuse_reserve;
     if (refused || !has_room(offset + size_bytes)) storage::fail_at("reserve", path_, offset, size_bytes, ENOSPC);
@@ -149,8 +150,7 @@ void VirtualFile::sync() {
     sync_failed_ = sync_failed_ || fails;
     if (fails) world_.disk.end_sync(inode_, begin, true);
     if (sync_failed_) storage::fail_whole("sync", path_, EIO);
-    auto const& liar = world_.weather.lying_file;
-    if (liar.empty() || !path_.ends_with(liar)) world_.disk.end_sync(inode_, begin, false);
+    if (!world_.lies(path_)) world_.disk.end_sync(inode_, begin, false);
     world_.yield();
 }
 

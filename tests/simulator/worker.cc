@@ -26,9 +26,11 @@ void Worker::work_in_units(std::shared_ptr<dataset::OpenRun> const& run) {
     dataset::WorkUnits units(run);
     is_of_units_ = true;
     for (std::uint64_t i = 0; i < scenario_.appends; ++i) {
-        auto const key = static_cast<std::int64_t>(random_.below(scenario_.keys));
+        auto const key = first_key_ + static_cast<std::int64_t>(random_.below(scenario_.keys));
+        if (scenario_.options.nodes.rules.keys_together > 0 && random_.chance(0.5) && !units.take(key)) continue;
         auto const who = promises_.next_who++;
         promises_.units[who].key = key;
+        promises_.units[who].node = node_;
         auto unit = units.begin(key, std::string(random_.below(100), 's'));
         for (auto pieces = random_.between(1, 3); pieces > 0; --pieces) append_to(unit, who);
         if (random_.chance(0.3)) base::sleep_ns(random_.any_size(10'000'000));
@@ -97,6 +99,7 @@ void Worker::produce(std::shared_ptr<dataset::OpenRun> const& run) {
     dataset::Producer producer(run, table);
     auto const who = promises_.next_who++;
     promises_.producers[who].table = table;
+    promises_.producers[who].node = node_;
     auto const appends = random_.below(scenario_.appends + 1);
     for (std::uint64_t i = 0; i < appends; ++i) {
         auto const rows = random_.between(1, scenario_.rows);

@@ -13,8 +13,11 @@ namespace thalweg::simulator {
 
 class Worker {
   public:
-    Worker(World& world, Scenario const& scenario, Random& random, Promises& promises)
-        : world_(world), scenario_(scenario), random_(random), promises_(promises) {}
+    // On a node whose units have keys from `first_key` on.
+    Worker(World& world, Scenario const& scenario, Random& random, Promises& promises, std::uint32_t node = 0,
+           std::int64_t first_key = 0)
+        : world_(world), scenario_(scenario), random_(random), promises_(promises), node_(node), first_key_(first_key) {
+    }
 
     // `handle`: of the newest file, whenever that is looked at.
     void work(std::string const& handle);
@@ -32,6 +35,8 @@ class Worker {
     Scenario const& scenario_;
     Random& random_;
     Promises& promises_;
+    std::uint32_t node_;
+    std::int64_t first_key_;
     bool is_of_units_ = false;
 };
 

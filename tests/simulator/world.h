@@ -1,7 +1,8 @@
-// A machine of its own: a clock, processes whose threads take turns, a disk, memory with names. All that happens
-// follows from a seed.
+// A machine of its own, or several that share a disk: clocks, processes whose threads take turns, memory with names.
+// All that happens follows from a seed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -41,7 +42,19 @@ struct Weather {
     std::uint64_t fail_write = kNever;
     std::uint64_t refuse_reserve = kNever;
     // Lies that no disk tells, for tests of the simulator itself.
-    std::string lying_file; // whose path ends so
+    std::string lying_file;              // whose path ends so
+    std::uint32_t lying_to = kNoMachine; // only to this machine; none: to all
+};
+
+// One of those that share the disk.
+struct Machine {
+    std::string host = "simulated";
+    std::string boot;
+    std::uint64_t clock_ns = 0; // in front of those of the world
+    std::uint64_t stopped_until_ns = 0;
+    bool is_up = true;
+
+    bool operator==(Machine const&) const = default;
 };
 
 // Kept over many machines, which take over what it holds: it is not cheap to make.
@@ -57,13 +70,26 @@ class World final : public base::StandIn, public storage::StandIn {
           std::uint64_t now_ns, std::string boot);
     World(World const&) = delete;
     World& operator=(World const&) = delete;
+    // Of several machines: their memory begins with what each has left.
+    World(Workshop& workshop, std::uint64_t seed, Weather weather, DiskState disk, MemoryState const& memory,
+          std::uint64_t now_ns, std::vector<Machine> machines);
     ~World() override;
 
-    // A process with one thread; it ends with that. Returns its pid.
-    std::int32_t start_process(std::function<void()> main);
+    // A process with one thread; it ends with that. Returns its pid, which is its own among those of all machines.
+    std::int32_t start_process(std::function<void()> main, std::uint32_t machine = 0);
     bool is_running(std::int32_t pid) const;
     // SIGKILL. Comes later where the process is in a library that it must not leave.
     void kill(std::int32_t pid);
+    // The power of a machine goes: so do its processes, its memory, and what of its writes does not survive.
+    void kill_machine(std::uint32_t machine, Survival const& survival);
+    // It stands still for so long, with all its processes. Comes later where it is in a library, too.
+    void stop_machine(std::uint32_t machine, std::uint64_t duration_ns);
+    // One that stands still goes on so much later than now.
+    void let_go_on(std::uint32_t machine, std::uint64_t in_ns) {
+        machines_[machine].stopped_until_ns = now_ns_ + in_ns;
+    }
+    std::vector<Machine> const& machines() const { return machines_; }
+    std::uint32_t current_machine() const { return current_ == nullptr ? 0 : current_->machine; }
     // Its threads get no turns, until they are let go on, another process dies, or all others wait.
     void freeze(std::int32_t pid);
     void thaw(std::int32_t pid);
@@ -97,6 +123,9 @@ class World final : public base::StandIn, public storage::StandIn {
     // Something happened that must never happen.
     void blame(std::string text);
     std::vector<std::string> const& faults() const { return faults_; }
+    // For whoever replays a seed: what has happened, and when.
+    void tell(std::string const& text);
+    std::vector<std::string> const& events() const { return events_; }
     std::uint64_t now_ns() const { return now_ns_; }
     std::uint64_t turns() const { return turns_; }
     // Differs, nearly surely, where anything went differently.
@@ -126,7 +155,9 @@ class World final : public base::StandIn, public storage::StandIn {
     base::ProcessId this_process() override;
     bool is_alive(base::ProcessId const& process) override;
     bool is_in_use(std::int32_t pid) override;
-    std::string boot_id() override { return boot_; }
+    std::string boot_id() override { return machines_[current_machine()].boot; }
+    std::string const& first_boot() const { return machines_.front().boot; }
+    std::string host_name() override { return machines_[current_machine()].host; }
     std::uint64_t random_word() override { return random.word(); }
     std::span<std::byte> create_memory(std::string const& name, std::size_t size_bytes) override;
     std::span<std::byte> attach_memory(std::string const& name) override;
@@ -142,6 +173,15 @@ class World final : public base::StandIn, public storage::StandIn {
     bool remove_file(std::string const& path) override;
     std::vector<std::string> list_directory(std::string const& path) override;
     void sync_directory_of(std::string const& path) override;
+    bool make_directory(std::string const& path) override;
+    void remove_directory(std::string const& path) override;
+    bool make_label(std::string const& path, std::string const& text) override;
+    std::optional<std::string> read_label(std::string const& path) override;
+    bool lies(std::string const& path) const;
+    // On the clock of the world.
+    std::uint64_t time_ns();
+    // As it is called among the segments of all machines.
+    std::string on_machine(std::string const& name) const;
     // storage::StandIn
     std::unique_ptr<storage::Storage> open(std::string const& path, storage::OpenMode mode) override;
     storage::Space space() override;
@@ -155,6 +195,7 @@ class World final : public base::StandIn, public storage::StandIn {
     struct Thread {
         std::uint64_t number = 0;
         std::int32_t pid = 0;
+        std::uint32_t machine = 0;
         std::unique_ptr<Fiber> fiber;
         std::uint64_t wake_ns = 0; // waits until then
         void const* waits_for = nullptr;
@@ -163,6 +204,7 @@ class World final : public base::StandIn, public storage::StandIn {
     struct OpenFile {
         std::uint64_t inode = 0;
         std::int32_t pid = 0;
+        std::uint32_t machine = 0;
         bool locked = false;
         bool exclusive = false;
     };
@@ -172,11 +214,20 @@ class World final : public base::StandIn, public storage::StandIn {
     void take_turn(Thread& thread);
     void end_process(std::int32_t pid);
     bool owns_library(std::int32_t pid) const;
+    bool owns_library_on(std::uint32_t machine) const;
+    void end_machine(std::uint32_t machine);
+    void end_what_is_doomed();
+    std::uint64_t wakes_ns(Thread const& thread) const {
+        return std::max(thread.wake_ns, machines_[thread.machine].stopped_until_ns);
+    }
+    std::int32_t pid_on_machine(std::int32_t pid) const;
     void freeze_in_question();
     void thaw_all();
 
     Workshop& workshop_;
-    std::string boot_;
+    std::vector<Machine> machines_;
+    std::map<std::uint32_t, Survival> doomed_machines_;       // that die as soon as they are in no library
+    std::map<std::uint32_t, std::uint64_t> machines_to_stop_; // for how long
     std::uint64_t now_ns_;
     std::uint64_t steps_ = 0, turn_begin_ = 0, turn_end_ = 0, turns_ = 0, trace_ = 0;
     int forbidden_ = 0;
@@ -185,14 +236,17 @@ class World final : public base::StandIn, public storage::StandIn {
     std::uint64_t freezes_ = 0; // at questions, so far
     std::map<std::int32_t, std::string> allowed_;
     std::map<std::int32_t, Process> processes_;
-    std::int32_t next_pid_ = 100;
+    std::vector<std::int32_t> next_pids_; // by machine
     std::uint64_t next_thread_ = 1;
     std::uint64_t library_owner_ = 0;
     std::uint64_t library_depth_ = 0;
     std::map<int, OpenFile> open_files_;
     int next_fd_ = 1000;
     std::vector<std::string> faults_;
+    std::vector<std::string> events_;
 };
+
+std::uint32_t machine_of_segment(std::string const& name);
 
 // The machine that is there now; none: the real one.
 extern World* this_world;

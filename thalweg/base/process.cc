@@ -85,7 +85,7 @@ std::uint64_t pid_namespace() {
 }
 
 std::string host_name() {
-    if (stand_in != nullptr) return "simulated";
+    if (stand_in != nullptr) return stand_in->host_name();
     char name[256] = {};
     ::gethostname(name, sizeof name - 1);
     return name;

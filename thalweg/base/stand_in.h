@@ -23,6 +23,7 @@ struct FileIdentity {
     bool operator==(FileIdentity const& other) const { return device == other.device && inode == other.inode; }
 };
 
+// It may be of several machines, which share a file system: what is asked is asked on that of the thread that runs.
 // One thread runs at a time and only here another one may go on, so what is done between two calls is done at once.
 // Calls fail as the functions do that ask: with SystemError.
 class StandIn {
@@ -49,6 +50,7 @@ class StandIn {
     virtual bool is_alive(ProcessId const& process) = 0;
     virtual bool is_in_use(std::int32_t pid) = 0;
     virtual std::string boot_id() = 0;
+    virtual std::string host_name() = 0;
     virtual std::uint64_t random_word() = 0;
 
     // memory.h: zeroed, page-aligned, and there until nothing can ask for it any more.
@@ -68,9 +70,10 @@ class StandIn {
     virtual bool remove_file(std::string const& path) = 0;
     virtual std::vector<std::string> list_directory(std::string const& path) = 0;
     virtual void sync_directory_of(std::string const& path) = 0;
-    // Runs of several nodes are not simulated: the directory is never there.
-    virtual bool make_directory(std::string const&) { return false; }
-    virtual void remove_directory(std::string const&) {}
+    virtual bool make_directory(std::string const& path) = 0;
+    virtual void remove_directory(std::string const& path) = 0;
+    virtual bool make_label(std::string const& path, std::string const& text) = 0;
+    virtual std::optional<std::string> read_label(std::string const& path) = 0;
 };
 
 // Set only while no other thread is there.
