@@ -293,3 +293,4 @@ def test_jobs_that_are_killed_copy_each_cluster_once(tmp_path: Path, order: str,
         assert stored == weight  # sums, exactly, as without kills
         assert not [name for name in os.listdir(folder) if name.endswith(".journal")]
     assert kills > 3
+    print(f"{kills} kills in order '{order}'")

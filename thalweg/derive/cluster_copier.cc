@@ -90,7 +90,9 @@ std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, da
         else
             part.raw = computed.take(i, part.items);
         if (columns[i].role != Column::Role::lengths) continue;
-        elements[i] = part.raw.empty() && part.items > 0 ? stored_elements(cluster, i) : dataset::sum_of(part.raw);
+        elements[i] = !part.stored                     ? dataset::sum_of(part.raw)
+                      : part.stored->pages.size() == 1 ? stored_elements(cluster, i)
+                                                       : part.sums.back();
     }
     return parts;
 }
@@ -121,25 +123,34 @@ void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& par
     if (stored && stored->elements == wanted && can_copy(*stored, column)) part.stored = stored;
     if (facts.role == Column::Role::lengths) {
         if (part.stored && part.stored->pages.size() == 1) return;
-        part.lengths = read_lengths(cluster, column, part);
+        if (part.stored) return find_sums(cluster, column, part);
+        part.lengths.resize(wanted);
+        read_items(cluster, from, part.items, std::as_writable_bytes(std::span(part.lengths)));
         part.raw = std::as_bytes(std::span(part.lengths));
     } else if (!part.stored) {
         part.decoded.resize(part.items * facts.item_bytes());
-        if (part.items > 0)
-            table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items}, part.decoded,
-                              {.threads = 1});
+        read_items(cluster, from, part.items, part.decoded);
         part.raw = part.decoded;
     }
 }
 
-std::vector<std::uint64_t> ClusterCopier::read_lengths(std::size_t cluster, std::size_t column,
-                                                       Part const& part) const {
-    auto const from = *table_.from[column];
-    std::vector<std::uint64_t> lengths(part.items * table_.columns[column].values_per_item);
-    if (part.items > 0)
-        table_.input.read(table_.input_table, from, {first_item(cluster, from), part.items},
-                          std::as_writable_bytes(std::span(lengths)), {.threads = 1});
-    return lengths;
+void ClusterCopier::read_items(std::size_t cluster, std::size_t from, std::uint64_t items, std::span<std::byte> out) {
+    if (items == 0) return;
+    table_.input.read(table_.input_table, from, {first_item(cluster, from), items}, out, {.threads = 1});
+}
+
+// Of the lengths in front of each page, and of all.
+void ClusterCopier::find_sums(std::size_t cluster, std::size_t column, Part& part) {
+    auto const size_bytes = part.items * table_.columns[column].item_bytes();
+    auto const lengths = std::span(lengths_.of(size_bytes), size_bytes);
+    read_items(cluster, *table_.from[column], part.items, lengths);
+    part.sums.assign(1, 0);
+    std::uint64_t at = 0;
+    for (auto const& page : part.stored->pages) {
+        auto const bytes = page.elements * sizeof(std::uint64_t);
+        part.sums.push_back(part.sums.back() + dataset::sum_of(lengths.subspan(at, bytes)));
+        at += bytes;
+    }
 }
 
 std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column) const {
@@ -173,15 +184,12 @@ std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part>
     std::vector<Wanted> wanted;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!parts[i].stored) continue;
-        auto const item_bytes = table_.columns[i].item_bytes();
-        bool const are_lengths = table_.columns[i].role == Column::Role::lengths;
-        std::uint64_t first = 0, sum = 0;
-        for (auto const& page : parts[i].stored->pages) {
+        std::uint64_t first = 0;
+        for (std::size_t k = 0; k < parts[i].stored->pages.size(); ++k) {
+            auto const& page = parts[i].stored->pages[k];
             auto const count = page.elements / table_.columns[i].values_per_item;
             if (count == 0) continue;
-            wanted.push_back({&page, {i, first, count, sum, {}}});
-            if (are_lengths && !parts[i].raw.empty())
-                sum += dataset::sum_of(parts[i].raw.subspan(first * item_bytes, count * item_bytes));
+            wanted.push_back({&page, {i, first, count, parts[i].sums.empty() ? 0 : parts[i].sums[k], {}}});
             first += count;
         }
     }

@@ -58,7 +58,8 @@ class ClusterCopier {
     struct Part {
         std::uint64_t items = 0;
         std::optional<format::rntuple::StoredPages> stored; // to be copied
-        std::span<std::byte const> raw;                     // to be encoded; of lengths also where pages are several
+        std::vector<std::uint64_t> sums;                    // of lengths in front of its pages, where they are several
+        std::span<std::byte const> raw;                     // to be encoded
         std::vector<std::byte> decoded;
         std::vector<std::uint64_t> lengths;
     };
@@ -70,7 +71,8 @@ class ClusterCopier {
     bool can_copy(format::rntuple::StoredPages const& stored, std::size_t column) const;
     std::vector<Part> parts_of(std::size_t cluster, dataset::RowSlices& computed);
     void read_kept(std::size_t cluster, std::size_t column, Part& part);
-    std::vector<std::uint64_t> read_lengths(std::size_t cluster, std::size_t column, Part const& part) const;
+    void find_sums(std::size_t cluster, std::size_t column, Part& part);
+    void read_items(std::size_t cluster, std::size_t from, std::uint64_t items, std::span<std::byte> out);
     std::uint64_t stored_elements(std::size_t cluster, std::size_t lengths) const;
     std::uint64_t first_item(std::size_t cluster, std::size_t column) const;
     void give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take);
@@ -81,7 +83,7 @@ class ClusterCopier {
     KeptTable const& table_;
     format::rntuple::StoredClusters stored_;
     dataset::PageEncoder encoder_;
-    base::Scratch read_, encoded_;
+    base::Scratch read_, encoded_, lengths_;
     CopiedPages copied_;
 };
 

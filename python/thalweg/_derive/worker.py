@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -16,6 +18,7 @@ from thalweg._derive.usage import own_cpu_seconds, pss_bytes
 from thalweg._errors import SystemError  # noqa: A004
 
 _PR_SET_PDEATHSIG = 1
+_LOOK_EVERY_S = 0.5
 
 
 def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
@@ -29,7 +32,7 @@ def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
             what, *arguments = message
             _ANSWERS[what](session, pipe, *arguments)
         session.finish()
-        pipe.send(("ended", sorted(session.used), usage()))
+        pipe.send(("ended", sorted(session.used), usage(at_end=True)))
     except (EOFError, BrokenPipeError):  # nobody is there to tell
         os._exit(1)
 
@@ -72,9 +75,20 @@ def failure_of(error: BaseException, number: int | None) -> tuple[Any, ...]:
     return "failed", number, _sentence(error), _text(), isinstance(error, SystemError)
 
 
-def usage() -> tuple[float, int]:
-    """CPU time and memory of this process."""
-    return own_cpu_seconds(), pss_bytes()
+def usage(at_end: bool = False) -> tuple[float, int]:
+    """CPU time and memory of this process. To look at its memory takes milliseconds, so that is done now and then."""
+    now = time.monotonic()
+    if at_end or now - _memory.looked >= _LOOK_EVERY_S:
+        _memory.looked, _memory.pss = now, pss_bytes()
+    return own_cpu_seconds(), _memory.pss
+
+
+class _Memory:
+    looked = -math.inf
+    pss = 0
+
+
+_memory = _Memory()
 
 
 def _sentence(error: BaseException) -> str:

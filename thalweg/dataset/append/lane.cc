@@ -15,6 +15,8 @@ constexpr std::size_t kDirectBytes = 256 * base::kKiB;
 
 constexpr std::uint64_t kExtentsInMemory = 8; // raw pages of so many have room in shared blocks
 
+constexpr std::size_t kStoredInFlight = 2; // extents of pages that came encoded
+
 // An ordinary cluster is one extent.
 constexpr std::uint64_t kMaxClusterExtentBytes = 8 * base::kMiB;
 
@@ -91,6 +93,8 @@ void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored,
     std::memcpy(room_for(stored.size(), while_waiting).data(), stored.data(), stored.size());
     add_to_extent(record, 0, while_waiting); // nothing of it is in staging
     reap(false);
+    // Staging bounds what is in flight of all other pages.
+    while (writer_.in_flight() > kStoredInFlight) reap(true);
 }
 
 std::span<std::byte> Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
