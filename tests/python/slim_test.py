@@ -270,7 +270,7 @@ def test_jobs_that_are_killed_copy_each_cluster_once(tmp_path: Path, order: str,
     expected, weight = of_uproot(path), None
     choose = random.Random(7)
     kills = 0
-    for round_ in range(30 if long_mode else 4):
+    for round_ in range(15 if long_mode else 4):
         folder = tmp_path / str(round_)
         folder.mkdir()
         for attempt in range(40):
