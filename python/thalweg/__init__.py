@@ -14,8 +14,8 @@ from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError,
 from thalweg._errors import SystemError as SystemError  # noqa: A004
 from thalweg._open import open  # noqa: A004
 from thalweg._ragged import Ragged
-from thalweg._read import Run, Unit, UnitRows, read_memory
-from thalweg._rows import NewRows, Rows
+from thalweg._read import Run, read_memory
+from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema, schema
 from thalweg._table import Table
 from thalweg._tuning import Tuning
@@ -152,6 +152,7 @@ if TYPE_CHECKING:
         TableSnapshot,
         Verification,
     )
+    from thalweg._row_groups import NewRows, Unit, UnitRows
     from thalweg._verify import verify
 
 _LATE = {
@@ -175,6 +176,7 @@ _LATE = {
         "TableSnapshot",
         "Verification",
     ),
+    "_row_groups": ("NewRows", "Unit", "UnitRows"),
     "_verify": ("verify",),
     "checkpoint": (),
     "layouts": (),

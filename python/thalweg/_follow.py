@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from thalweg import _core
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._read import Run
-from thalweg._rows import NewRows
+from thalweg._row_groups import NewRows
 
 _LEAST_PAUSES = 10  # looking at a run takes no more than one part in so many of the time
 

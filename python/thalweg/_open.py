@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
 from thalweg._errors import DataError, UsageError
-from thalweg._follow import followed as followed
 from thalweg._read import Run
 from thalweg._table import Table
 from thalweg._write import Path
+
+if TYPE_CHECKING:
+    from thalweg._row_groups import NewRows
 
 _IS_TREE = "it is a TTree"  # so begins what the core says of them
 
@@ -44,6 +47,13 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     if any(each.why.startswith(_IS_TREE) for each in core.left_out):
         return _with_trees(name, core) or Run(core)
     return run_of(core, folders)
+
+
+def followed(*request: Any) -> Iterator[NewRows]:
+    """What `follow` of runs and tables gives."""
+    from thalweg._follow import followed as found
+
+    return found(*request)
 
 
 def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:

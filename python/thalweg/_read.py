@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 from weakref import WeakSet
@@ -12,32 +11,13 @@ from thalweg import _core
 from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
 from thalweg._handles import closed_reader, opener
-from thalweg._rows import NewRows
 from thalweg._schema import Schema
 from thalweg._table import BATCH_BYTES, Table
 from thalweg._tuning import Value, in_effect
 
 if TYPE_CHECKING:
     from thalweg._reports import LeftOut
-
-
-@dataclass(frozen=True)
-class UnitRows:
-    """Rows of a table that one work unit has: [first, first + rows)."""
-
-    table: str
-    producer: int
-    first: int
-    rows: int
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A work unit that counts, and where its rows are: in several pieces of a table where the container moved them."""
-
-    key: int | bytes
-    summary: bytes
-    rows: tuple[UnitRows, ...]
+    from thalweg._row_groups import NewRows, Unit
 
 
 class Run(Mapping[str, Table]):
@@ -113,6 +93,8 @@ class Run(Mapping[str, Table]):
 
         Raises DataError where the file's table of units is damaged; the rows can still be read.
         """
+        from thalweg._row_groups import Unit, UnitRows
+
         names = list(self._schema)
         return tuple(
             Unit(

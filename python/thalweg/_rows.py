@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -169,22 +168,6 @@ class Rows(Mapping[str, Any]):
         from thalweg._arrow import node_of
 
         return node_of(self).stream()
-
-
-@dataclass(frozen=True)
-class NewRows:
-    """Rows of one producer that follow each other, and that were given out never before."""
-
-    table: str
-    rows: Rows
-    node: int | None
-    """The machine that the producer is on, from 1. None, like all that follows: the run was closed before."""
-    producer: int | None
-    """Among those of its node, in the order in which they came. No other one of this file has this number."""
-    first_row: int | None
-    """Of these, as the producer counts, from 0."""
-    path: str
-    """The file that has them: a run may go on in another one."""
 
 
 def _inside(value: Any, path: str) -> Any:

@@ -18,7 +18,7 @@ from thalweg._errors import UnknownNameError, UsageError
 from thalweg._gather import gathered
 from thalweg._handles import ClosedReader, closed_reader, opener
 from thalweg._ragged import Ragged, Text
-from thalweg._rows import NewRows, Rows
+from thalweg._rows import Rows
 from thalweg._scan import Items, Scan
 from thalweg._schema import Schema, TableSchema
 from thalweg._select import chosen_rows, is_row_number, is_stretch, row_number
@@ -26,6 +26,8 @@ from thalweg._types import Type, uint8
 
 if TYPE_CHECKING:
     import pandas
+
+    from thalweg._row_groups import NewRows
 
 BATCH_BYTES = 64 << 20  # of `batches`
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from thalweg._errors import UsageError
-from thalweg._rows import NewRows, Rows
+from thalweg._rows import Rows
 from thalweg._select import Chosen, part_of_chosen
 from thalweg._table import BATCH_BYTES, Table, check_batches
+
+if TYPE_CHECKING:
+    from thalweg._row_groups import NewRows
 
 
 class RowsOfTable(Table):

@@ -15,8 +15,9 @@ from thalweg._errors import DataError, UsageError
 from thalweg._foreign import plain
 from thalweg._handles import closed_reader
 from thalweg._ragged import Text
-from thalweg._read import Run, Unit
+from thalweg._read import Run
 from thalweg._reports import LeftOut
+from thalweg._row_groups import Unit
 from thalweg._rows import Rows
 from thalweg._schema import Schema, TableSchema
 from thalweg._table import Table, check_batches, selected_row

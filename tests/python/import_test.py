@@ -30,6 +30,8 @@ PARTS = {
     "_merge",
     "_over_mpi",
     "_reports",
+    "_row_groups",
+    "_follow",
     "_verify",
     "checkpoint",
     "cli",
