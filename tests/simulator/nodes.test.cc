@@ -140,6 +140,15 @@ class NodesRun {
     std::optional<World> world;
 };
 
+bool fails(std::function<void()> const& work) {
+    try {
+        work();
+        return false;
+    } catch (base::Error const&) {
+        return true;
+    }
+}
+
 class EveryNodes : public ::testing::TestWithParam<Container> {};
 
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryNodes, ::testing::Values(Container::hdf5, Container::rntuple),
@@ -169,9 +178,7 @@ TEST_P(EveryNodes, WhatOneCallsDurableSurvivesAPowerCut) {
 // The others have seen its journal, which was not durable yet.
 TEST_P(EveryNodes, OneThatIsLostWhenTheRunBeginsCostsNoRowsOfOthers) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-        Weather slow;
-        slow.longest_sync_ns = 100'000'000;
-        NodesRun run(GetParam(), 3, false, slow, seed);
+        NodesRun run(GetParam(), 3, false, {.longest_sync_ns = 100'000'000}, seed);
         int done = 0;
         for (std::uint32_t node = 0; node < 3; ++node) {
             run.start(node, [&, node] {
@@ -199,13 +206,7 @@ TEST_P(EveryNodes, OneThatIsLostWhenTheRunBeginsCostsNoRowsOfOthers) {
 TEST_P(EveryNodes, ACreatorThatComesBackRemovesNothing) {
     NodesRun run(GetParam(), 2, true);
     bool has_failed = false;
-    run.start(0, [&] {
-        try {
-            run.come(0);
-        } catch (base::Error const&) {
-            has_failed = true;
-        }
-    });
+    run.start(0, [&] { has_failed = fails([&] { run.come(0); }); });
     run.start(1, [&] {
         auto const writer = run.come(1);
         NodesRun::append(*writer).finish();
@@ -225,9 +226,7 @@ TEST_P(EveryNodes, ACreatorThatComesBackRemovesNothing) {
 // on.
 TEST_P(EveryNodes, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     for (std::uint64_t turns = 0; turns < 10; ++turns) {
-        Weather fine;
-        fine.steps_per_turn = 30;
-        NodesRun run(GetParam(), 2, false, fine);
+        NodesRun run(GetParam(), 2, false, {.steps_per_turn = 30});
         for (std::uint32_t node = 0; node < 2; ++node) {
             run.start(node, [&, node] {
                 auto const writer = run.come(node);
@@ -373,6 +372,27 @@ TEST_P(EveryNodes, AKeyOfADeadOneIsNotTakenAgain) {
     EXPECT_FALSE(was_committed_again);
     EXPECT_EQ(run.found().units, std::vector<std::int64_t>{5});
     EXPECT_EQ(run.rows_of(1), kRows);
+}
+
+// A write fails just when a node says that it is finished: its sign of life must not go on without it.
+TEST_P(EveryNodes, AnEndThatCannotBeSaidIsAnError) {
+    std::uint64_t errors = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        NodesRun run(GetParam(), 2, false, {}, seed);
+        for (std::uint32_t node = 0; node < 2; ++node) {
+            run.start(node, [&, node] {
+                auto const writer = run.come(node);
+                NodesRun::append(*writer).finish();
+                errors += fails([&] { writer->close(60'000'000'000); });
+            });
+        }
+        run.play([&] {
+            if (run.has("finished-0001") && run.world->weather.fail_write == kNever)
+                run.world->weather.fail_write = run.world->writes;
+            return false;
+        });
+    }
+    EXPECT_GT(errors, 0);
 }
 
 } // namespace

@@ -30,10 +30,17 @@ std::string names_of(std::vector<std::uint32_t> const& nodes) {
 NodeEnding::NodeEnding(NodeShare const& share, std::string path)
     : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
     if (share.which.node == 0 || share.rules.goes_on) thread_ = base::Thread([this] { beat(); });
-    share.parts.announce(finished_name(share.which.node), "all of it is in its journal");
+    try {
+        share.parts.announce(finished_name(share.which.node), "all of it is in its journal");
+    } catch (...) {
+        stop(); // else it would beat for ever, and who destroys it wait for that
+        throw;
+    }
 }
 
-NodeEnding::~NodeEnding() {
+NodeEnding::~NodeEnding() { stop(); }
+
+void NodeEnding::stop() {
     {
         base::Lock const lock(mutex_);
         stop_ = true;

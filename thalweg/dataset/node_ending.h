@@ -40,6 +40,7 @@ class NodeEnding {
     void look_at(std::uint32_t node);
     void look_at_all();
     void beat();
+    void stop();
 
     NodeShare const& share_;
     std::string path_;
