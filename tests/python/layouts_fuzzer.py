@@ -11,29 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+from event_document import TOML
+
 import thalweg as tw
 from thalweg.layouts import ALL, load_model, plan
 
 SEEDS = (
-    """
-[products]
-trigger_time = { type = "uint64", unit = "ns" }
-comment = "string"
-
-[[products.hits]]
-channel = "uint32"
-position = { type = "float32", shape = [3], unit = "mm" }
-type = "uint8"
-
-[[products.wires]]
-rois = [{ offset = "uint64", data = ["float32"] }]
-box = { struct = { low = "int8", high = "int8" }, description = "its corners" }
-times = { list = "float64", unit = "s" }
-
-[groups]
-rois = ["wires.rois"]
-hits = ["hits", "wires.times"]
-""",
+    TOML + 'hits = ["hits", "wires.times"]\n',
     """
 [products]
 "a.b" = ["float64"]

@@ -3,30 +3,12 @@
 from pathlib import Path
 
 import pytest
+from event_document import TOML
 
 import thalweg as tw
 from thalweg.layouts import Layout, Plan, event_model, load_model, plan
 
 PRODUCTS = {"hits": tw.list_({"channel": tw.uint32})}
-
-TOML = """
-[products]
-trigger_time = { type = "uint64", unit = "ns" }
-comment = "string"
-
-[[products.hits]]
-channel = "uint32"
-position = { type = "float32", shape = [3], unit = "mm" }
-type = "uint8"
-
-[[products.wires]]
-rois = [{ offset = "uint64", data = ["float32"] }]
-box = { struct = { low = "int8", high = "int8" }, description = "its corners" }
-times = { list = "float64", unit = "s" }
-
-[groups]
-rois = ["wires.rois"]
-"""
 
 
 def test_a_model_may_be_a_file(tmp_path: Path) -> None:
