@@ -233,6 +233,14 @@ void lose_machine(DiskState& disk, std::uint32_t machine, Survival const& surviv
     ++disk.moment;
 }
 
+Survival draw_survival(Random& random) {
+    Survival survival;
+    survival.share = random.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
+    survival.sectors = random.chance(0.5);
+    survival.names_any = random.chance(0.3);
+    return survival;
+}
+
 DiskState after_power_cut(DiskState const& before, Survival const& survival, Random& random) {
     DiskState state;
     state.next_inode = before.next_inode;

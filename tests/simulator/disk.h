@@ -105,6 +105,8 @@ struct Survival {
 // A machine is gone: what it had not synced is what survives of it, for all others, too.
 void lose_machine(DiskState& disk, std::uint32_t machine, Survival const& survival, Random& random);
 
+Survival draw_survival(Random& random);
+
 DiskState after_power_cut(DiskState const& before, Survival const& survival, Random& random);
 
 // All processes are gone: the kernel still ends what they gave it, or parts of it.

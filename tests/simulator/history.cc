@@ -306,10 +306,7 @@ Snapshot stopped(Snapshot const& snapshot, Crash crash, Random& random) {
         after.memory = snapshot.memory;
         return after;
     }
-    Survival survival;
-    survival.share = random.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
-    survival.sectors = random.chance(0.5);
-    survival.names_any = random.chance(0.3);
+    auto const survival = draw_survival(random);
     after.disk = after_power_cut(snapshot.disk, survival, random);
     after.boot += "'";
     return after;

@@ -14,13 +14,6 @@
 namespace thalweg::simulator {
 namespace {
 
-Weather calm(Random& random) {
-    Weather weather;
-    weather.steps_per_turn = random.one_of({50u, 500u});
-    weather.longest_sync_ns = 1'000'000;
-    return weather;
-}
-
 constexpr std::uint64_t kCopies = 0x636f70696573;
 constexpr double kShareOfCopies = 0.2;
 constexpr char const* kMoved = "moved-"; // in front of a name
@@ -169,16 +162,6 @@ class Judge {
         return text;
     }
 
-    static bool opens_as_complete(std::string const& path) {
-        try {
-            if (!dataset::exists(path)) return false;
-            auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
-            return dataset::format_for(path).load(*file).closed;
-        } catch (base::Error const&) {
-            return false;
-        }
-    }
-
     static Found read_all(World& world, std::string const& path, Blame const& blame) {
         auto const reader = dataset::Reader::open(path);
         World::Undivided const undivided(world);
@@ -217,6 +200,23 @@ class Judge {
 };
 
 } // namespace
+
+Weather calm(Random& random) {
+    Weather weather;
+    weather.steps_per_turn = random.one_of({50u, 500u});
+    weather.longest_sync_ns = 1'000'000;
+    return weather;
+}
+
+bool opens_as_complete(std::string const& path) {
+    try {
+        if (!dataset::exists(path)) return false;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only);
+        return dataset::format_for(path).load(*file).closed;
+    } catch (base::Error const&) {
+        return false;
+    }
+}
 
 Verdict judge(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
               std::uint64_t seed, std::uint64_t states) {

@@ -18,6 +18,12 @@ struct Verdict {
     std::vector<std::string> faults;
 };
 
+// Of a machine on which something is recovered: nothing fails by itself.
+Weather calm(Random& random);
+
+// As every other program sees it, which does not look for a journal.
+bool opens_as_complete(std::string const& path);
+
 // Tries `states` crash states of what the snapshot number `index` of a history holds.
 Verdict judge(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
               std::uint64_t seed, std::uint64_t states);

@@ -8,29 +8,13 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/dataset/run/format_for.h"
 
 namespace thalweg::simulator {
 namespace {
 
-Weather calm(Random& random) {
-    Weather weather;
-    weather.steps_per_turn = random.one_of({50u, 500u});
-    weather.longest_sync_ns = 1'000'000;
-    return weather;
-}
-
-Survival random_survival(Random& random) {
-    Survival survival;
-    survival.share = random.one_of({0.0, 0.1, 0.5, 0.9, 1.0});
-    survival.sectors = random.chance(0.5);
-    survival.names_any = random.chance(0.3);
-    return survival;
-}
-
 // Its memory goes; it may be started again.
 void lose(NodeSnapshot& state, std::uint32_t machine, Random& random) {
-    lose_machine(state.disk, machine, random_survival(random), random);
+    lose_machine(state.disk, machine, draw_survival(random), random);
     std::erase_if(state.memory, [&](auto const& each) { return machine_of_segment(each.first) == machine; });
     state.machines[machine].boot += "'";
 }
@@ -61,7 +45,7 @@ class NodeJudge {
 
   private:
     void cut_power(NodeSnapshot& state) {
-        state.disk = after_power_cut(state.disk, random_survival(random_), random_);
+        state.disk = after_power_cut(state.disk, draw_survival(random_), random_);
         state.memory.clear();
         for (auto& machine : state.machines) machine.boot += "'";
         std::fill(has_memory_.begin(), has_memory_.end(), false);
@@ -139,14 +123,14 @@ class NodeJudge {
 
     void try_to_recover(World& world, NodeSnapshot const& state, Outcome& outcome, Blame const& blame) {
         auto const& promises = state.promises;
-        bool const was_complete = opens_as_complete();
+        bool const was_complete = opens_as_complete(path_);
         if (was_complete && !promises.rows.close_begun && !promises.recovery_begun && is_first_try_)
             blame("a run that nobody has closed opens as a complete file");
         std::optional<dataset::RunReport> report;
         try {
             report = recover_once();
         } catch (base::Error const& error) {
-            bool const there = opens_as_complete();
+            bool const there = opens_as_complete(path_);
             if (!there && promises.is_there()) blame(fmt::format("it cannot be recovered: {}", error.what()));
             if (!there) return;
         }
@@ -194,17 +178,6 @@ class NodeJudge {
         }
     }
 
-    // To every other program, which does not see the journals.
-    bool opens_as_complete() const {
-        try {
-            if (!dataset::exists(path_)) return false;
-            auto const file = storage::open_file_storage(path_, storage::OpenMode::read_only);
-            return dataset::format_for(path_).load(*file).closed;
-        } catch (base::Error const&) {
-            return false;
-        }
-    }
-
     static std::string describe(NodeSnapshot const& state) {
         std::string text = fmt::format("at {} ns there were", state.now_ns);
         for (auto const& [path, inode] : state.disk.names)
@@ -238,7 +211,7 @@ class NodeJudge {
         } else if (stop.promises.rows.sync_failed) {
             return;
         } else if (choice == 1) {
-            state.disk = after_power_cut(state.disk, random_survival(random_), random_);
+            state.disk = after_power_cut(state.disk, draw_survival(random_), random_);
             state.memory.clear();
             for (auto& each : state.machines) each.boot += "'";
             name_ += ", then a power cut in the recovery";
@@ -263,7 +236,7 @@ class NodeJudge {
         auto const name = name_;
         auto state = after;
         if (random_.chance(0.5)) {
-            state.disk = after_power_cut(state.disk, random_survival(random_), random_);
+            state.disk = after_power_cut(state.disk, draw_survival(random_), random_);
             state.memory.clear();
             name_ += ", then a power cut behind the recovery";
         } else {

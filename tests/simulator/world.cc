@@ -246,7 +246,7 @@ void World::blame(std::string text) { faults_.push_back(std::move(text)); }
 
 void World::tell(std::string const& text) {
     events_.push_back(fmt::format("turn {}, {:.6f} s, machine {}, process {}: {}", turns_,
-                                 static_cast<double>(now_ns_) / 1e9, current_machine() + 1, current_pid(), text));
+                                  static_cast<double>(now_ns_) / 1e9, current_machine() + 1, current_pid(), text));
 }
 
 std::int32_t World::current_pid() const { return current_ == nullptr ? 1 : current_->pid; }
