@@ -58,8 +58,8 @@ TEST_P(NodeDeath, ARegionThatIsTakenTooLateIsNotWritten) {
     auto options = options_for(2);
     options.nodes.rules.goes_on = true;
     auto writers = begin(path_, options);
-    parts_.announce(kCompleting, "node 1");
     auto producer = writers[1]->producer("events");
+    parts_.announce(kCompleting, "node 1");
     auto const said = message_of([&] {
         for (std::uint64_t row = 0; row < 100'000'000; row += 10'000) append_events(producer, 1, row, 10'000);
     });

@@ -316,6 +316,7 @@ void Writer::wait_for_producers(std::uint64_t end_ns) const {
                                "finish these producers, or end their processes, and close again"},
                               ETIMEDOUT);
         }
+        committer()->look_now();
         backoff.pause();
     }
 }

@@ -13,7 +13,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::uint64_t kPauseNs = 500'000;
+constexpr std::uint64_t kPauseNs = 500'000, kLongestPauseNs = 4'000'000;
 constexpr std::uint64_t kLookIntervalNs = 100'000'000;
 constexpr std::uint64_t kLeastAgeOfProducerNs = 50'000'000; // so at most 20 clusters a second end by age
 constexpr auto kEverything = std::numeric_limits<std::uint64_t>::max();
@@ -55,6 +55,7 @@ Committer::~Committer() { stop(); }
 
 void Committer::stop() {
     stop_ = true;
+    look_now();
     if (thread_.joinable()) thread_.join();
     flush_.stop();
     run_.ledger->leave_series();
@@ -67,6 +68,7 @@ void Committer::append_metadata(std::string json) {
         metadata_ = std::move(json);
         has_metadata_ = true;
     }
+    look_now();
     Backoff backoff;
     while (has_metadata_) {
         run_.ledger->check_alive();
@@ -86,7 +88,7 @@ void Committer::run() {
         while (!stop_) {
             step();
             cpu_ns_ = base::thread_cpu_ns();
-            base::sleep_ns(kPauseNs);
+            pause();
         }
     } catch (std::exception const& error) {
         error_ = std::current_exception();
@@ -94,6 +96,25 @@ void Committer::run() {
                                       run_.path(), error.what()));
         if (run_.node) run_.node->announce_end(error.what());
     }
+}
+
+// As long as nothing comes, each pause is twice the last one: where workers compute, waking is most of what this thread
+// takes.
+void Committer::pause() {
+    bool const is_quiet = phase_ == Phase::idle && journal_bytes_ == journal_bytes_seen_;
+    journal_bytes_seen_ = journal_bytes_;
+    pause_ns_ = is_quiet ? std::min(2 * pause_ns_, kLongestPauseNs) : kPauseNs;
+    base::Lock lock(pause_mutex_);
+    if (!looks_now_ && !stop_) wake_.wait_for(lock, pause_ns_);
+    looks_now_ = false;
+}
+
+void Committer::look_now() {
+    {
+        base::Lock const lock(pause_mutex_);
+        looks_now_ = true;
+    }
+    wake_.notify_one();
 }
 
 void Committer::step() {

@@ -39,6 +39,8 @@ class Committer {
     // Producers that are neither finished nor dead.
     std::vector<ProducerStatus> unfinished() const { return status().producers; }
     CommitStatus status() const;
+    // Ends its pause: for a thread that waits for what it does next.
+    void look_now();
 
     // Adds to the metadata of the run, a JSON object of strings, and returns when the journal has it.
     void append_metadata(std::string json);
@@ -52,6 +54,7 @@ class Committer {
 
   private:
     void run();
+    void pause();
     void step();
     void drain();
     void take_pages(ProducerIntake& producer);
@@ -100,7 +103,9 @@ class Committer {
     std::uint64_t last_step_ns_;   // when the last step began,
     std::uint64_t this_step_ns_;   // and this one
     std::uint64_t sync_begin_ns_ = 0;
-    std::size_t next_journaled_ = 0; // the producer whose rows come first
+    std::uint64_t pause_ns_ = 0;
+    std::uint64_t journal_bytes_seen_ = 0; // before the last pause
+    std::size_t next_journaled_ = 0;       // the producer whose rows come first
     bool has_everything_ = false;
 
     std::atomic<std::uint64_t> pages_ = 0;
@@ -115,6 +120,9 @@ class Committer {
     std::string metadata_ THALWEG_GUARDED_BY(metadata_mutex_);
     std::atomic<bool> has_metadata_ = false; // that is not journaled yet
 
+    base::Mutex pause_mutex_;
+    base::Condition wake_;
+    bool looks_now_ THALWEG_GUARDED_BY(pause_mutex_) = false;
     std::atomic<bool> stop_ = false;
     std::exception_ptr error_;
     base::Thread thread_; // last: joined first
