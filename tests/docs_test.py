@@ -137,7 +137,7 @@ def test_the_cpp_of_a_page_compiles(document: str, repository: Path, tmp_path: P
     if (compiler := shutil.which("mpicxx.mpich") or shutil.which("mpicxx")) is None:
         pytest.skip("there is no MPI to compile with")
     (tmp_path / "block.cc").write_text(f"#include <complex>\n#include <span>\n#include <vector>\n{block}")
-    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only"]
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
     command = [compiler, *flags, f"-I{repository}", str(tmp_path / "block.cc")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -173,7 +173,7 @@ def test_the_cpp_of_the_readme_compiles(repository: Path, tmp_path: Path) -> Non
         "#include <thalweg/dataset/append/struct_producer.h>\n#include <thalweg/dataset/writer.h>\n"
         f"using namespace thalweg;\nvoid block() {{\n{block}\n}}\n"
     )
-    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-fsyntax-only"]
+    flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
     command = ["c++", *flags, f"-I{repository}", str(tmp_path / "block.cc")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -41,6 +41,11 @@ class Output:
         return self._values[first : first + count]
 
 
+def wide() -> Output:
+    """Of 701 columns in an RNTuple."""
+    return Output("wide", 500, 100, 4)
+
+
 def train(cheap: bool = False) -> list[Output]:
     """Of about 250 and 80 columns; `cheap`: one of 12, for which compression is nothing."""
     if cheap:

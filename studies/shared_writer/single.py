@@ -10,7 +10,7 @@ from pathlib import Path
 
 import awkward as ak
 import numpy as np
-from shared_writer.material import RANGE, train
+from shared_writer.material import RANGE, Output, train, wide
 
 import thalweg as tw
 
@@ -20,8 +20,7 @@ def cpu() -> float:
     return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
-def write(path: Path, first: int, ranges: int) -> None:
-    output, _ = train()
+def write(path: Path, output: Output, first: int, ranges: int) -> None:
     with (
         tw.create(path, {"Events": output.schema}, codec="zstd-5", force=True) as out,
         out.producer("Events") as producer,
@@ -38,6 +37,15 @@ def slim(folder: Path, copy: bool) -> dict[str, float]:
     report = tw.derive(folder / "input-0.root", [derivation], workers=1, force=True).run()
     workers = sum(each.cpu for each in report.workers)
     return {"seconds": time.monotonic() - begin, "cpu_s": cpu() - before, "worker_cpu_s": workers}
+
+
+def rewrite(folder: Path, workers: int) -> dict[str, float]:
+    """All columns, decoded and encoded."""
+    target = folder / "target-rewritten.root"
+    derivation = tw.Derivation(target, codec="zstd-5", copy_pages=False)
+    before, begin = cpu(), time.monotonic()
+    tw.derive(folder / "input-wide.root", [derivation], workers=workers, force=True).run()
+    return {"seconds": time.monotonic() - begin, "cpu_s": cpu() - before, "bytes": float(target.stat().st_size)}
 
 
 def append(awkward: bool) -> dict[str, float]:
@@ -90,11 +98,15 @@ def copy(folder: Path) -> dict[str, float]:
 def main() -> None:
     what, folder = sys.argv[1], Path(sys.argv[2])
     if what == "write":
+        ranges = int(sys.argv[3])
         for i in range(3):
-            write(folder / f"input-{i}.root", i * int(sys.argv[3]), int(sys.argv[3]))
+            write(folder / f"input-{i}.root", train()[0], i * ranges, ranges)
+        write(folder / "input-wide.root", wide(), 0, ranges)
         measured = {"bytes": float((folder / "input-0.root").stat().st_size)}
     elif what.startswith("slim"):
         measured = slim(folder, what.endswith("copied"))
+    elif what.startswith("rewrite"):
+        measured = rewrite(folder, int(sys.argv[3]))
     elif what.startswith("append"):
         measured = append(what.endswith("awkward"))
     else:

@@ -1,7 +1,9 @@
 import json
 import os
+import resource
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,10 @@ from shared_writer.model import RATIOS, on_two_cores
 
 HERE = Path(__file__).resolve().parent
 WAYS = ("own", "shared", "legacy", "merge")
+OF_ROOT = "hadd -ff and Snapshot"
 MANY_PAGES = "own, pages of 1 KiB"
+LONG = "own, p/c = 3.5, a job four times as long"
+ROOT = programs.REPOSITORY / "build/root"
 SINGLE = ("slim, copied", "slim, decoded", "append, columns", "append, awkward", "merge", "copy")
 
 
@@ -28,16 +33,36 @@ class Programs(programs.Programs):
 
     def build(self) -> None:
         programs.WORK.mkdir(parents=True, exist_ok=True)
-        if shutil.which("hadd") is None and not (programs.REPOSITORY / "build/root/installed").exists():
-            self.missing["hadd -ff and Snapshot"] = "ROOT is not installed (make test-root does that)"
+        if not (ROOT / "installed").exists():
+            self.missing[OF_ROOT] = "ROOT is not installed (make test-root does that)"
 
     def python(self, script: str, *words: object) -> Measurement:
         path = os.pathsep.join(filter(None, [str(STUDIES), os.environ.get("PYTHONPATH", "")]))
         command = [sys.executable, str(HERE / script), *map(str, words)]
         return dict(json.loads(call(command, {"PYTHONPATH": path})))
 
-    def way(self, way: str, processing_s: float, *words: object) -> Measurement:
-        options = ("--ranges", self.ranges, "--processing", processing_s)
+    def hadd(self) -> Measurement:
+        """Of the same three files as `merge`, and durable as that is."""
+        self.require(OF_ROOT)
+        program = next(ROOT.glob("lib/python3*/site-packages/ROOT/bin/hadd"))
+        target = self.files / "target-hadd.root"
+        target.unlink(missing_ok=True)
+        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        call([str(program), "-ff", str(target), *(str(self.files / f"input-{i}.root") for i in range(3))])
+        with target.open("rb+") as file:
+            os.fsync(file.fileno())
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return {"seconds": time.monotonic() - begin, "cpu_s": took, "bytes": target.stat().st_size}
+
+    def snapshot(self, threads: int) -> Measurement:
+        self.require(OF_ROOT)
+        files = [self.files / "input-wide.root", self.files / "target-snapshot.root"]
+        command = [ROOT / "bin/python", "-W", "ignore", HERE / "root_snapshot.py", *files, threads]
+        return dict(json.loads(call([str(word) for word in command])))
+
+    def way(self, way: str, processing_s: float, *words: object, times: int = 1) -> Measurement:
+        options = ("--ranges", times * self.ranges, "--processing", processing_s)
         return self.python("ways.py", way, self.files, *options, *words)
 
     def prepare_files(self) -> None:
@@ -65,17 +90,25 @@ def of_way(way: str, ratio: float, *words: object) -> Callable[[Programs], Measu
     return lambda each: each.way(way, ratio * each.encoding_s, *words)
 
 
-def of_single(what: str) -> Callable[[Programs], Measurement]:
-    return lambda each: each.python("single.py", what, each.files)
+def of_single(what: str, *words: object) -> Callable[[Programs], Measurement]:
+    return lambda each: each.python("single.py", what, each.files, *words)
+
+
+def of_snapshot(threads: int) -> Callable[[Programs], Measurement]:
+    return lambda each: each.snapshot(threads)
 
 
 VARIANTS = {
     **{f"{way}, p/c = {ratio}": of_way(way, ratio) for ratio in RATIOS for way in WAYS},
     **{f"{way}, compression does not matter": of_way(way, 1.0, "--cheap") for way in ("own", "legacy")},
+    LONG: lambda each: each.way("own", 3.5 * each.encoding_s, times=4),
     MANY_PAGES: of_way("own", 1.0, "--page-bytes", 1024),
     "processing alone": of_way("alone", 1.0),
     "two jobs, p/c = 1.0": lambda each: each.two_jobs(1.0),
     **{what: of_single(what) for what in SINGLE},
+    "hadd -ff": lambda each: each.hadd(),
+    **{f"rewrite, {count}": of_single("rewrite", count) for count in (1, 2)},
+    **{f"Snapshot, {count}": of_snapshot(count) for count in (1, 2)},
 }
 
 
@@ -101,6 +134,7 @@ def all_figures(_: Best) -> list[Figure]:
         ratio_of(f"rate, own / legacy, {cheap}", "", "events_per_s", f"own, {cheap}", f"legacy, {cheap}"),
         ratio_of("rate, 2 workers / two jobs of one worker", "≥ 0.95", "events_per_s", plain, "two jobs, p/c = 1.0"),
         of_one("the process that commits, of the job's CPU, p/c = 3.5", "≤ 0.02", "own, p/c = 3.5", "writer_cpu_share"),
+        of_one("the same, of a job four times as long", "≤ 0.02", LONG, "writer_cpu_share"),
         Figure("its close, CPU for each page more, µs", "≤ 2", close_us, (MANY_PAGES, plain)),
         Figure(
             "memory of a worker over processing alone, MiB",
@@ -112,6 +146,13 @@ def all_figures(_: Best) -> list[Figure]:
         ratio_of("slim by page copy / decode and encode, CPU of workers", "≤ 0.1", "worker_cpu_s", *SINGLE[:2]),
         ratio_of("append of nested arrays / append_columns", "≤ 1.5", "append_us_per_event", SINGLE[3], SINGLE[2]),
         ratio_of("merge of three files / cp and sync, wall", "≤ 1.25", "seconds", "merge", "copy"),
+        ratio_of("merge of three files / hadd -ff, CPU", "≤ 0.5", "cpu_s", "merge", "hadd -ff"),
+        ratio_of("file of 701 columns, ours / of Snapshot", "≤ 1.03", "bytes", "rewrite, 1", "Snapshot, 1"),
+        ratio_of(
+            "all of it read and written, Snapshot / ours, wall, 1 thread", "", "seconds", "Snapshot, 1", "rewrite, 1"
+        ),
+        ratio_of("the same, 2 threads, 2 workers", "", "seconds", "Snapshot, 2", "rewrite, 2"),
+        ratio_of("the same, CPU, 1 thread", "", "cpu_s", "Snapshot, 1", "rewrite, 1"),
     ]
     return figures
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 from types import ModuleType
@@ -10,10 +11,26 @@ from types import ModuleType
 import pytest
 from recording import SMALL, THALWEG, compass_file, record, recording
 
-from thalweg.cli import convert, derive, inspect, plot, recover, snapshot, verify
+from thalweg.cli import (
+    convert,
+    derive,
+    explain,
+    inspect,
+    knobs,
+    merge,
+    plot,
+    recover,
+    snapshot,
+    topology,
+    trace,
+    verify,
+)
 from thalweg.cli import record as record_command
 
-COMMANDS = [record_command, recover, snapshot, inspect, verify, plot, convert, derive]
+# Later examples read what earlier ones write.
+COMMANDS = [
+    record_command, recover, snapshot, inspect, verify, plot, convert, derive, merge, knobs, topology, trace, explain,
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -234,10 +251,12 @@ def test_the_examples_in_the_help_work(
     compass_file(Path("run.BIN"))
     Path("run.toml").write_text("channels = 2\nsamples = 100\n")
     Path("train.py").write_text("import thalweg as tw\ntrain = [tw.Derivation('times.root', keep='timestamp')]\n")
+    for name in ("a.root", "b.root"):
+        record(Path(name), *SMALL, "--records", 100)
     commands = [example for module in COMMANDS for example in module.EXAMPLES]
     assert len(commands) >= 8
     for command in commands:
-        words = command.split()
+        words = shlex.split(command.partition(" > ")[0])
         with contextlib.ExitStack() as until_done:
             if words[1] == "record":
                 words += ["--force", "--duration", "0.3s", *(["--metrics", "0"] if "--metrics" in words else [])]

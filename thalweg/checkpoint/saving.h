@@ -16,8 +16,8 @@
 namespace thalweg::checkpoint {
 
 struct SaveOptions {
-    model::Attributes attributes; // those of rank 0 count
-    unsigned keep = 2;            // checkpoints that stay: path, path.1, ...
+    model::Attributes attributes = {}; // those of rank 0 count
+    unsigned keep = 2;                 // checkpoints that stay: path, path.1, ...
     storage::Engine engine = storage::Engine::automatic;
     // Of `save_async`, for this rank: what is larger is not copied, and the save is not one in a thread.
     std::uint64_t most_copy_bytes = std::numeric_limits<std::uint64_t>::max();

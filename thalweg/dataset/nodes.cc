@@ -213,6 +213,7 @@ CompleteResult Writer::complete_for_all() {
     CompleteOptions options;
     options.state = dead.empty() ? RunState::closing : RunState::ended;
     options.whole_file_checksum = whole_file_checksum_;
+    options.is_alone = [&] { return run_->node->superseded_in_completion().empty(); };
     if (places.empty()) fail_completion("its journals were taken away");
     options.before_metadata = [&](std::uint64_t end) {
         use_rooms(places, *run_->file, end);

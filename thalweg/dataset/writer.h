@@ -40,8 +40,8 @@ struct CreateOptions : tuning::Tuning {
     // Rows are in the order of the keys of their work units, which are integers and are committed in groups of so many
     // consecutive ones: the file is the same for any number of workers. RNTuple alone. 0: in no order.
     std::uint64_t keys_per_group = 0;
-    JournalLimits journal;
-    NodesOptions nodes;
+    JournalLimits journal = {};
+    NodesOptions nodes = {};
     // Names of knobs that are given although they may have their default: `resume` takes these, and those that differ
     // from their defaults, from here, and all others from the run.
     std::set<std::string> given = {};

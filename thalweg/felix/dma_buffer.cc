@@ -51,6 +51,16 @@ void replace_dead_card(std::string const& name) {
     base::SharedMemory::unlink(name);
 }
 
+// While a card makes its buffer, another one would take that for a dead card's.
+base::FileDescriptor lock_makers() {
+    constexpr char const* kFolder = "/dev/shm";
+    auto file = base::open_file(kFolder, O_RDONLY | O_DIRECTORY);
+    while (::flock(file.get(), LOCK_EX) != 0) {
+        if (errno != EINTR) base::fail_system({std::string("cannot lock ") + kFolder}, errno);
+    }
+    return file;
+}
+
 std::string reader_of(std::string const& name) {
     auto const memory = base::SharedMemory::attach(name);
     if (memory.size() < DmaHead::kBytes) return "another process";
@@ -88,6 +98,7 @@ DmaWriter::DmaWriter(std::string const& name, BlockFormat const& format, std::ui
         base::fail_usage({fmt::format("cannot make DMA buffer {} of {} bytes", name, buffer_bytes),
                           fmt::format("it holds blocks of {} bytes", format.block_bytes), "choose a multiple of that"});
     }
+    auto const lock = lock_makers();
     replace_dead_card(name);
     memory_ = base::SharedMemory::create(name, DmaHead::kBytes + buffer_bytes + kReadableBehind);
     auto& head = *new (memory_.data()) DmaHead;

@@ -1,7 +1,10 @@
 #include "thalweg/felix/dma_buffer.h"
 
+#include <algorithm>
+#include <barrier>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <random>
 #include <sys/wait.h>
 #include <thread>
@@ -195,6 +198,32 @@ TEST(DmaBufferOfADeadCard, IsReplacedAndItsReaderSeesThat) {
     next.add_stall_ns(5);
     EXPECT_TRUE(anew.stopped());
     EXPECT_EQ(anew.card_stall_ns(), 5u);
+}
+
+TEST(DmaBufferThatSeveralWant, IsThatOfOne) {
+    constexpr int kCards = 4;
+    for (int round = 0; round < 100; ++round) {
+        auto const name = a_name();
+        std::vector<std::unique_ptr<DmaWriter>> writers(kCards);
+        std::barrier begin(kCards);
+        {
+            std::vector<std::jthread> threads;
+            for (auto& writer : writers) {
+                threads.emplace_back([&] {
+                    begin.arrive_and_wait();
+                    try {
+                        writer = std::make_unique<DmaWriter>(name, kFormat, kBlocks * kFormat.block_bytes);
+                    } catch (base::UsageError const& error) {
+                        EXPECT_NE(std::string(error.what()).find("give this card another name"), std::string::npos);
+                    }
+                });
+            }
+        }
+        auto const is_made = [](auto const& writer) { return writer != nullptr; };
+        ASSERT_EQ(std::ranges::count_if(writers, is_made), 1) << round;
+        (*std::ranges::find_if(writers, is_made))->stop();
+        EXPECT_TRUE(DmaReader::attach(name).stopped()) << round;
+    }
 }
 
 TEST(DmaBufferThatIsNone, IsRefused) {

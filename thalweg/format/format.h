@@ -114,8 +114,8 @@ class Format {
                                model::RunFacts const& facts) const = 0;
 
     // Behind everything that somebody who reads the file now is referred to: interim footers, and what an attempt to
-    // complete it left. Nothing that is new may be written in front of that.
-    virtual std::uint64_t end_of_readable(storage::Storage const&, model::RunHead const&) const { return 0; }
+    // complete it left. Nothing that is new may be written in front of that, and a complete file is cut there.
+    virtual std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const = 0;
 
     // Reads the metadata of a file that is complete, or shows an interim footer. Throws base::DataError for anything
     // else.

@@ -11,11 +11,11 @@
 namespace thalweg::model {
 
 struct Attribute {
-    std::string name;
-    std::optional<Scalar> scalar;     // none: texts
-    std::vector<std::uint64_t> shape; // empty: a single value
-    std::vector<std::byte> values;    // of a scalar, as they lie in memory
-    std::vector<std::string> texts;   // UTF-8
+    std::string name = {};
+    std::optional<Scalar> scalar = {};     // none: texts
+    std::vector<std::uint64_t> shape = {}; // empty: a single value
+    std::vector<std::byte> values = {};    // of a scalar, as they lie in memory
+    std::vector<std::string> texts = {};   // UTF-8
 
     bool operator==(Attribute const&) const = default;
     std::uint64_t count() const; // of its values

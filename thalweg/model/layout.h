@@ -33,13 +33,13 @@ inline constexpr std::uint64_t kNarrowPageBytes = 32 << 10;
 inline constexpr char const* kCodec = "bitshuffle+lz4";
 
 struct LayoutOptions {
-    std::uint64_t wide_page_bytes = 1 << 20;        // of columns with items of 1 KiB and more
-    std::optional<std::uint64_t> narrow_page_bytes; // of all others; none: the container's own
-    std::uint64_t table_page_bytes = 32 << 20;      // the pages of one table, one of each column, stay below this
-    std::uint64_t block_bytes = 64 << 20;           // a damaged page costs its block
+    std::uint64_t wide_page_bytes = 1 << 20;             // of columns with items of 1 KiB and more
+    std::optional<std::uint64_t> narrow_page_bytes = {}; // of all others; none: the container's own
+    std::uint64_t table_page_bytes = 32 << 20;           // the pages of one table, one of each column, stay below this
+    std::uint64_t block_bytes = 64 << 20;                // a damaged page costs its block
     // Of columns with items of 1 KiB and more, and of all others. Empty: the container's own.
-    std::string wide_codec;
-    std::string narrow_codec;
+    std::string wide_codec = {};
+    std::string narrow_codec = {};
     std::uint64_t cluster_bytes = 6 << 20; // raw, in containers that have clusters
 };
 

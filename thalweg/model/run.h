@@ -38,6 +38,8 @@ struct RunFacts {
     std::map<std::string, std::string> metadata; // of the head, with what was added since
     std::uint64_t end_offset = 0;                // no claimed extent reaches beyond
     std::vector<std::byte> units; // the table of work units: bytes that no format looks into; may be empty
+    // Somebody else may complete the file, too, and put the metadata behind its end: it is cut last.
+    bool is_cut_last = false;
 };
 
 // An object of somebody else's file that is not in the map, and why.

@@ -19,40 +19,40 @@ enum class Kind : std::uint8_t {
 };
 
 struct Field {
-    std::string name;
+    std::string name = {};
     Kind kind = Kind::scalar;
-    Scalar scalar = Scalar::float64;  // of kind scalar
-    std::vector<std::uint64_t> shape; // a fixed-size array of the above, of any rank; empty: just one
-    std::vector<Field> members;
-    std::string unit;
-    std::string description;
-    std::string type_name; // in C++, where somebody gave one: "std::vector<Hit>", "std::optional<float>"
-    Attributes attributes;
+    Scalar scalar = Scalar::float64;       // of kind scalar
+    std::vector<std::uint64_t> shape = {}; // a fixed-size array of the above, of any rank; empty: just one
+    std::vector<Field> members = {};
+    std::string unit = {};
+    std::string description = {};
+    std::string type_name = {}; // in C++, where somebody gave one: "std::vector<Hit>", "std::optional<float>"
+    Attributes attributes = {};
 
     bool operator==(Field const&) const = default;
 };
 
 struct Table {
-    std::string name; // slashes nest: "ch0/raw"
-    std::vector<Field> fields;
-    std::string description;
-    Attributes attributes;
+    std::string name = {}; // slashes nest: "ch0/raw"
+    std::vector<Field> fields = {};
+    std::string description = {};
+    Attributes attributes = {};
 
     bool operator==(Table const&) const = default;
 };
 
 // A group above tables, or beside them, that has something to say of itself.
 struct Group {
-    std::string name; // like that of a table
-    Attributes attributes;
+    std::string name = {}; // like that of a table
+    Attributes attributes = {};
 
     bool operator==(Group const&) const = default;
 };
 
 struct Schema {
-    std::vector<Table> tables;
-    Attributes attributes; // of the run
-    std::vector<Group> groups;
+    std::vector<Table> tables = {};
+    Attributes attributes = {}; // of the run
+    std::vector<Group> groups = {};
 
     bool operator==(Schema const&) const = default;
     // Index of a table; throws base::UsageError that names the tables there are.

@@ -26,7 +26,7 @@ struct WriteOptions {
     std::uint64_t extent_bytes = 2 << 20; // a producer gathers about this much before it writes
     std::size_t queue_depth = 4;          // such writes in flight, a producer
     unsigned seal_threads = 0;            // per producer, for encoding; 0: the thread that appends
-    StagingOptions staging;
+    StagingOptions staging = {};
 };
 
 struct CommitOptions {
@@ -38,9 +38,9 @@ struct CommitOptions {
 };
 
 struct Tuning {
-    model::LayoutOptions layout;
-    WriteOptions write;
-    CommitOptions commit;
+    model::LayoutOptions layout = {};
+    WriteOptions write = {};
+    CommitOptions commit = {};
     bool whole_file_checksum = true;
     // For what /dev/shm has no room for; empty: as the environment says, or beside the data.
     std::string memory_folder = {};

@@ -9,8 +9,8 @@ from thalweg._recording.units import as_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [
-    "thalweg trace export trace.root --out trace.json",
     "thalweg trace --out trace.root -- python3 -c 'print(open(\"/etc/hostname\").read())'",
+    "thalweg trace export trace.root --out trace.json",
 ]
 
 

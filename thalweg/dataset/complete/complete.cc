@@ -120,6 +120,14 @@ bool is_done(storage::Storage const& file, format::Format const& format, Gathere
     return gathered.bad_pages.empty() && is_complete(file, format, gathered.head);
 }
 
+// What is behind its end is room that was kept, or metadata of somebody whose completion counts no more.
+void cut(storage::Storage& file, format::Format const& format, Gathered const& gathered) {
+    auto const size = format.end_of_readable(file, gathered.head);
+    if (size < gathered.facts.end_offset || size >= file.size()) return; // the first: of a damaged file
+    file.resize(size);
+    file.sync();
+}
+
 // What another machine had not synced is there for us to read, and a sync on this one need not cover it.
 void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
     std::vector<std::byte> bytes;
@@ -184,6 +192,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     // All but the last steps were done before: others may be reading the file by now.
     if (options.state != RunState::closing && is_done(file, format, gathered, options.state)) {
         write_last_again(file);
+        cut(file, format, gathered);
         result.report = report_of_complete(file, format, std::move(gathered));
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});
@@ -191,10 +200,12 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     }
     if (options.state != RunState::closing) begin_again(file, format, gathered, options.state);
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
+    gathered.facts.is_cut_last = options.is_alone != nullptr;
     if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
     mark_gaps(file, format, gathered);
     if (!gathered.report.nodes.empty()) write_again(file, gathered.unsynced);
     auto const completed = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
+    if (options.is_alone && options.is_alone()) cut(file, format, gathered);
     result.file_bytes = completed.file_bytes;
     note_joined(completed, gathered.report);
     result.complete_cpu_ns = base::thread_cpu_ns() - gathered_ns;

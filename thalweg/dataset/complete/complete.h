@@ -19,6 +19,9 @@ struct CompleteOptions {
     std::uint64_t least_end = 0; // extents may have been claimed up to here
     // Called when it is known from where on the file gets its metadata.
     std::function<void(std::uint64_t end_offset)> before_metadata = {};
+    // Of who may not be alone in this: asked when the file is complete, which is cut to its length only then, and only
+    // if nobody else has come.
+    std::function<bool()> is_alone = {};
 };
 
 struct CompleteResult {

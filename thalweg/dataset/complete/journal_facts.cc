@@ -141,11 +141,10 @@ void JournalFacts::check(Page const& page, std::size_t table, std::uint32_t colu
     auto const& layout = head->layouts[table];
     // Pages that were copied from another file, in containers with clusters, are as large as they were there.
     auto const most_items = layout.cluster_bytes > 0 ? kLimit : layout.columns[column].page_items;
-    bool const sound =
-        page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
-        page.raw_bytes == page.count * item_bytes && page.offset < kLimit && page.stored_bytes < kLimit &&
-        (page.encoded || page.stored_bytes == page.raw_bytes) &&
-        (page.place == Page::Place::journal || page.count <= most_items);
+    bool const sound = page.count > 0 && page.first < kLimit && page.count <= kLimit / item_bytes &&
+                       page.raw_bytes == page.count * item_bytes && page.offset < kLimit &&
+                       page.stored_bytes < kLimit && (page.encoded || page.stored_bytes == page.raw_bytes) &&
+                       (page.place == Page::Place::journal || page.count <= most_items);
     if (!sound) fail(record, "its sizes are impossible");
 }
 

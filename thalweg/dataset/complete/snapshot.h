@@ -11,8 +11,8 @@
 namespace thalweg::dataset {
 
 struct SnapshotOptions {
-    bool force = false;                  // a file of that name is replaced
-    std::function<void()> while_copying; // called now and then; may throw
+    bool force = false;                       // a file of that name is replaced
+    std::function<void()> while_copying = {}; // called now and then; may throw
 };
 
 struct SnapshotResult {

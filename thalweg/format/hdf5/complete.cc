@@ -87,17 +87,23 @@ Completed Hdf5Format::complete(storage::Storage& file, storage::Storage const& j
                                model::RunFacts const& facts) const {
     check_owner(file, head);
     if (has_superblock(file)) { // what it names is about to be overwritten
+        if (facts.is_cut_last) base::fail_data({file.path() + " is not completed again", "somebody else has done it"});
         write_superblock(file, {});
         file.sync();
     }
     auto const made = make_metadata(file, journal, head, facts);
     file.write(made.begin(), made.metadata());
     write_seal(file, made.begin(), made.metadata());
-    file.resize(made.allocated_end());
+    auto const end = made.allocated_end();
+    if (!facts.is_cut_last) file.resize(end);
     file.sync();
     write_superblock(file, made.superblock());
     file.sync();
-    return {.file_bytes = made.allocated_end()};
+    return {.file_bytes = end};
+}
+
+std::uint64_t Hdf5Format::end_of_readable(storage::Storage const& file, model::RunHead const&) const {
+    return has_superblock(file) ? end_of_file(file) : 0;
 }
 
 Format const& hdf5_format() {

@@ -23,6 +23,7 @@ struct Seal {
 };
 static_assert(sizeof(Seal) == 32);
 
+constexpr std::size_t kEndOfFileOffset = 28;
 constexpr std::size_t kSealOffset = 1024;
 constexpr std::size_t kMarkOffset = 2048;
 constexpr std::string_view kMark = "THALWEG RUN ";
@@ -92,6 +93,12 @@ bool has_superblock(storage::Storage const& file) {
     if (file.size() < signature.size()) return false;
     file.read(0, signature);
     return std::memcmp(signature.data(), kSignature.data(), signature.size()) == 0;
+}
+
+std::uint64_t end_of_file(storage::Storage const& file) {
+    std::uint64_t end = 0; // in the byte order of HDF5 and of this machine
+    file.read(kEndOfFileOffset, std::as_writable_bytes(std::span(&end, 1)));
+    return end;
 }
 
 void write_superblock(storage::Storage& file, std::span<std::byte const> superblock) {

@@ -25,6 +25,8 @@ void check_seal(storage::Storage const& file);
 bool is_sealed(storage::Storage const& file);
 
 bool has_superblock(storage::Storage const& file);
+// As the superblock has it (version 3: HDF5 specification, II.A).
+std::uint64_t end_of_file(storage::Storage const& file);
 // One sector at offset 0; empty clears it.
 void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);
 

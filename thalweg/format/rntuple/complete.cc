@@ -17,10 +17,7 @@ namespace {
 // Behind everything that is referred to by some anchor (an interim footer, or an earlier attempt to complete the file)
 // or by the first sector (an attempt that failed after its last write but one).
 std::uint64_t end_of_readable(storage::Storage const& file, FileParts const& parts) {
-    std::array<std::byte, kSectorBytes> sector;
-    file.read(0, sector);
-    BigTaker from(sector, file.path());
-    auto end = take_file_head(from).end;
+    std::uint64_t end = 0;
     for (auto const& place : parts.skeleton.tables) {
         std::array<std::byte, kAnchorBytes> bytes;
         file.read(place.anchor_offset, bytes);
@@ -31,7 +28,12 @@ std::uint64_t end_of_readable(storage::Storage const& file, FileParts const& par
             // Torn by a power cut: it names nothing, and is about to be written anew.
         }
     }
-    return base::round_up(end, base::kBlockBytes);
+    // Last, as it is written last: somebody else may be completing the file, and what we began to write in front of
+    // that end would lie in the midst of what it names.
+    std::array<std::byte, kSectorBytes> sector;
+    file.read(0, sector);
+    BigTaker from(sector, file.path());
+    return std::max(end, take_file_head(from).end);
 }
 
 } // namespace
@@ -54,15 +56,16 @@ bool has_ended_by_age(model::RunFacts const& facts) {
 Completed complete_with(Joining joining, storage::Storage& file, storage::Storage const& journal,
                         model::RunHead const& head, model::RunFacts const& facts) {
     auto const parts = file_parts(head);
-    BlobWriter writer(file, std::max(facts.end_offset, end_of_readable(file, parts)), head.created_s);
+    auto const begin = base::round_up(std::max(facts.end_offset, end_of_readable(file, parts)), base::kBlockBytes);
+    BlobWriter writer(file, begin, head.created_s);
     FileEnding ending(file, parts, writer, head.created_s);
     for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
         TableCompleter completer(file, journal, head, i, writer, joining);
         ending.add_table(completer.list(parts.header_checksums[i], facts.tables[i]));
     }
     auto const units = append_units(facts.units, writer);
-    joining.done.file_bytes = std::move(ending).finish(
-        [&](FileSeal const& seal) { return run_text(head, facts.metadata, true, units, seal); });
+    auto const make_text = [&](FileSeal const& seal) { return run_text(head, facts.metadata, true, units, seal); };
+    joining.done.file_bytes = std::move(ending).finish(make_text, facts.is_cut_last);
     return joining.done;
 }
 

@@ -50,11 +50,11 @@ void FileEnding::add_table(PageList list, SchemaDescription const& extension) {
     anchors_.push_back(anchor_of(parts_.skeleton.tables[anchors_.size()], footer));
 }
 
-std::uint64_t FileEnding::finish(MakeText const& make_text) && {
+std::uint64_t FileEnding::finish(MakeText const& make_text, bool is_cut_last) && {
     auto const end = writer_.flush();
     auto const ending = sealed_ending(parts_.skeleton, end, seconds_, make_text);
     file_.write(end, ending.appended);
-    file_.resize(ending.file_bytes);
+    if (!is_cut_last) file_.resize(ending.file_bytes);
     file_.sync();
     for (std::size_t i = 0; i < anchors_.size(); ++i) {
         file_.write(parts_.skeleton.tables[i].anchor_offset, to_bytes(anchors_[i]));

@@ -22,8 +22,8 @@ class FileEnding {
     using MakeText = std::function<NamedText(FileSeal const&)>;
 
     // Everything becomes durable before the anchors refer to it, and these before the first sector, which says that the
-    // file is complete. Returns the size of the file.
-    std::uint64_t finish(MakeText const& make_text) &&;
+    // file is complete. Returns the size of the file, which it gets before that or, as RunFacts has it, last.
+    std::uint64_t finish(MakeText const& make_text, bool is_cut_last = false) &&;
 
   private:
     storage::Storage& file_;
