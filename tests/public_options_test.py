@@ -29,6 +29,8 @@ dataset::ReadOptions read{.threads = 2};
 dataset::MergeOptions merge{.force = true};
 dataset::SnapshotOptions snapshot{.force = true};
 dataset::RecoverOptions recover{.all_nodes_are_down = true};
+checkpoint::Array array{.name = "psi", .shape = {2}};
+checkpoint::Block block{.data = nullptr};
 checkpoint::SaveOptions save{.keep = 3};
 checkpoint::RestoreOptions restore{.verify = false};
 

@@ -27,7 +27,7 @@ std::string text_of(Extents const& extents); // "(8, 16)"
 
 // A part of an array, in the memory of this rank.
 struct Block {
-    Box box;
+    Box box = {};
     void const* data = nullptr;             // its first element
     std::vector<std::int64_t> strides = {}; // from one index to the next, in bytes, a number for each axis; empty: the
                                             // elements lie in C order, without gaps
@@ -35,10 +35,10 @@ struct Block {
 
 // What one rank has of an array. All ranks name the same arrays, with the same shape, scalar and codec.
 struct Array {
-    std::string name; // slashes nest
+    std::string name = {}; // slashes nest
     model::Scalar scalar = model::Scalar::complex128;
-    Extents shape;             // of the whole array
-    std::vector<Block> blocks; // none, one or many; a block may be empty
+    Extents shape = {};             // of the whole array
+    std::vector<Block> blocks = {}; // none, one or many; a block may be empty
     std::string codec = "none";
 };
 
