@@ -13,20 +13,24 @@ _BASE = 1 << 16
 class Output:
     """Of a table with numbers and lists of numbers, as reduced formats have them."""
 
-    def __init__(self, name: str, numbers: int, lists: int, seed: int, cheap: bool = False) -> None:
-        self.name = name
+    def __init__(
+        self, name: str, numbers: int, lists: int, seed: int, cheap: bool = False, distinct: bool = False
+    ) -> None:
+        self.name, self._seed, self._distinct = name, seed, distinct
         self.schema = {"event": tw.uint64}
         self.schema |= {f"number{i}": tw.float32 for i in range(numbers)}
         self.schema |= {f"list{i}": tw.list_(tw.float32) for i in range(lists)}
         random = np.random.default_rng(seed)
         # Few bits of the mantissa; `cheap`: so few that compression does not matter.
-        bits = np.uint32(0xFF800000 if cheap else 0xFFFFE000)
-        self._values = (random.exponential(30, _BASE).astype(np.float32).view(np.uint32) & bits).view(np.float32)
+        self._bits = np.uint32(0xFF800000 if cheap else 0xFFFFE000)
+        self._values = self._made(random, _BASE)
         self._lengths = random.poisson(3, _BASE).astype(np.uint64)
         self.numbers, self.lists = numbers, lists
 
     def columns(self, number: int) -> list[Any]:
         """Flat columns of a range of events."""
+        if self._distinct:
+            self._random = np.random.default_rng([self._seed, number])
         columns = [np.arange(number * RANGE, (number + 1) * RANGE, dtype=np.uint64)]
         for i in range(self.numbers):
             columns.append(self._some(number * 7919 + i * 104729, RANGE))
@@ -37,13 +41,19 @@ class Output:
         return columns
 
     def _some(self, first: int, count: int) -> Any:
+        """`distinct`: made for this range. Else of those that there are: that is fast, and each comes again later."""
+        if self._distinct:
+            return self._made(self._random, count)
         first %= _BASE - count
         return self._values[first : first + count]
+
+    def _made(self, random: np.random.Generator, count: int) -> Any:
+        return (random.exponential(30, count).astype(np.float32).view(np.uint32) & self._bits).view(np.float32)
 
 
 def wide() -> Output:
     """Of 701 columns in an RNTuple."""
-    return Output("wide", 500, 100, 4)
+    return Output("wide", 500, 100, 4, distinct=True)
 
 
 def train(cheap: bool = False) -> list[Output]:

@@ -37,45 +37,65 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     }
 }
 
-// The same, behind its last question; and where it goes on it is killed, before, in or behind the rest of its writes.
+// The first of two nodes completes the file. It stops so many turns after it has said so; the second recovers the run.
+// The first goes on so many turns behind the moment that `goes_on` tells of, and dies so many later.
+struct Stop {
+    std::uint64_t after, goes_on_after, dies_after;
+};
+
+// Whether there was a recovery.
+bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_recovery) {
+    std::int32_t completing = 0;
+    bool is_recovered = false;
+    auto const work = [&](std::uint32_t node) {
+        auto const writer = run.come(node);
+        NodesRun::append(*writer).finish();
+        if (!fails([&] { writer->close(60'000'000'000); }) || node == 0) return;
+        // Where the other one has completed the file meanwhile there is nothing to recover.
+        is_recovered = !fails([&] { dataset::recover(run.path, {.all_nodes_are_down = true}); });
+    };
+    for (std::uint32_t node = 0; node < 2; ++node) {
+        auto const pid = run.world->start_process([&work, node] { work(node); }, node);
+        if (node == 0) completing = pid;
+    }
+    std::uint64_t stops = kNever, goes_on = kNever;
+    run.play([&] {
+        auto& world = *run.world;
+        auto const now = world.turns();
+        if (stops == kNever && run.has("closing")) stops = now + stop.after;
+        if (now == stops) world.stop_machine(0, 60'000'000'000);
+        bool const is_time = goes_on_in_recovery ? run.has("recovering") : is_recovered;
+        if (is_time && goes_on == kNever) goes_on = now + stop.goes_on_after;
+        if (now == goes_on) world.let_go_on(0, 0);
+        if (goes_on != kNever && now == goes_on + stop.dies_after) world.kill(completing);
+        return false;
+    });
+    return is_recovered;
+}
+
+// Behind its last question, too; and where it goes on it is killed, before, in or behind the rest of its writes.
 TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileMayDie) {
     std::uint64_t recovered = 0;
-    for (std::uint64_t turns = 0; turns < 150; turns += 4) {
-        for (std::uint64_t more : {1, 3, 10, 30, 60}) {
+    for (std::uint64_t after = 0; after < 150; after += 4) {
+        for (std::uint64_t const dies_after : {1, 3, 10, 30, 60}) {
             NodesRun run(GetParam(), 2, false, {.steps_per_turn = 30});
-            std::int32_t completing = 0;
-            bool is_recovered = false;
-            for (std::uint32_t node = 0; node < 2; ++node) {
-                auto const pid = run.world->start_process(
-                    [&, node] {
-                        auto const writer = run.come(node);
-                        NodesRun::append(*writer).finish();
-                        try {
-                            writer->close(60'000'000'000);
-                        } catch (base::Error const&) {
-                            if (node == 0) return;
-                            dataset::recover(run.path, {.all_nodes_are_down = true});
-                            is_recovered = true;
-                        }
-                    },
-                    node);
-                if (node == 0) completing = pid;
-            }
-            std::uint64_t stop = kNever, end = kNever;
-            run.play([&] {
-                auto& world = *run.world;
-                if (stop == kNever && run.has("closing")) stop = world.turns() + turns;
-                if (world.turns() == stop) world.stop_machine(0, 60'000'000'000);
-                if (is_recovered && end == kNever) {
-                    ++recovered;
-                    end = world.turns() + more;
-                    world.let_go_on(0, 0);
-                }
-                if (world.turns() == end) world.kill(completing);
-                return false;
-            });
-            ASSERT_EQ(run.rows_of(0), kRows) << turns << ", " << more;
-            ASSERT_EQ(run.rows_of(1), kRows) << turns << ", " << more;
+            recovered += recover_during_completion(run, {after, 0, dies_after}, false);
+            ASSERT_EQ(run.rows_of(0), kRows) << after << ", " << dies_after;
+            ASSERT_EQ(run.rows_of(1), kRows) << after << ", " << dies_after;
+        }
+    }
+    EXPECT_GT(recovered, 50);
+}
+
+// Both write at once then.
+TEST_P(EveryCompletion, OneThatComesBackWhileTheFileIsRecoveredHarmsNothing) {
+    std::uint64_t recovered = 0;
+    for (std::uint64_t after = 0; after < 150; after += 4) {
+        for (std::uint64_t const goes_on_after : {0, 5, 10, 20, 40, 60}) {
+            NodesRun run(GetParam(), 2, false, {.steps_per_turn = 30});
+            recovered += recover_during_completion(run, {after, goes_on_after, kNever / 2}, true);
+            ASSERT_EQ(run.rows_of(0), kRows) << after << ", " << goes_on_after;
+            ASSERT_EQ(run.rows_of(1), kRows) << after << ", " << goes_on_after;
         }
     }
     EXPECT_GT(recovered, 50);

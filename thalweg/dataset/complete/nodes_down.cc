@@ -1,6 +1,7 @@
 #include "thalweg/dataset/complete/nodes_down.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -65,8 +66,12 @@ void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std:
     std::uint64_t bytes = 0;
     for (auto const& place : places) {
         auto const room = place.parts().room(place.node().node);
-        if (!exists(room)) continue;
-        bytes += storage::open_file_storage(room, storage::OpenMode::read_only, storage::Engine::posix)->size();
+        try {
+            bytes += storage::open_file_storage(room, storage::OpenMode::read_only, storage::Engine::posix)->size();
+        } catch (base::SystemError const& error) {
+            if (error.code != ENOENT) throw;
+            continue; // or somebody who completes the file, too, has just taken it
+        }
         base::remove_file(room);
     }
     file.reserve(end_offset, bytes);
