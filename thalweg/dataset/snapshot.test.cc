@@ -96,6 +96,10 @@ class Snapshot : public ::testing::TestWithParam<char const*> {
 TEST_P(Snapshot, OfARunThatGoesOnHasWhatEveryProducerWroteUpToSomeRow) {
     writer_ = Writer::create(run(), pulses(kSamples), often_flushed());
     std::atomic<bool> enough = false;
+    // Where snapshots are slow, as under a sanitizer, producers wait for them: else each takes longer than the last
+    // one.
+    constexpr std::uint64_t kRowsPerSnapshot = 5000;
+    std::atomic<std::uint64_t> snapshots = 0;
     std::array<std::atomic<std::uint64_t>, 3> appended{};
     std::vector<std::thread> threads;
     for (std::uint8_t number = 0; number < appended.size(); ++number) {
@@ -103,6 +107,10 @@ TEST_P(Snapshot, OfARunThatGoesOnHasWhatEveryProducerWroteUpToSomeRow) {
             auto producer = writer_->producer("pulses");
             std::uint64_t const at_once = number == 0 ? 1 : 37u * number;
             while (!enough) {
+                if (appended[number] > (snapshots + 1) * kRowsPerSnapshot) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    continue;
+                }
                 PulseRows(number, appended[number], at_once, kSamples).append_to(producer);
                 appended[number] += at_once;
                 std::this_thread::sleep_for(std::chrono::microseconds(number == 0 ? 2000 : 500));
@@ -115,6 +123,7 @@ TEST_P(Snapshot, OfARunThatGoesOnHasWhatEveryProducerWroteUpToSomeRow) {
     for (int i = 0; with_rows < 12; ++i) {
         ASSERT_LT(i, 10'000) << "no rows came";
         auto const result = snapshot(run(), out(), {.force = true});
+        ++snapshots;
         auto const rows = rows_of_producers(out());
         for (auto const& [number, count] : rows) EXPECT_LE(count, appended.at(number) + 37 * 2);
         auto const& table = result.report.tables[0];
