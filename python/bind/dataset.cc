@@ -12,6 +12,7 @@
 #include "open_unit.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/creation.h"
@@ -328,6 +329,8 @@ void bind_writing(nb::module_& module) {
     module.def(
         "recover", [](std::string const& path, bool down) { return recover(path, {.all_nodes_are_down = down}); },
         nb::arg("path"), nb::arg("all_nodes_are_down") = false, WithoutGil());
+    module.def(
+        "is_stub", [](std::string const& path) { return is_stub(places_of_run(path)); }, nb::arg("path"), WithoutGil());
     module.def("snapshot", take_snapshot, nb::arg("path"), nb::arg("out"), nb::arg("force"), WithoutGil());
 }
 

@@ -159,3 +159,16 @@ def test_a_job_that_was_killed_before_a_journal_was_removed(inputs: Path, tmp_pa
     assert [output.rows for output in report.outputs] == rows
     assert not journal.exists()
     check(tmp_path, report)
+
+
+@pytest.mark.parametrize("left", [b"", bytes(4096)])
+def test_a_job_that_was_killed_in_a_creation(inputs: Path, tmp_path: Path, left: bytes) -> None:
+    """Nothing was recorded: that output is begun anew, and the other one gone on with."""
+    out = tmp_path / "out"
+    out.mkdir()
+    both = train(out)
+    tw.derive(inputs, both, workers=2).run()
+    (out / "lite.root").write_bytes(b"")
+    (out / "lite.root.journal").write_bytes(left)
+    check(out, tw.derive(inputs, both, workers=2, resume=True).run())
+    assert not (out / "lite.root.journal").exists()

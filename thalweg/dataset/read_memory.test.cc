@@ -69,6 +69,10 @@ class ReadMemory : public ::testing::TestWithParam<std::tuple<char const*, char 
     ReadMemory() : path_(directory_.file(std::get<0>(GetParam()))) {}
     ~ReadMemory() override { base::set_read_memory_bytes(before_); }
 
+    void SetUp() override {
+        if (kWhyNoFork) GTEST_SKIP() << "the memory of a sanitizer counts here, too";
+    }
+
     void write(bool close) {
         CreateOptions options;
         options.layout.narrow_page_bytes = kPageBytes;

@@ -55,7 +55,8 @@ def plan_text(plan: Plan, inputs: Inputs) -> str:
 
 
 def is_there(path: str) -> bool:
-    return os.path.exists(path) or os.path.exists(f"{path}.journal")
+    """Not where whoever created it died before anything was recorded: who creates it again clears that away."""
+    return (os.path.exists(path) or os.path.exists(f"{path}.journal")) and not _core.is_stub(path)
 
 
 def opened(path: str) -> Run:

@@ -59,7 +59,7 @@ void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb)
 }
 
 bool is_stub(std::vector<RunPlace> const& places) {
-    return std::ranges::all_of(places, [](auto const& place) { return place.is_stub(); });
+    return !places.empty() && std::ranges::all_of(places, [](auto const& place) { return place.is_stub(); });
 }
 
 void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std::uint64_t end_offset) {
