@@ -105,7 +105,7 @@ void Committer::pause() {
     journal_bytes_seen_ = journal_bytes_;
     pause_ns_ = is_quiet ? std::min(2 * pause_ns_, kLongestPauseNs) : kPauseNs;
     base::Lock lock(pause_mutex_);
-    if (!looks_now_ && !stop_) wake_.wait_for(lock, pause_ns_);
+    if (!looks_now_) wake_.wait_for(lock, pause_ns_);
     looks_now_ = false;
 }
 

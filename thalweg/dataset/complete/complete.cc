@@ -192,7 +192,9 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     // All but the last steps were done before: others may be reading the file by now.
     if (options.state != RunState::closing && is_done(file, format, gathered, options.state)) {
         write_last_again(file);
-        cut(file, format, gathered);
+        // Where the journal alone says so, the first bytes may be damaged by now, and the end that they state with
+        // them.
+        if (is_complete(file, format, gathered.head)) cut(file, format, gathered);
         result.report = report_of_complete(file, format, std::move(gathered));
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});

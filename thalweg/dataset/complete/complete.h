@@ -34,7 +34,8 @@ struct CompleteResult {
 };
 
 // Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption; a file that is
-// complete already stays as it is. The journal itself stays: removing it is the caller's last step.
+// complete already stays as it is, but for what lies behind its end. The journal itself stays: removing it is the
+// caller's last step.
 CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
                             CompleteOptions const& options);
 inline CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,

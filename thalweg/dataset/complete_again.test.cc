@@ -1,0 +1,82 @@
+// A file that was completed by somebody who died before the journal was removed: it is completed once more, and loses
+// nothing by it.
+#include <gtest/gtest.h>
+
+#include "thalweg/base/units.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/run/run_place.h"
+#include "thalweg/dataset/test_bad_day.h"
+
+namespace thalweg::dataset {
+namespace {
+
+using namespace testing;
+
+constexpr std::uint64_t kRows = 500;
+
+// Of which the first bytes state its length, least significant byte first or last.
+struct Case {
+    std::string name;
+    std::uint64_t low_byte_at;
+    int next_byte;
+};
+
+std::ostream& operator<<(std::ostream& out, Case const& tried) { return out << tried.name; }
+
+class CompleteAgain : public ::testing::TestWithParam<Case> {
+  protected:
+    void SetUp() override {
+        auto options = small_run_options();
+        options.shared = true;
+        options.layout.wide_codec = options.layout.narrow_codec = "lz4"; // which both containers have
+        auto const writer = Writer::create(path_, events(), options);
+        auto producer = writer->producer("events");
+        append_events(producer, 0, 0, kRows);
+        producer.finish();
+        writer->abandon();
+        complete_run(*file(), RunPlace(path_).open_journal(storage::OpenMode::read_write), format_for(path_), {});
+    }
+
+    std::unique_ptr<storage::Storage> file() const {
+        return storage::open_file_storage(path_, storage::OpenMode::read_write);
+    }
+
+    Directory const directory_;
+    std::string const path_ = directory_.file(GetParam().name);
+};
+
+TEST_P(CompleteAgain, WhatIsBehindItsEndIsCutOff) {
+    auto const size = file()->size();
+    file()->resize(size + base::kMiB);
+    EXPECT_EQ(recover(path_).report.tables[0].rows, kRows);
+    EXPECT_EQ(file()->size(), size);
+    EXPECT_EQ(expect_right(*file()), (RowCounts{{0, kRows}}));
+}
+
+// One bit of the length that it states for itself was damaged.
+TEST_P(CompleteAgain, WhatIsInFrontOfItsEndIsNever) {
+    auto const before = bytes_of(path_);
+    for (int byte = 0; byte < 3; ++byte) {
+        auto const at = GetParam().low_byte_at + static_cast<std::uint64_t>(byte * GetParam().next_byte);
+        for (int bit = 0; bit < 8; ++bit) {
+            auto const damaged = before[at] ^ std::byte{1} << bit;
+            overwrite(path_, at, std::span(&damaged, 1));
+            auto const again = directory_.file("again");
+            std::filesystem::copy_file(journal_path(path_), again);
+            try {
+                recover(path_);
+            } catch (base::DataError const&) {
+                // It may say so.
+            }
+            EXPECT_GE(file()->size(), before.size()) << "byte " << byte << ", bit " << bit;
+            std::filesystem::rename(again, journal_path(path_));
+            overwrite(path_, 0, before);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Containers, CompleteAgain,
+                         ::testing::Values(Case{"run.h5", 28, 1}, Case{"run.root", 15, -1}));
+
+} // namespace
+} // namespace thalweg::dataset
