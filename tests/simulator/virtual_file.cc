@@ -127,6 +127,17 @@ void VirtualFile::resize(std::uint64_t size_bytes) {
     world_.yield();
 }
 
+// As zeros that are written: a machine may lose them, too.
+void VirtualFile::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
+    check_writable("give back");
+    auto const& image = world_.disk.files.at(inode_).cache;
+    if (offset >= image.size()) return;
+    std::vector<std::byte> const zeros(std::min(size_bytes, image.size() - offset));
+    world_.yield();
+    world_.disk.write(inode_, offset, zeros);
+    world_.yield();
+}
+
 void VirtualFile::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     check_writable("reserve");
     world_.yield();

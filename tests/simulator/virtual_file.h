@@ -20,6 +20,7 @@ class VirtualFile final : public storage::Storage {
     std::uint64_t size() const override;
     void resize(std::uint64_t size_bytes) override;
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override;
+    void give_back(std::uint64_t offset, std::uint64_t size_bytes) override;
     void sync() override;
     std::unique_ptr<storage::WriteQueue> write_queue(std::size_t depth) override;
 

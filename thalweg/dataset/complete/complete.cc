@@ -128,16 +128,6 @@ void cut(storage::Storage& file, format::Format const& format, Gathered const& g
     file.sync();
 }
 
-// What another machine had not synced is there for us to read, and a sync on this one need not cover it.
-void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
-    std::vector<std::byte> bytes;
-    for (auto const& page : pages) {
-        bytes.resize(page.size_bytes);
-        file.read(page.offset, bytes);
-        file.write(page.offset, bytes);
-    }
-}
-
 // Of a file that was complete before, whose journal may have lost its end, or later segments.
 RunReport report_of_complete(storage::Storage const& file, format::Format const& format, Gathered gathered) {
     auto const map = format.load(file);
@@ -159,6 +149,15 @@ void note_joined(format::Completed const& completed, RunReport& report) {
     report.joined_clusters = completed.joined_clusters;
     report.clusters_of_joined = completed.clusters_of_joined;
     report.superseded_bytes = completed.superseded_bytes;
+}
+
+void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages) {
+    std::vector<std::byte> bytes;
+    for (auto const& page : pages) {
+        bytes.resize(page.size_bytes);
+        file.read(page.offset, bytes);
+        file.write(page.offset, bytes);
+    }
 }
 
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
@@ -185,6 +184,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     auto const begin_ns = base::thread_cpu_ns();
     wait_for_the_dead(file);
     auto gathered = gather(journals, file, options.state);
+    auto const end_of_pages = gathered.facts.end_offset;
     gathered.facts.end_offset =
         base::round_up(std::max({gathered.facts.end_offset, options.least_end, base::kBlockBytes}), base::kBlockBytes);
     auto const gathered_ns = base::thread_cpu_ns();
@@ -204,7 +204,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     gathered.facts.units = encode_units(place_units(gathered.units, gathered.head, gathered.facts));
     gathered.facts.is_cut_last = options.is_alone != nullptr;
     if (options.before_metadata) options.before_metadata(gathered.facts.end_offset);
-    mark_gaps(file, format, gathered);
+    mark_gaps(file, format, gathered, options.is_beside_another ? end_of_pages : gathered.facts.end_offset);
     if (!gathered.report.nodes.empty()) write_again(file, gathered.unsynced);
     auto const completed = format.complete(file, *gathered.rows, gathered.head, gathered.facts);
     if (options.is_alone && options.is_alone()) cut(file, format, gathered);
@@ -272,19 +272,15 @@ void take_up(UnfinishedRun& run, std::vector<RunPlace> const& places) {
                       exists(path) ? "the file is complete, or was never Thalweg's" : ""});
 }
 
-} // namespace
-
-UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options) {
-    auto const places = places_of_run(path);
-    if (places.empty()) fail_nothing_there(path, verb);
+UnfinishedRun locked(std::vector<RunPlace> const& places, char const* verb, RecoverOptions const& options) {
     UnfinishedRun run{.place = places.front()};
     for (auto const& place : places) run.locks.push_back(place.lock_exclusive());
     if (!options.all_nodes_are_down) check_nodes_are_down(places, verb);
-    if (is_stub(places)) {
-        run.place.clear_stub();
-        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
-                          "whoever created it died before anything was recorded; what was left is cleared away"});
-    }
+    return run;
+}
+
+void open_locked(UnfinishedRun& run, std::vector<RunPlace> const& places) {
+    auto const& path = run.place.data();
     for (auto const& place : places) run.journals.push_back(place.open_journal(storage::OpenMode::read_write));
     auto const start = require_start(*run.journals.front().main);
     run.head = model::run_head_from_json(start.head_json);
@@ -293,27 +289,61 @@ UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOption
     run.is_original = run.place.is_original(start.preamble);
     if (!may_lack_its_beginning(run)) check_pair(*run.file, *run.format, run.head);
     take_up(run, places);
+}
+
+} // namespace
+
+UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options) {
+    auto const places = places_of_run(path);
+    if (places.empty()) fail_nothing_there(path, verb);
+    auto run = locked(places, verb, options);
+    if (is_stub(places)) {
+        run.place.clear_stub();
+        base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
+                          "whoever created it died before anything was recorded; what was left is cleared away"});
+    }
+    open_locked(run, places);
+    return run;
+}
+
+UnfinishedRun take_over_part(RunPlace const& place, char const* verb) {
+    auto run = locked({place}, verb, {});
+    open_locked(run, {place});
     return run;
 }
 
 namespace {
 
-// Where nobody of those writes that may not be down after all. They see the announcements, and take no regions any
+// Keeps out of the way of those that may not be down after all. They see the announcements, and take no regions any
 // more; nothing that they have called durable before is missing in their journals, which are read behind that.
-std::uint64_t end_for_others(UnfinishedRun const& run, std::vector<RunPlace> const& places) {
-    if (may_be_written_elsewhere(places).empty()) return 0;
+void leave_room_for_others(UnfinishedRun const& run, std::vector<RunPlace> const& places, CompleteOptions& options) {
+    if (may_be_written_elsewhere(places).empty()) return;
     auto const parts = run.place.parts();
     constexpr char const* kText = "all nodes are down, says who recovers it";
     parts.announce(kRecovering, kText);
-    bool const was_completed = !parts.announce(kCompleting, kText); // by one that writes its metadata, perhaps
-    auto const end = was_completed ? run.file->size() : 0;
+    options.is_beside_another = !parts.announce(kCompleting, kText); // one that writes its metadata, perhaps
+    if (options.is_beside_another) options.least_end = std::max(options.least_end, run.file->size());
     auto const taken = parts.regions();
-    if (taken.empty()) return end;
+    if (taken.empty()) return;
     auto const nodes = node_of(require_start(*run.journals.front().main).preamble).nodes;
-    return std::max(end, region_plan(*run.format, run.head, nodes).region(taken.back()).end);
+    auto const plan = region_plan(*run.format, run.head, nodes);
+    options.least_end = std::max(options.least_end, plan.region(taken.back()).end);
 }
 
 } // namespace
+
+std::vector<std::string> lost_with_memory(UnfinishedRun const& run, RunReport const& report) {
+    auto const& path = run.place.data();
+    auto notes = run.notes;
+    if (!run.has_memory && !report.settled && report.nodes.empty())
+        notes.push_back(note_of_lost_memory(path, run.is_original, report.producers_unsettled > 0));
+    for (auto const& node : report.nodes) {
+        if (node.settled || !node.has_journal) continue;
+        notes.push_back(note_of_lost_memory(fmt::format("{}, {} ({})", path, name_of_node(node.node), node.host),
+                                            run.is_original, false));
+    }
+    return notes;
+}
 
 CompleteResult recover(std::string const& path, RecoverOptions const& recover_options) {
     auto run = take_over(path, "recover", recover_options);
@@ -323,19 +353,13 @@ CompleteResult recover(std::string const& path, RecoverOptions const& recover_op
     auto const places = places_of_run(path);
     if (run.place.is_of_many()) {
         options.before_metadata = [&](std::uint64_t end) { use_rooms(places, *run.file, end); };
-        if (run.is_original) options.least_end = std::max(options.least_end, end_for_others(run, places));
+        if (run.is_original) leave_room_for_others(run, places, options);
     }
     auto result = complete_run(*run.file, run.journals, *run.format, options);
     auto& report = result.report;
-    if (!run.has_memory && !report.settled && report.nodes.empty())
-        run.notes.push_back(note_of_lost_memory(path, run.is_original, report.producers_unsettled > 0));
-    for (auto const& node : report.nodes) {
-        if (node.settled || !node.has_journal) continue;
-        run.notes.push_back(note_of_lost_memory(fmt::format("{}, {} ({})", path, name_of_node(node.node), node.host),
-                                                run.is_original, false));
-    }
-    if (!run.notes.empty()) report.rows_may_be_missing = true; // all of them say so of memory
-    result.report.notes.insert(result.report.notes.end(), run.notes.begin(), run.notes.end());
+    auto const lost = lost_with_memory(run, report);
+    if (!lost.empty()) report.rows_may_be_missing = true;
+    report.notes.insert(report.notes.end(), lost.begin(), lost.end());
     if (run.is_original)
         remove_journals(places, run.head.id);
     else

@@ -17,6 +17,8 @@ struct CompleteOptions {
     RunState state = RunState::ended;
     bool whole_file_checksum = true;
     std::uint64_t least_end = 0; // extents may have been claimed up to here
+    // Somebody else may be completing the file, too: nothing behind its pages is ours to give back or to write over.
+    bool is_beside_another = false;
     // Called when it is known from where on the file gets its metadata.
     std::function<void(std::uint64_t end_offset)> before_metadata = {};
     // Of who may not be alone in this: asked when the file is complete, which is cut to its length only then, and only
@@ -49,6 +51,10 @@ void note_joined(format::Completed const& completed, RunReport& report);
 // Throws base::DataError where the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
+// What another machine had not synced is there for us to read, and a sync on this one need not cover it: so it is
+// written again first.
+void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages);
+
 // Whether the file is complete, and of this run: the journal may not know it yet.
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
@@ -69,7 +75,7 @@ CompleteResult recover(std::string const& path, RecoverOptions const& options = 
 
 // What is left of an unfinished run, taken over by this process.
 struct UnfinishedRun {
-    RunPlace place;                          // of the first node
+    RunPlace place;                          // of the first node, or of the one whose part it is
     std::vector<base::FileDescriptor> locks; // exclusive
     Journals journals;
     model::RunHead head;
@@ -83,6 +89,11 @@ struct UnfinishedRun {
 
 // Throws as `recover` does. Waits for what killed processes have left on its way to the disk.
 UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options = {});
+// The part of one of several nodes, on the machine of that node. The journals of the others are not touched.
+UnfinishedRun take_over_part(RunPlace const& place, char const* verb);
+
+// Sentences of what was in memory alone and is gone: where there are any, rows may be missing.
+std::vector<std::string> lost_with_memory(UnfinishedRun const& run, RunReport const& report);
 
 // Removes the journals of a run, durably, and its shared memory on this machine.
 void remove_journals(std::vector<RunPlace> const& places, std::string const& run_id);

@@ -52,13 +52,15 @@ std::vector<Gap> gaps_of(RegionPlan const& plan, std::vector<RegionUse> const& r
     }
 }
 
-void mark_gaps(storage::Storage& file, format::Format const& format, Gathered const& gathered) {
+void mark_gaps(storage::Storage& file, format::Format const& format, Gathered const& gathered, std::uint64_t end) {
     if (gathered.report.nodes.empty()) return;
     auto const nodes = static_cast<std::uint32_t>(gathered.report.nodes.size());
     auto const plan = region_plan(format, gathered.head, nodes);
     for (auto const& gap : gaps_of(plan, gathered.regions, gathered.facts)) {
-        file.give_back(gap.begin, gap.end - gap.begin);
-        format.write_gap(file, gap.begin, gap.end - gap.begin);
+        auto const bytes = std::min(gap.end, end) - std::min(gap.begin, end);
+        if (bytes == 0) continue;
+        file.give_back(gap.begin, bytes);
+        format.write_gap(file, gap.begin, bytes);
     }
 }
 

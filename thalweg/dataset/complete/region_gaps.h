@@ -20,7 +20,7 @@ struct Gap {
 // In front of `facts.end_offset`, ascending.
 std::vector<Gap> gaps_of(RegionPlan const& plan, std::vector<RegionUse> const& regions, model::RunFacts const& facts);
 
-// Gives their blocks back, and marks them for those who walk over the file. Can be repeated.
-void mark_gaps(storage::Storage& file, format::Format const& format, Gathered const& gathered);
+// Gives the blocks of those in front of `end` back, and marks them for those who walk over the file. Can be repeated.
+void mark_gaps(storage::Storage& file, format::Format const& format, Gathered const& gathered, std::uint64_t end);
 
 } // namespace thalweg::dataset

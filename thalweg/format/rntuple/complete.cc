@@ -56,7 +56,11 @@ bool has_ended_by_age(model::RunFacts const& facts) {
 Completed complete_with(Joining joining, storage::Storage& file, storage::Storage const& journal,
                         model::RunHead const& head, model::RunFacts const& facts) {
     auto const parts = file_parts(head);
-    auto const begin = base::round_up(std::max(facts.end_offset, end_of_readable(file, parts)), base::kBlockBytes);
+    auto const readable = end_of_readable(file, parts);
+    // Its anchors are there, and its first sector may follow: of what that names we know no end.
+    if (facts.is_cut_last && readable > facts.end_offset)
+        base::fail_data({file.path() + " is not completed again", "somebody else has done it, or does so now"});
+    auto const begin = base::round_up(std::max(facts.end_offset, readable), base::kBlockBytes);
     BlobWriter writer(file, begin, head.created_s);
     FileEnding ending(file, parts, writer, head.created_s);
     for (std::size_t i = 0; i < head.schema.tables.size(); ++i) {
