@@ -59,8 +59,9 @@ std::unique_ptr<Writer> create(std::string const& path, std::string const& schem
 }
 
 std::unique_ptr<Writer> join(std::string const& path, std::uint32_t node, std::uint32_t nodes,
-                             std::optional<std::string> const& schema, std::uint64_t timeout_ns) {
+                             std::optional<std::string> const& schema, std::uint64_t timeout_ns, bool resumes) {
     JoinOptions options;
+    options.resume = resumes;
     options.nodes = nodes;
     options.timeout_ns = timeout_ns;
     options.while_waiting = signal_check();
@@ -70,7 +71,9 @@ std::unique_ptr<Writer> join(std::string const& path, std::uint32_t node, std::u
 
 std::unique_ptr<Writer> resume(std::string const& path, std::optional<std::string> const& schema,
                                CreateOptions const& options) {
-    return Writer::resume(path, schema ? std::optional(model::schema_from_json(*schema)) : std::nullopt, options);
+    auto interruptible = options;
+    interruptible.nodes.while_waiting = signal_check();
+    return Writer::resume(path, schema ? std::optional(model::schema_from_json(*schema)) : std::nullopt, interruptible);
 }
 
 SnapshotResult take_snapshot(std::string const& path, std::string const& out, bool force) {
@@ -321,7 +324,7 @@ void bind_writing(nb::module_& module) {
     module.def("create", create, nb::arg("path"), nb::arg("schema"), nb::arg("options"), nb::arg("metadata"),
                WithoutGil());
     module.def("join", join, nb::arg("path"), nb::arg("node"), nb::arg("nodes"), nb::arg("schema").none(),
-               nb::arg("timeout_ns"), WithoutGil());
+               nb::arg("timeout_ns"), nb::arg("resume") = false, WithoutGil());
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
     module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def(

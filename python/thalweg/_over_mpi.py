@@ -163,8 +163,10 @@ def create_over(
 
 def _wanted(path: Path, schema: Schema | Mapping[str, Any] | None, options: Mapping[str, Any]) -> tuple[str, bytes]:
     """What has to be the same on all ranks: the path, and a digest of the schema."""
-    if options["resume"] or schema is None:
-        raise UsageError("a run of several ranks cannot be resumed yet: recover it, and begin a new run with a schema")
+    if schema is None:
+        if not options["resume"]:
+            raise UsageError(f"{os.fspath(path)} cannot be created without a schema: give one, or resume=True")
+        return os.fspath(path), b""
     given = schema if isinstance(schema, Schema) else schema_of(schema)
     return os.fspath(path), hashlib.sha256(given.to_json().encode()).digest()
 
@@ -190,7 +192,8 @@ def _begin(
     if node == 1:
         first: Writer = create(path, schema, nodes=nodes, **options)
         return first
-    return join(path, node=node, nodes=nodes, schema=schema, node_timeout=options["node_timeout"])
+    timeout, resume = options["node_timeout"], options["resume"]
+    return join(path, node=node, nodes=nodes, schema=schema, node_timeout=timeout, resume=resume)
 
 
 # Others may still compute for long: an MPI that waits for them in a call of its own keeps a core busy.

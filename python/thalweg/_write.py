@@ -177,9 +177,10 @@ class Writer:
 @overload
 def create(
     path: Path,
-    schema: Schema | Mapping[str, Any],
+    schema: Schema | Mapping[str, Any] | None = None,
     *,
     force: bool = ...,
+    resume: bool = ...,
     codec: str | None = ...,
     metadata: Mapping[str, str] | None = ...,
     attrs: Mapping[str, Any] | None = ...,
@@ -237,6 +238,7 @@ def create(
     resume: go on with an unfinished run, in the same file, after everybody who wrote it has died: its rows stay, and
         `committed_keys` of the result tells which work units need not be done again. No schema is needed; metadata and
         knobs are those of the run, but for knobs that are given, of which codecs and sizes of pages cannot change.
+        A run of several nodes goes on with as many, each on its machine: the others `tw.join` it with `resume=True`.
     codec: in HDF5 "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1", "bitshuffle+zstd-3", ...; the default is
         bitshuffle+lz4. Stock h5py reads deflate and none, and everything once hdf5plugin is imported. In RNTuple
         "none", "zstd-5", "lz4", "deflate-1" of split and delta encoded values, or "plain+zstd-5" and the like of
@@ -292,8 +294,6 @@ def create(
     options = _core.CreateOptions()
     options.force = force
     options.keys_per_group = _checked_group(order, keys_per_group)
-    if nodes != 1 and resume:
-        raise UsageError("a run of several nodes cannot be resumed yet: recover it, and begin a new run")
     if nodes < 1:
         raise UsageError(f"{os.fspath(path)} cannot be written from {nodes} nodes: give at least 1")
     goes_on, keys_together = _checked_rules(nodes, on_node_death, keys_taken_together)
@@ -319,6 +319,7 @@ def join(
     nodes: int | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
     node_timeout: float = 60,
+    resume: bool = False,
 ) -> Writer:
     """One of the nodes, but the first, of a run that `tw.create(path, ..., nodes=...)` begins on that one.
 
@@ -326,16 +327,18 @@ def join(
         or GROUP_RANK (torchrun), which count from 0.
     nodes, schema: where they are given they have to be those of the run.
     node_timeout: as in `create`.
+    resume: this node returns to a run that `tw.create(path, ..., resume=True)` resumes on the first one. It has to be
+        the machine on which it was this node before: what killed processes have left in its memory is kept.
 
     The result is used as that of `create`; knobs are those of the run. Raises UsageError naming who is missing when the
-    time is over, where the node is there already, or where nodes do not agree.
+    time is over, where the node is there already, where nodes do not agree, or where this node cannot return.
     """
     number = _node_of_launcher() if node is None else node
     if number < 2:
         raise UsageError(f"{os.fspath(path)} cannot be joined as node {number}: node 1 creates it, with tw.create")
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
     core = _core.join(
-        os.fspath(path), number - 1, nodes or 0, given.to_json() if given else None, int(node_timeout * 1e9)
+        os.fspath(path), number - 1, nodes or 0, given.to_json() if given else None, int(node_timeout * 1e9), resume
     )
     return Writer(core, core.metadata)
 

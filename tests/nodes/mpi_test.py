@@ -169,6 +169,26 @@ def test_a_rank_is_killed_at_any_moment(
     print(f"{turn + 1} deaths")
 
 
+def test_ranks_that_were_killed_go_on(over_mpi_here: Mpi, name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    process = over_mpi_here.start(path, 20_000, "-1", "kill")
+    logs = [Path(f"{path}.log{rank}") for rank in range(_RANKS)]
+    end = time.monotonic() + 60
+    while not all(appended_by(log) > 100 for log in logs) and time.monotonic() < end:
+        time.sleep(0.01)
+    ranks = [int(Path(f"{path}.pid{rank}").read_text()) for rank in range(_RANKS)]
+    os.kill(ranks[1], signal.SIGKILL)
+    process.communicate(timeout=120)
+    wait_until_gone(ranks)
+    appended = [appended_by(log) for log in logs]
+    assert over_mpi_here(path, "-1", "resume") == [f"rank {rank} closed" for rank in range(_RANKS)]
+    counts = rows_by_node(path)
+    for rank, rows in enumerate(appended):
+        assert rows <= counts[rank + 1] <= rows + 50
+        assert counts[rank + 101] == _ROWS
+    assert tw.verify(path).is_sound
+
+
 _COUNTER = """
 .bss
 .globl calls_of_mpi

@@ -1,10 +1,11 @@
 """What one node runs: rows that say who wrote them, and a log of what was promised about them.
 
-    node.py FILE NODE NODES ROWS LOG PACE DEATH TIMEOUT
+    node.py FILE NODE NODES ROWS LOG PACE DEATH TIMEOUT NUMBER
 
 ROWS 0: until the file LOG.stop is there. PACE: seconds between batches. DEATH, TIMEOUT: `on_node_death` and
-`node_timeout` of the run. The log has a line for each batch: the rows appended, and how many of them would survive the
-loss of this machine.
+`node_timeout` of the run. NUMBER: the rows say that they are of this node; where it is another one than NODE, the run
+is resumed. The log has a line for each batch: the rows appended, and how many of them would survive the loss of this
+machine.
 """
 
 import os
@@ -27,12 +28,13 @@ def rows(node: int, first: int) -> dict[str, np.ndarray]:
     return {"node": np.full(_BATCH, node, np.uint16), "id": ids, "samples": samples.astype(np.uint16)}
 
 
-def begin(path: str, node: int, nodes: int, death: str, timeout: float) -> tw.Writer:
+def begin(path: str, node: int, nodes: int, death: str, timeout: float, resume: bool) -> tw.Writer:
     if node == 1:
+        tuning = {"flush_interval": 0.05}
         return tw.create(
-            path, _SCHEMA, nodes=nodes, tuning={"flush_interval": 0.05}, node_timeout=timeout, on_node_death=death
+            path, _SCHEMA, nodes=nodes, tuning=tuning, node_timeout=timeout, on_node_death=death, resume=resume
         )
-    return tw.join(path, node=node, nodes=nodes, schema=_SCHEMA, node_timeout=timeout)
+    return tw.join(path, node=node, nodes=nodes, schema=_SCHEMA, node_timeout=timeout, resume=resume)
 
 
 class Log:
@@ -50,19 +52,21 @@ class Log:
         self._file.write(f"{appended} {self._durable}\n")
 
 
-def main(path: str, node: int, nodes: int, wanted: int, log_path: str, pace: float, death: str, timeout: float) -> None:
-    with begin(path, node, nodes, death, timeout) as out:
-        Path(f"{log_path}.pid").write_text(str(os.getpid()))  # in this machine
+def main(
+    path: str, node: int, nodes: int, wanted: int, log_path: str, pace: float, death: str, timeout: float, number: int
+) -> None:
+    Path(f"{log_path}.pid").write_text(f"{os.getpid()}\n")  # in this machine
+    with begin(path, node, nodes, death, timeout, resume=number != node) as out:
         log = Log(Path(log_path))
         with out.producer("events") as producer:
             appended = 0
             while appended < wanted or (wanted == 0 and not Path(f"{log_path}.stop").exists()):
-                producer.append(**rows(node, appended))
+                producer.append(**rows(number, appended))
                 appended += _BATCH
                 log.note(out, appended)
                 time.sleep(pace)
 
 
 if __name__ == "__main__":
-    path, node, nodes, wanted, log_path, pace, death, timeout = sys.argv[1:9]
-    main(path, int(node), int(nodes), int(wanted), log_path, float(pace), death, float(timeout))
+    path, node, nodes, wanted, log_path, pace, death, timeout, number = sys.argv[1:]
+    main(path, int(node), int(nodes), int(wanted), log_path, float(pace), death, float(timeout), int(number))

@@ -89,7 +89,7 @@ def test_a_process_that_dies_costs_only_what_it_had_not_appended(make_machines: 
     machines = make_machines(2)
     run = NodesRun(machines, tmp_path / "run.h5", pace=0.002)
     run.wait_for_rows(300)
-    assert machines[1].run("kill", "-9", Path(f"{run.logs[1]}.pid").read_text()).returncode == 0
+    assert machines[1].run("kill", "-9", Path(f"{run.logs[1]}.pid").read_text().strip()).returncode == 0
     run.stop()
     assert all(code != 0 for code, _ in run.ends())
     appended = run.numbers(1)[0]
@@ -156,9 +156,6 @@ def test_all_machines_die_at_any_moment(
 def test_a_node_that_cannot_write_the_folder_is_named(make_machines: Make, tmp_path: Path) -> None:
     machines = make_machines(2)
     machines[1].make_read_only(tmp_path)
-    run = NodesRun(machines[:1], tmp_path / "run.h5")  # keeps the paths
-    run.nodes[0].kill()
-    run.nodes[0].communicate()
     script = (
         "import thalweg as tw, sys\n"
         "node = int(sys.argv[1])\n"

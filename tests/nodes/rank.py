@@ -1,10 +1,11 @@
 """What one rank of MPI runs: rank.py FILE ROWS [FAILING_RANK how].
 
-`how`: schema, path, append, exit, single, kill or count.
+`how`: schema, path, append, exit, single, kill, resume or count.
 
-append: it throws in its `with` block. exit: it throws, and has none. With all others no rank fails. single: MPI is told
-that each has one thread. kill: FILE.pidN and FILE.logN have the process and the rows of rank N, which takes its time.
-count: says how often it called MPI between `create` and `close`, where that is counted.
+append: it throws in its `with` block. exit: it throws, and has none. With all others no rank fails. single: MPI is
+told that each has one thread. kill: FILE.pidN and FILE.logN have the process and the rows of rank N, which takes its
+time. resume: the run goes on, as it is after all ranks of `kill` were killed. count: says how often it called MPI
+between `create` and `close`, where that is counted.
 """
 
 import ctypes
@@ -33,11 +34,11 @@ def wait_for_others(path: str, rank: int) -> None:
         time.sleep(0.01)
 
 
-def append(out: tw.Shared, rank: int, wanted: int, fails: bool, log: Path | None = None) -> None:
+def append(out: tw.Shared, rank: int, wanted: int, fails: bool, log: Path | None = None, number: int = 0) -> None:
     lines = log.open("w", buffering=1) if log is not None else None
     with out.producer("events") as producer:
         for first in range(0, wanted, 50):
-            producer.append(**rows(rank + 1, first))
+            producer.append(**rows(number or rank + 1, first))
             if lines is not None:
                 lines.write(f"{first + 50}\n")
                 time.sleep(0.0005)
@@ -55,7 +56,7 @@ def main(path: str, wanted: int, failing: int, how: str) -> None:
     rank = MPI.COMM_WORLD.Get_rank()
     schema = {"others": {"id": tw.uint64}} if (failing, how) == (rank, "schema") else _SCHEMA
     path = f"{path}.other.h5" if (failing, how) == (rank, "path") else path
-    out = tw.create(path, schema, comm=MPI.COMM_WORLD, node_timeout=20)
+    out = tw.create(path, schema, comm=MPI.COMM_WORLD, node_timeout=20, resume=how == "resume")
     if how == "exit":
         append(out, rank, wanted, rank == failing)
         out.close()
@@ -63,7 +64,7 @@ def main(path: str, wanted: int, failing: int, how: str) -> None:
     before = calls_of_mpi() if how == "count" else 0
     with out:
         log = Path(f"{path}.log{rank}") if how == "kill" else None
-        append(out, rank, wanted, (failing, how) == (rank, "append"), log)
+        append(out, rank, wanted, (failing, how) == (rank, "append"), log, rank + 101 if how == "resume" else 0)
         if how == "count":
             os.write(1, f"rank {rank} called MPI {calls_of_mpi() - before} times, and {before} before\n".encode())
 

@@ -28,16 +28,19 @@ class NodesRun:
         pace: float = 0.0,
         death: str = "end",
         timeout: float = 20,
+        resumed: int = 0,
     ) -> None:
+        """resumed: how often, so far. Rows say then that they are of node 101, 102, or 201 and so on."""
         self.machines = machines
         self.path = path
-        self.logs = [path.parent / f"log{number}" for number in range(1, len(machines) + 1)]
+        self._first = 100 * resumed + 1
+        self.logs = [path.parent / f"log{self._first + index}" for index in range(len(machines))]
         self._options = [pace, death, timeout]
         self.nodes = [self._start(index, rows) for index in range(len(machines))]
 
     def _start(self, index: int, rows: int) -> subprocess.Popen[str]:
         command = [sys.executable, _PROGRAM, self.path, index + 1, len(self.machines), rows, self.logs[index]]
-        return self.machines[index].start(*map(str, [*command, *self._options]))
+        return self.machines[index].start(*map(str, [*command, *self._options, self._first + index]))
 
     def wait_for_rows(self, least: int, nodes: Sequence[int] | None = None) -> None:
         """Until so many are durable on each of these nodes, from 0."""
@@ -80,8 +83,27 @@ class NodesRun:
     def kill_all(self) -> None:
         for machine in self.machines:
             machine.kill()
+        self._wait()
+
+    def kill_processes(self) -> None:
+        """The machines live, with their memory."""
+        for machine, log in zip(self.machines, self.logs, strict=True):
+            pid = Path(f"{log}.pid")
+            end = time.monotonic() + _SECONDS
+            while not (pid.exists() and pid.read_text().endswith("\n")):
+                assert time.monotonic() < end, f"{log} has no process"
+                time.sleep(0.01)
+            machine.run("kill", "-9", pid.read_text().strip())
+        self._wait()
+
+    def _wait(self) -> None:
         for node in self.nodes:
             node.communicate(timeout=_SECONDS)
+
+    def expect_rows(self, counts: dict[int, int], *, least: Sequence[int]) -> None:
+        for index, wanted in enumerate(least):
+            number = self._first + index
+            assert wanted <= counts.get(number, 0) <= self.numbers(index)[0] + 50, f"node {number}"
 
 
 def rows_by_node(path: Path) -> dict[int, int]:
@@ -107,8 +129,6 @@ def rows_by_node(path: Path) -> dict[int, int]:
 
 
 def expect_complete(run: NodesRun, *, least: Sequence[int]) -> None:
-    counts = rows_by_node(run.path)
-    for index, wanted in enumerate(least):
-        assert wanted <= counts.get(index + 1, 0) <= run.numbers(index)[0] + 50, f"node {index + 1}"
+    run.expect_rows(rows_by_node(run.path), least=least)
     assert tw.verify(run.path).is_sound
     assert not Path(f"{run.path}.parts").exists()

@@ -204,6 +204,7 @@ std::string path_of(Kind kind) { return std::string(kDirectory) + "/run." + kind
 void add(Verdict const& verdict, std::size_t point, Totals& totals, std::vector<std::string>& faults) {
     totals.states += verdict.states;
     totals.copies += verdict.copies;
+    totals.resumed += verdict.resumed;
     totals.rows += verdict.rows;
     totals.promised_rows += verdict.promised_rows;
     for (auto const& fault : verdict.faults) faults.push_back(fmt::format("stopped at point {}: {}", point, fault));

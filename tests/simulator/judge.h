@@ -14,7 +14,8 @@ struct Verdict {
     std::uint64_t states = 0; // that were recovered and read
     std::uint64_t rows = 0;   // that `append` had taken in them, and of these: that must be there
     std::uint64_t promised_rows = 0;
-    std::uint64_t copies = 0; // that were recovered, besides, before their originals
+    std::uint64_t copies = 0;  // that were recovered, besides, before their originals
+    std::uint64_t resumed = 0; // runs of several nodes, by all of these
     std::vector<std::string> faults;
 };
 

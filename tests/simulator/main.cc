@@ -26,8 +26,8 @@ void tell(Kind kind, Totals const& totals) {
     if (totals.histories == 0) return;
     auto const special =
         kind.of_nodes
-            ? fmt::format("{} machines died, {} stood still, {} runs were recovered meanwhile", totals.machine_deaths,
-                          totals.machine_stops, totals.recovered_stopped)
+            ? fmt::format("{} machines died, {} stood still, {} runs were recovered meanwhile, {} were resumed",
+                          totals.machine_deaths, totals.machine_stops, totals.recovered_stopped, totals.resumed)
             : fmt::format("{} in the order of keys, runs were resumed {} times, and went on in {} further files, {} "
                           "copies were recovered",
                           totals.ordered, totals.resumed, totals.further_files, totals.copies);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tests/simulator/node_owner.h"
+#include "tests/simulator/node_resumption.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/reader.h"
@@ -40,10 +41,50 @@ class NodeJudge {
             verdict_.rows += promise.taken;
             verdict_.promised_rows += has_all(state.promises, promise.node) ? promise.taken : promise.durable;
         }
-        recover(state, true);
+        if (random_.chance(0.35))
+            resume(state);
+        else
+            recover(state, true);
     }
 
   private:
+    // All nodes do, each on its machine: what was in the memory of each is there. Or it is refused, and recovered.
+    void resume(NodeSnapshot const& state) {
+        ++verdict_.states;
+        auto const has_all = [&](std::uint32_t node) {
+            auto const& word = state.promises.nodes[node];
+            return word.closed || word.kept ||
+                   (has_memory_[node] && state.promises.is_waited_for(node) && !state.promises.complete);
+        };
+        auto const result = resume_nodes(workshop_, path_, state, has_all, name_, random_);
+        verdict_.faults.insert(verdict_.faults.end(), result.faults.begin(), result.faults.end());
+        if (!verdict_.faults.empty()) {
+            verdict_.faults.push_back(describe(state));
+            return;
+        }
+        verdict_.resumed += !result.refused;
+        if (result.refused) {
+            name_ += ", where it was not resumed";
+            recover(result.after, true);
+        }
+        if (result.stop) die_again(*result.stop, result.stop_is_behind);
+        if (!result.refused && result.after.promises.complete && random_.chance(0.3))
+            lose_again(result.after, *result.after.promises.complete);
+    }
+
+    // While it was resumed, or behind that.
+    void die_again(NodeSnapshot state, bool is_behind) {
+        auto const name = name_ + (is_behind ? ", resumed, " : ", being resumed, ");
+        if (is_behind) has_memory_.assign(state.machines.size(), true);
+        if (random_.chance(0.4) && !state.promises.rows.sync_failed)
+            cut_power(state);
+        else
+            stop_processes(state);
+        name_ = name + name_;
+        start_again(state);
+        recover(state, true);
+    }
+
     void cut_power(NodeSnapshot& state) {
         state.disk = after_power_cut(state.disk, draw_survival(random_), random_);
         state.memory.clear();

@@ -75,8 +75,7 @@ TEST_P(CompleteAgain, WhatIsInFrontOfItsEndIsNever) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Containers, CompleteAgain,
-                         ::testing::Values(Case{"run.h5", 28, 1}, Case{"run.root", 15, -1}));
+INSTANTIATE_TEST_SUITE_P(Containers, CompleteAgain, ::testing::Values(Case{"run.h5", 28, 1}, Case{"run.root", 15, -1}));
 
 } // namespace
 } // namespace thalweg::dataset

@@ -43,7 +43,7 @@ class Recording {
         file_->write((number + 1) * 64 * base::kKiB, std::vector<std::byte>(1, std::byte{77}));
     }
     void barrier() { journal_.append(RecordType::barrier, BarrierRecord{journal_.size_bytes()}); }
-    void resume() { journal_what_is_left(gathered(), journal_); }
+    void resume() { journal_what_is_left(gathered(), {}, journal_); }
 
     Gathered gathered() const { return gather(storage_, *file_, RunState::ended); }
     Ranges rows() const { return gathered().facts.tables[0][0].rows; }

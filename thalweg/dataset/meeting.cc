@@ -64,6 +64,14 @@ std::string seconds(std::uint64_t ns) { return fmt::format("{:g} s", static_cast
         {fmt::format("cannot join {} as {}", path, name_of_node(node)), why, "give the same on all nodes"});
 }
 
+} // namespace
+
+std::optional<FirstNode> first_node_of(PartsFolder const& parts) {
+    auto const start = start_of(parts.journal(0));
+    if (!start) return std::nullopt;
+    return FirstNode{node_of(start->preamble), model::run_head_from_json(start->head_json)};
+}
+
 void check_expected(std::string const& path, std::uint32_t node, JoinOptions const& options, FirstNode const& first) {
     auto const nodes = first.which.nodes;
     if (options.nodes != 0 && options.nodes != nodes)
@@ -79,8 +87,6 @@ void check_expected(std::string const& path, std::uint32_t node, JoinOptions con
     if (model::without_attributes(wanted) != model::without_attributes(first.head.schema))
         disagree(path, node, "it has another schema than node 1");
 }
-
-} // namespace
 
 bool Deadline::pause() {
     if (base::monotonic_ns() >= end_ns_) return false;
@@ -129,12 +135,11 @@ FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOption
     bool was_silent = true;
     while (true) {
         std::string why = fmt::format("node 1 has not created it within {}", seconds(options.timeout_ns));
-        if (auto const start = start_of(parts.journal(0))) {
-            FirstNode first{node_of(start->preamble), model::run_head_from_json(start->head_json)};
-            check_expected(path, node, options, first);
+        if (auto const first = first_node_of(parts)) {
+            check_expected(path, node, options, *first);
             bool const is_there = exists(parts.journal(node));
-            deadline.is_of(first.which.nodes);
-            if (!is_there && !parts.announced(kBegun) && !parts.announced(kFailure)) return first;
+            deadline.is_of(first->which.nodes);
+            if (!is_there && !parts.announced(kBegun) && !parts.announced(kFailure)) return *first;
             why = is_there ? fmt::format("{} has joined already", name_of_node(node))
                            : parts.announced(kFailure).value_or("it has begun without this node");
             was_silent = was_silent && mine.silent_ns() > 0;

@@ -45,6 +45,11 @@ struct FirstNode {
     model::RunHead head;
 };
 
+// None where it is not there, or not whole yet.
+std::optional<FirstNode> first_node_of(PartsFolder const& parts);
+// Throws base::UsageError where it is not the run that `node` is to join.
+void check_expected(std::string const& path, std::uint32_t node, JoinOptions const& options, FirstNode const& first);
+
 // Throws base::UsageError where a run of several nodes cannot be what is asked for. `continues`: another file.
 void check_nodes(std::string const& path, CreateOptions const& options, bool continues);
 

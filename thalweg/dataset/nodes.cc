@@ -85,6 +85,7 @@ void check_nodes(std::string const& path, CreateOptions const& options, bool con
 std::unique_ptr<Writer> Writer::join(std::string const& path, std::uint32_t node, JoinOptions const& options) {
     auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
     static_cast<void>(format_for(absolute));
+    if (options.resume) return return_to(absolute, node, options);
     Deadline deadline(options.timeout_ns, options.while_waiting);
     while (true) {
         auto const first = wait_for_first(absolute, node, options, deadline);
@@ -125,27 +126,40 @@ std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const&
     return nullptr;
 }
 
-void Writer::start_joined(RunPlace const& place, FirstNode const& first, JoinOptions const& options) {
+tuning::Tuning Writer::open_joined(RunPlace const& place, model::RunHead const& head, std::uint64_t timeout_ns) {
     run_->format = &format_for(place.data());
-    run_->head = first.head;
+    run_->head = head;
     fork_generation_ = base::fork_generation();
     on_files_ = true;
-    auto const tuning =
-        in_effect(tuning_of_resumed(place.data(), first.head, *run_->format, {}, {}), *run_->format, place.data());
+    auto tuning = in_effect(tuning_of_resumed(place.data(), head, *run_->format, {}, {}), *run_->format, place.data());
     run_->options = tuning.write;
     run_->file = storage::open_file_storage(place.data(), storage::OpenMode::read_write, tuning.write.engine);
-    run_->node = share_of(*run_, place.node(), options.timeout_ns, tuning.commit.flush_interval_ns);
-    check_pair(*run_->file, *run_->format, first.head);
+    run_->node = share_of(*run_, place.node(), timeout_ns, tuning.commit.flush_interval_ns);
+    check_pair(*run_->file, *run_->format, head);
     whole_file_checksum_ = tuning.whole_file_checksum;
     run_->head.knobs = tuning::texts(tuning);
     run_->head.engine = run_->file->engine();
+    return tuning;
+}
+
+void Writer::watch_part(RunPlace const& place) {
+    watch_ = std::make_shared<FileWatch>(place.data(), place.journal());
+    run_->node->parts.sync();
+}
+
+void Writer::start_joined(RunPlace const& place, FirstNode const& first, JoinOptions const& options) {
+    auto const tuning = open_joined(place, first.head, options.timeout_ns);
+    begin_joined(place, tuning);
+    watch_part(place);
+}
+
+// Of a node that has no journal yet.
+void Writer::begin_joined(RunPlace const& place, tuning::Tuning const& tuning) {
     auto const fallback = memory_fallback(place.data());
     joined_journal_ =
         JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder),
                              base::identity_of(place.data()).value_or(base::FileIdentity{}), {}, place.node());
     make_ledger(tuning, fallback, true, 0);
-    watch_ = std::make_shared<FileWatch>(place.data(), place.journal());
-    run_->node->parts.sync();
 }
 
 void Writer::finish_part() {

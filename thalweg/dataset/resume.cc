@@ -1,6 +1,7 @@
 #include "thalweg/dataset/resume.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,7 +9,12 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/commit/disk_share.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/unit_list.h"
+#include "thalweg/dataset/earlier_files.h"
+#include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/unit_group.h"
+#include "thalweg/dataset/writer.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
@@ -41,7 +47,9 @@ tuning::Tuning tuning_of_resumed(std::string const& path, model::RunHead const& 
     return tuning;
 }
 
-void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
+void journal_what_is_left(Gathered const& gathered, ProducersOfNode const& own, JournalWriter& journal,
+                          std::vector<std::string> const& lost) {
+    // The journals of other nodes know nothing of most of these pages and units.
     for (auto const offset : gathered.bad_pages) journal.append(RecordType::voided_page, VoidedPageRecord{offset});
     for (auto const& key : gathered.left_out) {
         UnitRecord record{};
@@ -50,12 +58,18 @@ void journal_what_is_left(Gathered const& gathered, JournalWriter& journal) {
         journal.append(RecordType::voided_unit, record, std::as_bytes(std::span(key.text)));
     }
     for (auto const& [producer, ranges] : gathered.cut) {
-        KeptRecord const kept{producer, static_cast<std::uint32_t>(ranges.size())};
+        if (!own.has(producer)) continue;
+        KeptRecord const kept{producer - own.first, static_cast<std::uint32_t>(ranges.size())};
         journal.append(RecordType::kept, kept, std::as_bytes(std::span(ranges)));
     }
-    for (auto const& finish : gathered.unfinished) journal.append(RecordType::finish, finish);
-    nlohmann::json const knobs{{"knobs", gathered.head.knobs}, {"engine", gathered.head.engine}};
-    journal.append_json(RecordType::resumed, knobs.dump());
+    for (auto finish : gathered.unfinished) {
+        if (!own.has(finish.producer)) continue;
+        finish.producer -= own.first;
+        journal.append(RecordType::finish, finish);
+    }
+    nlohmann::json resumed{{"knobs", gathered.head.knobs}, {"engine", gathered.head.engine}};
+    if (!lost.empty()) resumed["lost"] = lost;
+    journal.append_json(RecordType::resumed, resumed.dump());
     journal.sync();
 }
 
@@ -88,17 +102,16 @@ void take_groups(std::vector<UnitFacts> const& groups, std::vector<UnitKey> cons
     ledger.head().units_committed = groups.size();
 }
 
-void take_keys(std::vector<UnitFacts> const& units, std::vector<UnitKey> const& earlier, Ledger& ledger) {
-    if (units.empty() && earlier.empty()) return;
+void take_keys(std::vector<UnitKey> const& keys, std::vector<UnitKey> const& earlier, Ledger& ledger) {
+    if (keys.empty() && earlier.empty()) return;
     ledger.make_units();
     auto& table = *ledger.units_if_any();
-    auto const take = [&](UnitKey const& key) {
-        table.grow();
-        table.take_again(key);
-    };
-    for (auto const& key : earlier) take(key);
-    for (auto const& unit : units) take(unit.key);
-    ledger.head().units_committed = units.size();
+    for (auto const* each : {&earlier, &keys}) {
+        for (auto const& key : *each) {
+            table.grow();
+            table.take_again(key);
+        }
+    }
 }
 
 std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {
@@ -120,6 +133,115 @@ std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {
         }
     }
     return clusters;
+}
+
+// What of the metadata at the end is of pages and units that are there already.
+PageCounts counts_of(Gathered const& gathered) {
+    PageCounts counts;
+    for (auto const& parts : gathered.facts.tables) {
+        auto const& columns = gathered.head.columns[static_cast<std::size_t>(&parts - gathered.facts.tables.data())];
+        for (auto const& part : parts) {
+            for (std::size_t i = 0; i < columns.size(); ++i) {
+                counts.all += part.columns[i].size();
+                if (columns[i].role == model::Column::Role::lengths) counts.of_lengths += part.columns[i].size();
+            }
+        }
+    }
+    counts.unit_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
+    return counts;
+}
+
+void check_resumed(UnfinishedRun const& unfinished, std::optional<model::Schema> const& schema,
+                   CreateOptions const& options) {
+    auto const& path = unfinished.place.data();
+    if (!unfinished.is_original) {
+        base::fail_usage(
+            {"cannot resume the run at " + path, "it is a copy of another one", "recover it, and begin a new run"});
+    }
+    auto const types_of = [](model::Schema const& each) { return model::without_attributes(each); };
+    if (schema && types_of(unfinished.format->make_head(*schema, options.layout, {}).schema) !=
+                      types_of(unfinished.head.schema)) {
+        base::fail_usage({"cannot resume the run at " + path, "it has another schema",
+                          "give none, or the one with which it was created"});
+    }
+    check_same_order(path, options.keys_per_group, unfinished.head);
+}
+
+std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<model::Schema> const& schema,
+                                       CreateOptions const& options) {
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    auto const places = places_of_run(absolute);
+    std::unique_ptr<Writer> writer(new Writer);
+    if (!places.empty() && places.front().is_of_many()) {
+        writer->resume_as_first(absolute, schema, options);
+        return writer;
+    }
+    auto unfinished = take_over(absolute, "resume");
+    if (options.nodes.nodes != 1) {
+        base::fail_usage({"cannot resume the run at " + absolute,
+                          fmt::format("one node wrote it, and {} are given", options.nodes.nodes), "give none"});
+    }
+    check_resumed(unfinished, schema, options);
+    writer->go_on(unfinished, options);
+    return writer;
+}
+
+void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming) {
+    auto const path = unfinished.place.data();
+    auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
+    if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
+        base::fail_usage({"cannot resume the run at " + path, "it is complete",
+                          fmt::format("`thalweg recover {}` removes its journal", path)});
+    }
+    check_not_continued(path, gathered.facts.metadata);
+    auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
+    auto const tuning = in_effect(tuning_of_resumed(path, gathered.head, *unfinished.format, options, options.given),
+                                  *unfinished.format, path);
+    auto file = storage::open_file_storage(path, storage::OpenMode::read_write, tuning.write.engine);
+    gathered.head.knobs = tuning::texts(tuning);
+    gathered.head.engine = file->engine();
+    if (resuming) check_same_regions(unfinished, gathered.head);
+    begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
+    if (resuming) write_again(*unfinished.file, gathered.unsynced);
+    unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
+    base::sync_directory_of(path); // whoever created it may have died before that
+    auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
+    journal_what_is_left(gathered, producers_of_nodes(gathered).front(), journal,
+                         lost_with_memory(unfinished, gathered.report));
+    if (resuming) journal_for_others(unfinished, gathered);
+    remove_memory_of(unfinished.head.id, unfinished.place);
+    run_ = std::make_shared<OpenRun>();
+    run_->format = unfinished.format;
+    run_->head = gathered.head;
+    run_->options = tuning.write;
+    run_->file = std::move(file);
+    run_->journal_lock = std::move(unfinished.locks.front());
+    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
+    journal_ = unfinished.journals.front();
+    whole_file_checksum_ = tuning.whole_file_checksum;
+    fork_generation_ = base::fork_generation();
+    on_files_ = true;
+    auto const resumed = resumed_run(gathered);
+    auto const first_free = first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed);
+    if (resuming) {
+        // What somebody wrote who could not complete the file is in front of that, and may be in no region.
+        journal.append(RecordType::footer, FooterRecord{first_free, 0});
+        run_->node =
+            share_of(*run_, unfinished.place.node(), options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
+        run_->node->rules = options.nodes.rules;
+    }
+    make_ledger(tuning, memory_fallback(path, memory_folder_of(*journal_.main)), true, resuming ? 0 : first_free);
+    run_->ledger->head().next_producer = resumed.next_producers.front();
+    if (run_->head.keys_per_group > 0) {
+        take_groups(gathered.groups, earlier, run_->head, *run_->ledger);
+    } else {
+        take_keys(resumed.keys, earlier, *run_->ledger);
+        run_->ledger->head().units_committed = resumed.units.front();
+    }
+    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
+    if (resuming) let_others_go_on(*resuming, resumed, first_free);
+    start_committer(std::move(journal), tuning.commit,
+                    resuming ? decltype(clusters_so_far(gathered)){} : clusters_so_far(gathered), counts_of(gathered));
 }
 
 } // namespace thalweg::dataset

@@ -48,9 +48,18 @@ SharedRun::~SharedRun() { abandon("the run was not closed"); }
 
 std::unique_ptr<SharedRun> SharedRun::create(ranks::Communicator& comm, std::string const& path, model::Schema schema,
                                              CreateOptions options, std::map<std::string, std::string> metadata) {
+    return begun(comm, path, {std::move(schema), std::move(options), std::move(metadata)});
+}
+
+std::unique_ptr<SharedRun> SharedRun::resume(ranks::Communicator& comm, std::string const& path,
+                                             std::optional<model::Schema> schema, CreateOptions options) {
+    return begun(comm, path, {std::move(schema), std::move(options), {}, true});
+}
+
+std::unique_ptr<SharedRun> SharedRun::begun(ranks::Communicator& comm, std::string const& path, Beginning beginning) {
     std::unique_ptr<SharedRun> run(new SharedRun(comm, path));
     try {
-        run->begin(std::move(schema), std::move(options), std::move(metadata));
+        run->begin(std::move(beginning));
     } catch (...) {
         run->ended_ = true; // as all ranks know
         throw;
@@ -58,7 +67,8 @@ std::unique_ptr<SharedRun> SharedRun::create(ranks::Communicator& comm, std::str
     return run;
 }
 
-void SharedRun::begin(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata) {
+void SharedRun::begin(Beginning beginning) {
+    auto const schema = beginning.schema;
     auto const plan = ranks::agree(
         comm_, problem_,
         [&] {
@@ -75,8 +85,7 @@ void SharedRun::begin(model::Schema schema, CreateOptions options, std::map<std:
         comm_, problem_,
         [&] {
             if (!is_first) return Json();
-            begin_node(schema, std::move(options), std::move(metadata), node,
-                       static_cast<std::uint32_t>(firsts.size()));
+            begin_node(std::move(beginning), node, static_cast<std::uint32_t>(firsts.size()));
             return Json(writer_->handle());
         },
         [](std::vector<Json> const& said) { return Json(said); });
@@ -85,23 +94,25 @@ void SharedRun::begin(model::Schema schema, CreateOptions options, std::map<std:
     });
 }
 
-void SharedRun::begin_node(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata,
-                           std::uint32_t node, std::uint32_t nodes) {
+void SharedRun::begin_node(Beginning beginning, std::uint32_t node, std::uint32_t nodes) {
+    auto& [schema, options, metadata, resumes] = beginning;
     options.shared = true;
     options.nodes.nodes = nodes;
     if (node == 0) {
-        writer_ = Writer::create(path_, std::move(schema), options, std::move(metadata));
+        writer_ = resumes ? Writer::resume(path_, schema, options)
+                          : Writer::create(path_, std::move(*schema), options, std::move(metadata));
         return;
     }
     JoinOptions joining;
     static_cast<NodesOptions&>(joining) = options.nodes;
     joining.schema = std::move(schema);
+    joining.resume = resumes;
     writer_ = Writer::join(path_, node, joining);
 }
 
-void SharedRun::attach_to(std::string const& handle, model::Schema const& schema) {
+void SharedRun::attach_to(std::string const& handle, std::optional<model::Schema> const& schema) {
     run_ = attach(handle);
-    if (run_->head.schema != schema) {
+    if (schema && run_->head.schema != *schema) {
         base::fail_usage({path_ + " is written with another schema", "the lowest rank of this machine has given it",
                           "give the same schema on all ranks"});
     }

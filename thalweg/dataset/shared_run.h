@@ -21,6 +21,10 @@ class SharedRun {
     static std::unique_ptr<SharedRun> create(ranks::Communicator& comm, std::string const& path, model::Schema schema,
                                              CreateOptions options = {},
                                              std::map<std::string, std::string> metadata = {});
+    // The same of a run that goes on after all ranks have died, see Writer::resume: with as many machines, of which
+    // each is the node that it was. Where a schema is given it has to be that of the run.
+    static std::unique_ptr<SharedRun> resume(ranks::Communicator& comm, std::string const& path,
+                                             std::optional<model::Schema> schema = {}, CreateOptions options = {});
     SharedRun(SharedRun const&) = delete;
     SharedRun& operator=(SharedRun const&) = delete;
     // A run that was not closed is abandoned.
@@ -44,10 +48,16 @@ class SharedRun {
   private:
     SharedRun(ranks::Communicator& comm, std::string path);
     // Begins the node, where this rank is the lowest of its machine, and attaches to it, where it is not.
-    void begin(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata);
-    void begin_node(model::Schema schema, CreateOptions options, std::map<std::string, std::string> metadata,
-                    std::uint32_t node, std::uint32_t nodes);
-    void attach_to(std::string const& handle, model::Schema const& schema);
+    struct Beginning {
+        std::optional<model::Schema> schema;
+        CreateOptions options;
+        std::map<std::string, std::string> metadata;
+        bool resumes = false;
+    };
+    static std::unique_ptr<SharedRun> begun(ranks::Communicator& comm, std::string const& path, Beginning beginning);
+    void begin(Beginning beginning);
+    void begin_node(Beginning beginning, std::uint32_t node, std::uint32_t nodes);
+    void attach_to(std::string const& handle, std::optional<model::Schema> const& schema);
     template <class Work> void together(Work const& work);
 
     ranks::Communicator& comm_;

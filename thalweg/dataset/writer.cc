@@ -151,81 +151,16 @@ void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback cons
 
 void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
                              std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
-                             std::uint64_t units_bytes) {
-    auto const reserve = [bound = run_->format->metadata_bound(run_->head), units_bytes](PageCounts const& pages) {
-        return bound.bytes(pages.all, pages.of_lengths) + unit_list_bound(units_bytes + pages.unit_bytes, pages.all);
+                             PageCounts const& earlier) {
+    auto const reserve = [bound = run_->format->metadata_bound(run_->head), earlier](PageCounts const& pages) {
+        auto const all = pages.all + earlier.all;
+        return bound.bytes(all, pages.of_lengths + earlier.of_lengths) +
+               unit_list_bound(pages.unit_bytes + earlier.unit_bytes, all);
     };
     auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far), watch_);
     base::Lock const lock(status_mutex_);
     committer_ = std::move(committer);
     units_ = std::make_unique<WorkUnits>(run_);
-}
-
-std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<model::Schema> const& schema,
-                                       CreateOptions const& options) {
-    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
-    if (auto const places = places_of_run(absolute); !places.empty() && places.front().is_of_many()) {
-        base::fail_usage({"cannot resume the run at " + absolute, "a run of several nodes cannot be resumed yet",
-                          "recover it, and begin a new run"});
-    }
-    auto unfinished = take_over(absolute, "resume");
-    if (!unfinished.is_original) {
-        base::fail_usage(
-            {"cannot resume the run at " + absolute, "it is a copy of another one", "recover it, and begin a new run"});
-    }
-    auto const types_of = [](model::Schema const& each) { return model::without_attributes(each); };
-    if (schema && types_of(unfinished.format->make_head(*schema, options.layout, {}).schema) !=
-                      types_of(unfinished.head.schema)) {
-        base::fail_usage({"cannot resume the run at " + absolute, "it has another schema",
-                          "give none, or the one with which it was created"});
-    }
-    check_same_order(absolute, options.keys_per_group, unfinished.head);
-    std::unique_ptr<Writer> writer(new Writer);
-    writer->go_on(unfinished, options);
-    return writer;
-}
-
-void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options) {
-    auto const path = unfinished.place.data();
-    auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
-    if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
-        base::fail_usage({"cannot resume the run at " + path, "it is complete",
-                          fmt::format("`thalweg recover {}` removes its journal", path)});
-    }
-    check_not_continued(path, gathered.facts.metadata);
-    auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
-    auto const tuning = in_effect(tuning_of_resumed(path, gathered.head, *unfinished.format, options, options.given),
-                                  *unfinished.format, path);
-    auto file = storage::open_file_storage(path, storage::OpenMode::read_write, tuning.write.engine);
-    gathered.head.knobs = tuning::texts(tuning);
-    gathered.head.engine = file->engine();
-    begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
-    unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
-    base::sync_directory_of(path); // whoever created it may have died before that
-    auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
-    journal_what_is_left(gathered, journal);
-    remove_memory_of(unfinished.head.id, unfinished.place);
-    run_ = std::make_shared<OpenRun>();
-    run_->format = unfinished.format;
-    run_->head = gathered.head;
-    run_->options = tuning.write;
-    run_->file = std::move(file);
-    run_->journal_lock = std::move(unfinished.locks.front());
-    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
-    journal_ = unfinished.journals.front();
-    whole_file_checksum_ = tuning.whole_file_checksum;
-    fork_generation_ = base::fork_generation();
-    on_files_ = true;
-    auto const fallback = memory_fallback(path, memory_folder_of(*journal_.main));
-    make_ledger(tuning, fallback, true, first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed));
-    run_->ledger->head().next_producer = gathered.next_producer;
-    if (run_->head.keys_per_group > 0)
-        take_groups(gathered.groups, earlier, run_->head, *run_->ledger);
-    else
-        take_keys(gathered.units, earlier, *run_->ledger);
-    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
-    auto const units_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
-    start_committer(std::move(journal), tuning.commit, clusters_so_far(gathered), units_bytes);
 }
 
 Writer::~Writer() {

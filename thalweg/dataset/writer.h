@@ -20,6 +20,9 @@
 
 namespace thalweg::dataset {
 
+class Resuming;
+struct ResumedRun;
+
 // Of a run that several nodes write, each on a machine of its own: all see the folder of the file.
 struct NodesOptions {
     std::uint32_t nodes = 1;
@@ -31,6 +34,7 @@ struct NodesOptions {
 
 struct JoinOptions : NodesOptions {
     std::optional<model::Schema> schema = {}; // where one is given, it has to be that of the run; so has `nodes`
+    bool resume = false;                      // this node returns to a run that the first one resumes
     JoinOptions() { nodes = 0; }
 };
 
@@ -66,6 +70,8 @@ class Writer {
     // recovered stay, keys of units that count are taken, and producers get new numbers. Knobs that are not given keep
     // the values that they had. Throws base::UsageError where there is no unfinished run, where it is a copy or
     // somebody still writes it, or where `schema`, the order or a knob that is of the file is given otherwise.
+    // A run of several nodes goes on with as many: this is the first one, and the others `join` with `resume`, each on
+    // its machine. Returns when all are there again.
     static std::unique_ptr<Writer> resume(std::string const& path, std::optional<model::Schema> const& schema,
                                           CreateOptions const& options);
 
@@ -123,13 +129,14 @@ class Writer {
     // `before`: the ledger of the run that this one continues.
     void start(CreateOptions const& options, format::Format const& format, bool shared, Ledger const* before = nullptr);
     void journal_next(Writer const& next);
-    void go_on(UnfinishedRun& unfinished, CreateOptions const& options);
+    // `resuming`: of several nodes.
+    void go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming = nullptr);
     // The memory of the run, whose journal has begun.
     void make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
                      std::uint64_t first_offset, Ledger const* before = nullptr);
     void start_committer(JournalWriter journal, CommitOptions const& commit,
                          std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
-                         std::uint64_t units_bytes = 0);
+                         PageCounts const& earlier = {});
     void check_open() const;
     void wait_for_producers(std::uint64_t end_ns) const;
     CompleteResult complete();
@@ -141,6 +148,16 @@ class Writer {
     static std::unique_ptr<Writer> try_join(RunPlace const& place, FirstNode const& first, JoinOptions const& options,
                                             Deadline& deadline);
     void start_joined(RunPlace const& place, FirstNode const& first, JoinOptions const& options);
+    // But for its journal and its memory.
+    tuning::Tuning open_joined(RunPlace const& place, model::RunHead const& head, std::uint64_t timeout_ns);
+    void begin_joined(RunPlace const& place, tuning::Tuning const& tuning);
+    void watch_part(RunPlace const& place);
+    void resume_as_first(std::string const& path, std::optional<model::Schema> const& schema,
+                         CreateOptions const& options);
+    void let_others_go_on(Resuming const& resuming, ResumedRun const& resumed, std::uint64_t first_free_offset);
+    static std::unique_ptr<Writer> return_to(std::string const& path, std::uint32_t node, JoinOptions const& options);
+    void start_returned(RunPlace const& place, FirstNode const& first, ResumedRun const& resumed, UnfinishedRun* own,
+                        JoinOptions const& options);
     void finish_part();
     CompleteResult close_with_others(std::uint64_t end_ns);
     CompleteResult complete_for_all();

@@ -14,6 +14,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr std::uint64_t kPauseNs = 500'000, kLongestPauseNs = 4'000'000;
+constexpr std::uint64_t kMuchJournalBytes = 4096; // that one step adds: some 50 pages
 constexpr std::uint64_t kLookIntervalNs = 100'000'000;
 constexpr std::uint64_t kLeastAgeOfProducerNs = 50'000'000; // so at most 20 clusters a second end by age
 constexpr auto kEverything = std::numeric_limits<std::uint64_t>::max();
@@ -98,10 +99,10 @@ void Committer::run() {
     }
 }
 
-// As long as nothing comes, each pause is twice the last one: where workers compute, waking is most of what this thread
+// As long as little comes, each pause is twice the last one: where workers compute, waking is most of what this thread
 // takes.
 void Committer::pause() {
-    bool const is_quiet = phase_ == Phase::idle && journal_bytes_ == journal_bytes_seen_;
+    bool const is_quiet = phase_ == Phase::idle && journal_bytes_ - journal_bytes_seen_ < kMuchJournalBytes;
     journal_bytes_seen_ = journal_bytes_;
     pause_ns_ = is_quiet ? std::min(2 * pause_ns_, kLongestPauseNs) : kPauseNs;
     base::Lock lock(pause_mutex_);

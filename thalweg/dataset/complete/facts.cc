@@ -193,9 +193,10 @@ void note_damage(NodeFacts const& node, RunState state, RunReport& report) {
     auto const& damage = node.damage;
     bool const is_being_written = state == RunState::open && damage.is_at_end;
     if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
-    report.rows_may_be_missing =
-        report.rows_may_be_missing || !node.missing.empty() || (!damage.reason.empty() && !damage.is_at_end);
+    report.rows_may_be_missing = report.rows_may_be_missing || !node.missing.empty() || !node.journal.lost.empty() ||
+                                 (!damage.reason.empty() && !damage.is_at_end);
     report.notes.insert(report.notes.end(), node.journal.notes.begin(), node.journal.notes.end());
+    report.notes.insert(report.notes.end(), node.journal.lost.begin(), node.journal.lost.end());
     for (auto const segment : node.missing) { // moved without it, say
         report.notes.push_back(fmt::format("{}.{} is missing: the rows in it that no page holds are left out",
                                            node.journal.path(), segment));

@@ -318,6 +318,10 @@ void JournalFacts::read_resumed(RecordView const& record) {
     auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
     if (!json.is_object()) return;
     auto const knobs = json.find("knobs"), engine = json.find("engine");
+    auto const lost_now = json.value("lost", nlohmann::json::array());
+    for (auto const& each : lost_now) {
+        if (each.is_string() && std::ranges::find(lost, each.get<std::string>()) == lost.end()) lost.push_back(each);
+    }
     if (engine != json.end() && engine->is_string()) head->engine = engine->get<std::string>();
     if (knobs == json.end() || !knobs->is_object()) return;
     head->knobs.clear();

@@ -75,6 +75,7 @@ class JournalFacts {
     std::vector<Announced> announced_rows;
     std::vector<KnownBytes> known; // of the announced pages
     std::vector<std::string> notes;
+    std::vector<std::string> lost;                   // when the run was resumed: rows may be missing, and why
     std::map<std::uint32_t, std::uint64_t> segments; // later ones that the journal needs, and where it says so
     bool closed = false;
     bool settled = false; // all that was ever published is here

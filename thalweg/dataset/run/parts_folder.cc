@@ -17,6 +17,7 @@ constexpr char const* kRegionPrefix = "region-";
 constexpr char const* kNodePrefix = "node-";
 constexpr char const* kFinishedPrefix = "finished-";
 constexpr char const* kDeadPrefix = "dead-";
+constexpr char const* kReturnedPrefix = "returned-";
 constexpr char const* kJournalEnding = ".journal";
 
 // Of names that are `prefix`, a number and `ending`.
@@ -58,6 +59,8 @@ std::string name_of_node(std::uint32_t node) { return fmt::format("node {}", nod
 std::string finished_name(std::uint32_t node) { return fmt::format("{}{:04}", kFinishedPrefix, node + 1); }
 
 std::string dead_name(std::uint32_t node) { return fmt::format("{}{:04}", kDeadPrefix, node + 1); }
+
+std::string returned_name(std::uint32_t node) { return fmt::format("{}{:04}", kReturnedPrefix, node + 1); }
 
 bool PartsFolder::is_there() const { return base::is_directory(path_); }
 
@@ -115,6 +118,20 @@ std::optional<std::string> PartsFolder::announced(std::string const& name) const
         if (error.code == ENOENT || error.code == ENODATA) return std::nullopt;
         throw;
     }
+}
+
+void PartsFolder::forget_announcements() const {
+    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    auto const is_journal = [](std::string const& name) {
+        return name.starts_with(kNodePrefix) && name.find(kJournalEnding) != std::string::npos;
+    };
+    for (auto const& name : base::list_directory(path_)) {
+        bool const stays = is_journal(name) || name.starts_with(kRegionPrefix) || name.starts_with(kReturnedPrefix) ||
+                           name == kResuming || name == kResumed || name == kRecovering ||
+                           base::is_directory(path_ + "/" + name);
+        if (!stays) base::remove_file(path_ + "/" + name);
+    }
+    sync();
 }
 
 void PartsFolder::sync() const { base::sync_directory_of(journal(0)); }

@@ -41,6 +41,9 @@ class PartsFolder {
     bool announce(std::string const& name, std::string const& text) const;
     std::optional<std::string> announced(std::string const& name) const;
 
+    // Of a run that begins again: all that its nodes have announced. Their journals and the regions stay.
+    void forget_announcements() const;
+
     void sync() const;
     // All that is in it, and then itself: the journal of the first node goes first, and without it there is no run.
     void remove() const;
@@ -56,7 +59,10 @@ inline constexpr char const* kComplete = "complete";     // the file is: its tab
 inline constexpr char const* kRules = "rules";           // NodeRules, where they are not the usual ones
 inline constexpr char const* kCompleting = "closing";    // who completes the file; no region is taken from then on
 inline constexpr char const* kRecovering = "recovering"; // somebody who says that all nodes are down recovers the run
+inline constexpr char const* kResuming = "resuming";     // the first node resumes the run: which attempt it is
+inline constexpr char const* kResumed = "resumed";       // that attempt's end: what each node has to know
 std::string dead_name(std::uint32_t node);               // the others go on without it: why
 std::string finished_name(std::uint32_t node);           // all that this node had is in its journal, and durable
+std::string returned_name(std::uint32_t node);           // it is there again: in which attempt to resume the run
 
 } // namespace thalweg::dataset

@@ -27,6 +27,7 @@ class RegionPlan {
     // Their sizes double from one round to the next, in which each node can take one: small files stay small, and of
     // large ones four regions a GiB are taken. It is empty where it lies in front of `first_offset`.
     Region region(std::uint32_t number) const;
+    bool operator==(RegionPlan const&) const = default;
 
   private:
     std::uint64_t first_offset_;
