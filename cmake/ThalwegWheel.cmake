@@ -1,8 +1,10 @@
 # thalweg_for_wheel(TARGET): what is in a wheel runs on older systems than the one that built it (`make wheel`).
 if(THALWEG_WHEEL)
-  # Of OpenSSL only SHA-256, which is a few kilobytes.
-  find_library(THALWEG_STATIC_CRYPTO libcrypto.a REQUIRED)
-  set_target_properties(PkgConfig::crypto PROPERTIES INTERFACE_LINK_LIBRARIES "${THALWEG_STATIC_CRYPTO}")
+  # Of these only what is used: of OpenSSL, say, SHA-256, which is a few kilobytes.
+  foreach(library crypto lz4 lzma)
+    find_library(THALWEG_STATIC_${library} lib${library}.a REQUIRED)
+    set_target_properties(PkgConfig::${library} PROPERTIES INTERFACE_LINK_LIBRARIES "${THALWEG_STATIC_${library}}")
+  endforeach()
   add_library(thalweg_for_wheel OBJECT "${PROJECT_SOURCE_DIR}/cmake/wheel/condition_variable.cc")
 endif()
 

@@ -1,7 +1,8 @@
 """wheel.py FOLDER PYTHON...: for each Python a wheel that runs on other systems, in FOLDER/dist. See `make wheel`.
 
-HDF5 is linked into it; the other libraries are copied into the wheel, and named by other names there (auditwheel). What
-is bundled is listed in the wheel, as SPDX (PEP 770). Fails where a wheel is too large, or has what it shall not have.
+Libraries are copied into the wheel, and named by other names there (auditwheel): HDF5, too, which two of its parts
+use. What is bundled is listed in the wheel, as SPDX (PEP 770). Fails where a wheel is too large, or has what it shall
+not have.
 """
 
 import json
@@ -13,25 +14,25 @@ import tomllib
 from pathlib import Path
 
 PLATFORM = f"manylinux_2_34_{os.uname().machine}"
-MOST_BYTES = 8_000_000
+MOST_BYTES = 6_000_000
 # What Debian's HDF5 and libmicrohttpd bring with them, to speak TLS and Kerberos.
 UNWANTED = re.compile(r"^lib(ssl|crypto|gnutls|nettle|hogweed|curl|krb5|k5crypto|gssapi|ldap|sasl|ssh)")
 # By the beginning of the name of the file: name, license (SPDX), and where it comes from.
 BUNDLED = {
     "libdeflate": ("libdeflate", "MIT"),
     "libfmt": ("fmt", "MIT"),
+    "libhdf5": ("HDF5", "BSD-3-Clause"),
     "libhwloc": ("hwloc", "BSD-3-Clause"),
-    "liblz4": ("LZ4", "BSD-2-Clause"),
-    "liblzma": ("XZ Utils liblzma", "0BSD"),
     "libmicrohttpd": ("GNU libmicrohttpd", "LGPL-2.1-or-later"),
     "libudev": ("systemd libudev", "LGPL-2.1-or-later"),
     "liburing": ("liburing", "MIT"),
     "libxxhash": ("xxHash", "BSD-2-Clause"),
     "libzstd": ("Zstandard", "BSD-3-Clause"),
 }
-# Linked into the extension and the program beside it, or compiled with them: their packages, or where they say it.
+# Linked into one of these, the extension or the program beside it, or compiled with them: as they say themselves.
 LINKED = {
-    "HDF5": "BSD-3-Clause",
+    "LZ4": "BSD-2-Clause",
+    "XZ Utils liblzma": "0BSD",
     "zlib": "Zlib",
     "OpenSSL SHA-256": "Apache-2.0",
     "nanobind": "BSD-3-Clause",
@@ -66,7 +67,7 @@ def build(tools: Path, folder: Path) -> Path:
     for old in raw.glob("*.whl"):
         old.unlink()
     settings = {
-        "build-dir": str(folder / "cmake"),
+        "build-dir": str(folder.parent / "wheel-cmake"),  # as deep as the other ones: ccache knows what these compiled
         "install.strip": "true",
         "cmake.define.THALWEG_WHEEL": "ON",
         "cmake.define.THALWEG_HDF5_ROOT": str(folder.parent / "hdf5" / "prefix"),
@@ -83,11 +84,11 @@ def repair(tools: Path, wheel: Path, folder: Path) -> Path:
     out = folder / "repaired"
     for old in out.glob("*.whl"):
         old.unlink()
-    libraries = folder.parent / "microhttpd" / "prefix" / "lib"
+    libraries = [str(folder.parent / each / "prefix" / "lib") for each in ("hdf5", "microhttpd")]
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
     run(
         tools / "auditwheel", "repair", "--strip", "--plat", PLATFORM, "-w", out, wheel,
-        LD_LIBRARY_PATH=str(libraries), PATH=path,
+        LD_LIBRARY_PATH=os.pathsep.join(libraries), PATH=path,
     )  # fmt: skip
     return next(out.glob("*.whl"))
 
