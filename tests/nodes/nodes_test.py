@@ -41,7 +41,7 @@ def test_others_see_what_is_written(make_machines: Make, name: str, tmp_path: Pa
 
 def test_the_death_of_a_machine_ends_the_run_of_all(make_machines: Make, name: str, tmp_path: Path) -> None:
     machines = make_machines(3)
-    run = NodesRun(machines, tmp_path / name, pace=0.002)
+    run = NodesRun(machines, tmp_path / name, pace=0.002, timeout=8)
     run.wait_for_rows(500)
     machines[1].kill()
     durable = [run.durable(index) for index in range(3)]
@@ -87,7 +87,7 @@ def test_clocks_of_machines_are_not_compared(make_machines: Make, tmp_path: Path
 
 def test_a_process_that_dies_costs_only_what_it_had_not_appended(make_machines: Make, tmp_path: Path) -> None:
     machines = make_machines(2)
-    run = NodesRun(machines, tmp_path / "run.h5", pace=0.002)
+    run = NodesRun(machines, tmp_path / "run.h5", pace=0.002, timeout=8)
     run.wait_for_rows(300)
     assert machines[1].run("kill", "-9", Path(f"{run.logs[1]}.pid").read_text().strip()).returncode == 0
     run.stop()
