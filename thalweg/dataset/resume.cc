@@ -135,6 +135,8 @@ std::vector<TableCluster> clusters_so_far(Gathered const& gathered) {
     return clusters;
 }
 
+namespace {
+
 // What of the metadata at the end is of pages and units that are there already.
 PageCounts counts_of(Gathered const& gathered) {
     PageCounts counts;
@@ -150,6 +152,8 @@ PageCounts counts_of(Gathered const& gathered) {
     counts.unit_bytes = encode_units(place_units(gathered.units, gathered.head, gathered.facts)).size();
     return counts;
 }
+
+} // namespace
 
 void check_resumed(UnfinishedRun const& unfinished, std::optional<model::Schema> const& schema,
                    CreateOptions const& options) {
@@ -206,8 +210,11 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
     unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
     base::sync_directory_of(path); // whoever created it may have died before that
     auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
-    journal_what_is_left(gathered, producers_of_nodes(gathered).front(), journal,
-                         lost_with_memory(unfinished, gathered.report));
+    auto lost = lost_with_memory(unfinished, gathered.report);
+    for (auto const& node : gathered.report.nodes) {
+        if (!node.has_journal) lost.push_back(no_journal_of(node.node));
+    }
+    journal_what_is_left(gathered, producers_of_nodes(gathered).front(), journal, lost);
     if (resuming) journal_for_others(unfinished, gathered);
     remove_memory_of(unfinished.head.id, unfinished.place);
     run_ = std::make_shared<OpenRun>();

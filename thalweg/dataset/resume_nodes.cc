@@ -69,8 +69,7 @@ void Writer::resume_as_first(std::string const& path, std::optional<model::Schem
         resuming.wait_for_others(path, options.nodes);
         for (std::uint32_t node = 1; node < nodes; ++node) {
             RunPlace const place(path, {node, nodes});
-            if (has_part(place))
-                unfinished.journals.push_back(place.open_journal(storage::OpenMode::read_write));
+            if (has_part(place)) unfinished.journals.push_back(place.open_journal(storage::OpenMode::read_write));
         }
         go_on(unfinished, options, &resuming);
     } catch (std::exception const& error) {
@@ -140,11 +139,11 @@ void Writer::start_returned(RunPlace const& place, FirstNode const& first, Resum
     if (own == nullptr) base::remove_file(place.journal()); // a beginning that was torn
     journal_ = place.open_journal(own != nullptr ? storage::OpenMode::read_write : storage::OpenMode::create_new);
     auto const tuning = open_joined(place, head, options.timeout_ns);
+    remove_memory_of(head.id, place);
     if (own != nullptr) {
         run_->journal_lock = std::move(own->locks.front());
         static_cast<void>(base::try_lock_file(run_->journal_lock, place.journal(), false)); // shared from now on
         joined_journal_ = JournalWriter::resume(journal_);
-        remove_memory_of(head.id, place);
         make_ledger(tuning, memory_fallback(place.data(), memory_folder_of(*journal_.main)), true, 0);
     } else {
         run_->journal_lock = place.lock_shared();

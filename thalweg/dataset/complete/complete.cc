@@ -291,6 +291,13 @@ void open_locked(UnfinishedRun& run, std::vector<RunPlace> const& places) {
     take_up(run, places);
 }
 
+// Of a journal that stays, whose machine was lost before and has not synced all of it.
+void write_all_again(storage::Storage& file) {
+    for (std::uint64_t offset = 0, end = file.size(); offset < end; offset += base::kMiB)
+        write_again(file, {{offset, std::min<std::uint64_t>(base::kMiB, end - offset)}});
+    file.sync();
+}
+
 } // namespace
 
 UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options) {
@@ -309,6 +316,7 @@ UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOption
 UnfinishedRun take_over_part(RunPlace const& place, char const* verb) {
     auto run = locked({place}, verb, {});
     open_locked(run, {place});
+    write_all_again(*run.journals.front().main);
     return run;
 }
 

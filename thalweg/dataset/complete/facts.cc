@@ -217,8 +217,7 @@ void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport
     }
     for (auto const& node : report.nodes) {
         if (node.has_journal || state == RunState::open) continue;
-        report.notes.push_back(fmt::format("{} has no journal: what it wrote, if it wrote anything, is left out",
-                                           name_of_node(node.node)));
+        report.notes.push_back(no_journal_of(node.node));
         report.rows_may_be_missing = true;
     }
 }
@@ -244,6 +243,10 @@ void take_units(NodeFacts& node, std::uint32_t first_producer, std::map<UnitKey,
 }
 
 } // namespace
+
+std::string no_journal_of(std::uint32_t node) {
+    return fmt::format("{} has no journal: what it wrote, if it wrote anything, is left out", name_of_node(node));
+}
 
 std::string AbandonedProducer::str() const {
     return fmt::format("producer {} of table '{}' was abandoned behind {} rows ({})", number, table, rows,

@@ -67,6 +67,9 @@ struct RunReport {
     std::vector<NodeReport> nodes;  // empty: the run has one
 };
 
+// A sentence, for the notes of a report.
+std::string no_journal_of(std::uint32_t node);
+
 // Bytes of the file whose Adler-32 their producer told.
 struct KnownBytes {
     std::uint64_t offset = 0;

@@ -53,8 +53,8 @@ bool RunPlace::is_stub() const {
     auto const file = storage::open_file_storage(journal(), storage::OpenMode::read_only, storage::Engine::posix);
     auto const start = read_start(*file);
     if (start.kind == JournalKind::stub) return true;
-    // Nobody appends before all nodes have come.
-    if (is_of_many() && parts().announced(kBegun)) return false;
+    // Nobody appends before all nodes have come. The name alone says it: a power cut may have taken its text.
+    if (is_of_many() && base::identity_of(parts().path() + "/" + kBegun)) return false;
     if (is_of_many()) return start.kind == JournalKind::journal && !has_record(*file, start.preamble.records);
     // A power cut may have taken the name of the data file: nothing was promised by then.
     return start.kind == JournalKind::journal && !exists(data_) && !has_record(*file, start.preamble.records);
