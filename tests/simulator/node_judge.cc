@@ -110,6 +110,7 @@ class NodeJudge {
     static void start_again(NodeSnapshot& state) {
         state.now_ns += 1'000'000'000;
         for (auto& machine : state.machines) {
+            if (!machine.is_up) machine.boot += "'";
             machine.is_up = true;
             machine.stopped_until_ns = 0;
         }
