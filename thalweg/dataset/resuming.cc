@@ -33,7 +33,7 @@ std::optional<std::string> said_in(std::string const& attempt, std::optional<std
     return line->substr(std::min(line->size(), attempt.size() + 1));
 }
 
-constexpr std::uint64_t kUntilHeardNs = 30'000'000'000;
+constexpr std::uint64_t kUntilHeardNs = 5'000'000'000;
 constexpr std::string_view kRefused = "refused: ", kCannot = "cannot: ";
 
 void announce_again(PartsFolder const& parts, std::string const& name, std::string const& text) {

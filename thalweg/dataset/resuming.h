@@ -55,7 +55,7 @@ class Resuming {
 // Of another node, which has taken over what was left on its machine: says so, and waits. Throws base::UsageError where
 // the first node refuses, or does not come.
 ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, Deadline& deadline);
-// That it cannot: the first node refuses then. Returns when that has heard it, or half a minute later.
+// That it cannot: the first node refuses then. Returns when that has heard it, or a few seconds later.
 void announce_no_return(PartsFolder const& parts, std::uint32_t node, std::string const& why,
                         Deadline& deadline) noexcept;
 

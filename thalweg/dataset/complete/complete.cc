@@ -316,7 +316,8 @@ UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOption
 UnfinishedRun take_over_part(RunPlace const& place, char const* verb) {
     auto run = locked({place}, verb, {});
     open_locked(run, {place});
-    write_all_again(*run.journals.front().main);
+    auto& journal = *run.journals.front().main;
+    if (require_start(journal).preamble.boot_id != base::boot_id()) write_all_again(journal);
     return run;
 }
 
