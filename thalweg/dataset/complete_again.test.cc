@@ -4,6 +4,7 @@
 
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/test_bad_day.h"
 
@@ -34,6 +35,9 @@ class CompleteAgain : public ::testing::TestWithParam<Case> {
         append_events(producer, 0, 0, kRows);
         producer.finish();
         writer->abandon();
+        take_over(path_, "try"); // its memory is in the journal now
+        before_ = bytes_of(path_);
+        copy_journal(std::filesystem::path(path_).parent_path(), kept_);
         complete_run(*file(), RunPlace(path_).open_journal(storage::OpenMode::read_write), format_for(path_), {});
     }
 
@@ -41,8 +45,20 @@ class CompleteAgain : public ::testing::TestWithParam<Case> {
         return storage::open_file_storage(path_, storage::OpenMode::read_write);
     }
 
+    // With its segments.
+    static void copy_journal(std::filesystem::path const& from, std::filesystem::path const& to) {
+        std::filesystem::create_directory(to);
+        for (auto const& each : std::filesystem::directory_iterator(from)) {
+            if (each.path().string().find(".journal") == std::string::npos) continue;
+            std::filesystem::copy_file(each.path(), to / each.path().filename(),
+                                       std::filesystem::copy_options::overwrite_existing);
+        }
+    }
+
     Directory const directory_;
     std::string const path_ = directory_.file(GetParam().name);
+    std::filesystem::path const kept_ = directory_.file("kept"); // its journal, before it was completed
+    std::vector<std::byte> before_;                              // it was completed
 };
 
 TEST_P(CompleteAgain, WhatIsBehindItsEndIsCutOff) {
@@ -51,6 +67,23 @@ TEST_P(CompleteAgain, WhatIsBehindItsEndIsCutOff) {
     EXPECT_EQ(recover(path_).report.tables[0].rows, kRows);
     EXPECT_EQ(file()->size(), size);
     EXPECT_EQ(expect_right(*file()), (RowCounts{{0, kRows}}));
+}
+
+// A power cut in the midst of that, on a disk that took its last write in two parts.
+TEST_P(CompleteAgain, WhereItsLastWriteIsTorn) {
+    auto const after = bytes_of(path_);
+    for (std::size_t whole = 4; whole < 512; whole += 12) { // bytes of it
+        for (bool const is_front : {true, false}) {
+            auto const from = is_front ? 0 : whole, to = is_front ? whole : 512;
+            overwrite(path_, 0, after);
+            file()->resize(after.size());
+            overwrite(path_, from, std::span(before_).subspan(from, to - from));
+            copy_journal(kept_, std::filesystem::path(path_).parent_path());
+            EXPECT_EQ(recover(path_).report.tables[0].rows, kRows) << whole;
+            EXPECT_EQ(expect_right(*file()), (RowCounts{{0, kRows}})) << whole;
+            EXPECT_EQ(verify(path_).faults, 0) << whole;
+        }
+    }
 }
 
 // One bit of the length that it states for itself was damaged.

@@ -15,6 +15,7 @@
 #include "thalweg/dataset/complete/file_checksum.h"
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/region_gaps.h"
+#include "thalweg/dataset/complete/torn_beginning.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/ledger.h"
@@ -36,39 +37,6 @@ void check_pair(storage::Storage const& file, format::Format const& format, mode
 }
 
 namespace {
-
-constexpr std::size_t kLastWriteBytes = 512; // of both containers: one sector, at offset 0
-
-// Of the first node, who wrote what the file begins with.
-bool has_barrier(Journals const& journals) {
-    bool found = false;
-    read_journal({journals.front().main}, [&](RecordView const& record) {
-        found = record.type == RecordType::barrier;
-        return !found;
-    });
-    return found;
-}
-
-// The file's first bytes are those that the run begins with, or zeros where these never got to the disk: so whatever
-// has no mark of ours is not overwritten, even where it has got the number (inode) of a file that was removed.
-bool may_be_torn(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
-    auto const memory = storage::make_memory_storage(file.path());
-    format.begin(*memory, head);
-    std::array<std::byte, kLastWriteBytes> expected, found{};
-    memory->read(0, expected);
-    file.read(0, std::span(found).first(std::min<std::uint64_t>(file.size(), found.size())));
-    return std::ranges::equal(found, expected,
-                              [](std::byte is, std::byte should_be) { return is == should_be || is == std::byte{0}; });
-}
-
-// Until the first BARRIER a power cut may have taken what a run begins with, or a part of its mark; it follows from the
-// head.
-bool may_lack_its_beginning(UnfinishedRun const& run) {
-    if (!run.is_original) return false;
-    auto const id = run.format->run_id_of(*run.file);
-    bool const is_cut_short = !id || (*id != run.head.id && run.head.id.starts_with(*id));
-    return is_cut_short && !has_barrier(run.journals) && may_be_torn(*run.file, *run.format, run.head);
-}
 
 std::string lost_memory(std::string const& path, std::size_t producer, base::Error const& error) {
     return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
@@ -113,10 +81,28 @@ void write_last_again(storage::Storage& file) {
     file.sync();
 }
 
+// Not where its last write is torn: then it may be complete by what one half of that says.
+bool is_intact(storage::Storage const& file, format::Format const& format) {
+    try {
+        format.check(file);
+        return true;
+    } catch (base::DataError const&) {
+        return false;
+    } catch (base::SystemError const& error) {
+        if (error.code != ENODATA) throw;
+        return false;
+    }
+}
+
 // A file and a journal that were copied may be of different age. So the journal of a copy is believed in nothing that
 // the file does not say itself, and the file only where no page is missing that the journal knows of.
 bool is_done(storage::Storage const& file, format::Format const& format, Gathered const& gathered, RunState state) {
-    if (state != RunState::copied) return gathered.closed || is_complete(file, format, gathered.head);
+    if (state != RunState::copied) {
+        if (gathered.closed) return true;
+        if (!is_complete(file, format, gathered.head)) return false;
+        bool const knows_all = gathered.report.settled && gathered.bad_pages.empty();
+        return !knows_all || is_intact(file, format); // else the journal makes a better one
+    }
     return gathered.bad_pages.empty() && is_complete(file, format, gathered.head);
 }
 
@@ -194,7 +180,7 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
         write_last_again(file);
         // Where the journal alone says so, the first bytes may be damaged by now, and the end that they state with
         // them.
-        if (is_complete(file, format, gathered.head)) cut(file, format, gathered);
+        if (is_complete(file, format, gathered.head) && is_intact(file, format)) cut(file, format, gathered);
         result.report = report_of_complete(file, format, std::move(gathered));
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});
@@ -287,11 +273,10 @@ void open_locked(UnfinishedRun& run, std::vector<RunPlace> const& places) {
     run.file = storage::open_file_storage(path, storage::OpenMode::read_write, storage::Engine::posix);
     run.format = &format_for(path);
     run.is_original = run.place.is_original(start.preamble);
-    if (!may_lack_its_beginning(run)) check_pair(*run.file, *run.format, run.head);
+    if (!may_have_torn_beginning(run)) check_pair(*run.file, *run.format, run.head);
     take_up(run, places);
 }
 
-// Of a journal that stays, whose machine was lost before and has not synced all of it.
 void write_all_again(storage::Storage& file) {
     for (std::uint64_t offset = 0, end = file.size(); offset < end; offset += base::kMiB)
         write_again(file, {{offset, std::min<std::uint64_t>(base::kMiB, end - offset)}});
@@ -316,9 +301,22 @@ UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOption
 UnfinishedRun take_over_part(RunPlace const& place, char const* verb) {
     auto run = locked({place}, verb, {});
     open_locked(run, {place});
-    auto& journal = *run.journals.front().main;
-    if (require_start(journal).preamble.boot_id != base::boot_id()) write_all_again(journal);
+    make_journal_durable(run);
     return run;
+}
+
+void make_journal_durable(UnfinishedRun const& run) {
+    auto const& files = run.journals.front();
+    auto journal = JournalWriter::resume(files); // cuts off what was reserved
+    if (require_start(*files.main).preamble.boot_id != base::boot_id()) {
+        write_all_again(*files.main);
+        for (auto const& [number, segment] : open_segments(files)) {
+            write_all_again(
+                *storage::open_file_storage(segment->path(), storage::OpenMode::read_write, storage::Engine::posix));
+        }
+    }
+    journal.sync();
+    base::sync_directory_of(files.main->path());
 }
 
 namespace {

@@ -91,6 +91,9 @@ struct UnfinishedRun {
 UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options = {});
 // The part of one of several nodes, on the machine of that node. The journals of the others are not touched.
 UnfinishedRun take_over_part(RunPlace const& place, char const* verb);
+// Of the one that took it over, whose journal stays: what is written behind it must not outlive its beginning, which
+// killed processes, or another machine, may not have come to sync. `take_over_part` has done so.
+void make_journal_durable(UnfinishedRun const& run);
 
 // Sentences of what was in memory alone and is gone: where there are any, rows may be missing.
 std::vector<std::string> lost_with_memory(UnfinishedRun const& run, RunReport const& report);
