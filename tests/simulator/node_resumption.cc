@@ -93,6 +93,7 @@ class Resuming {
         check_promises(promises_.rows, found, has_all_, [this](auto const& text) { blame(text); });
         promises_.rows.was_resumed(found, world_.now_ns());
         for (auto& [who, promise] : promises_.rows.producers) promise.durable = promise.taken;
+        for (auto& node : promises_.nodes) node.closed = node.kept = false; // that was in its earlier life
         for (auto& [who, unit] : promises_.rows.units) unit.durable = unit.state == UnitPromise::State::committed;
         was_read_ = true;
     }

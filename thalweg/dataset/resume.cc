@@ -186,18 +186,45 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
                           fmt::format("one node wrote it, and {} are given", options.nodes.nodes), "give none"});
     }
     check_resumed(unfinished, schema, options);
+    make_journal_durable(unfinished);
     writer->go_on(unfinished, options);
     return writer;
 }
 
-void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming) {
+namespace {
+
+void check_may_go_on(UnfinishedRun const& unfinished, Gathered const& gathered) {
     auto const path = unfinished.place.data();
-    auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
     if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
     }
     check_not_continued(path, gathered.facts.metadata);
+}
+
+// All that there is becomes durable before the status says so, and before the journal names it at once.
+JournalWriter keep_what_is_there(UnfinishedRun const& unfinished, Gathered const& gathered, JournalLimits const& limits,
+                                 bool is_of_many) {
+    begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
+    if (is_of_many) write_again(*unfinished.file, gathered.unsynced);
+    unfinished.file->sync();
+    base::sync_directory_of(unfinished.place.data()); // whoever created it may have died before that
+    auto lost = lost_with_memory(unfinished, gathered.report);
+    for (auto const& node : gathered.report.nodes) {
+        if (!node.has_journal) lost.push_back(no_journal_of(node.node));
+    }
+    auto journal = JournalWriter::resume(unfinished.journals.front(), limits);
+    journal_what_is_left(gathered, producers_of_nodes(gathered).front(), journal, lost);
+    if (is_of_many) journal_for_others(unfinished, gathered);
+    return journal;
+}
+
+} // namespace
+
+void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming) {
+    auto const path = unfinished.place.data();
+    auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
+    check_may_go_on(unfinished, gathered);
     auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
     auto const tuning = in_effect(tuning_of_resumed(path, gathered.head, *unfinished.format, options, options.given),
                                   *unfinished.format, path);
@@ -205,30 +232,9 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
     gathered.head.knobs = tuning::texts(tuning);
     gathered.head.engine = file->engine();
     if (resuming) check_same_regions(unfinished, gathered.head);
-    begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
-    if (resuming) write_again(*unfinished.file, gathered.unsynced);
-    unfinished.file->sync(); // from now on the status says that all this is durable, and the journal names it at once
-    base::sync_directory_of(path); // whoever created it may have died before that
-    auto journal = JournalWriter::resume(unfinished.journals.front(), options.journal);
-    auto lost = lost_with_memory(unfinished, gathered.report);
-    for (auto const& node : gathered.report.nodes) {
-        if (!node.has_journal) lost.push_back(no_journal_of(node.node));
-    }
-    journal_what_is_left(gathered, producers_of_nodes(gathered).front(), journal, lost);
-    if (resuming) journal_for_others(unfinished, gathered);
+    auto journal = keep_what_is_there(unfinished, gathered, options.journal, resuming != nullptr);
     remove_memory_of(unfinished.head.id, unfinished.place);
-    run_ = std::make_shared<OpenRun>();
-    run_->format = unfinished.format;
-    run_->head = gathered.head;
-    run_->options = tuning.write;
-    run_->file = std::move(file);
-    run_->journal_lock = std::move(unfinished.locks.front());
-    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
-    journal_ = unfinished.journals.front();
-    whole_file_checksum_ = tuning.whole_file_checksum;
-    fork_generation_ = base::fork_generation();
-    on_files_ = true;
-    auto const resumed = resumed_run(gathered);
+    open_again(unfinished, gathered.head, tuning, std::move(file));
     auto const first_free = first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed);
     if (resuming) {
         // What somebody wrote who could not complete the file is in front of that, and may be in no region.
@@ -238,6 +244,31 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
         run_->node->rules = options.nodes.rules;
     }
     make_ledger(tuning, memory_fallback(path, memory_folder_of(*journal_.main)), true, resuming ? 0 : first_free);
+    auto const resumed = resumed_run(gathered);
+    take_numbers_and_keys(gathered, resumed, earlier);
+    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
+    if (resuming) let_others_go_on(*resuming, resumed, first_free);
+    start_committer(std::move(journal), tuning.commit,
+                    resuming ? std::vector<TableCluster>{} : clusters_so_far(gathered), counts_of(gathered));
+}
+
+void Writer::open_again(UnfinishedRun& unfinished, model::RunHead const& head, tuning::Tuning const& tuning,
+                        std::unique_ptr<storage::Storage> file) {
+    run_ = std::make_shared<OpenRun>();
+    run_->format = unfinished.format;
+    run_->head = head;
+    run_->options = tuning.write;
+    run_->file = std::move(file);
+    run_->journal_lock = std::move(unfinished.locks.front());
+    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
+    journal_ = unfinished.journals.front();
+    whole_file_checksum_ = tuning.whole_file_checksum;
+    fork_generation_ = base::fork_generation();
+    on_files_ = true;
+}
+
+void Writer::take_numbers_and_keys(Gathered const& gathered, ResumedRun const& resumed,
+                                   std::vector<UnitKey> const& earlier) {
     run_->ledger->head().next_producer = resumed.next_producers.front();
     if (run_->head.keys_per_group > 0) {
         take_groups(gathered.groups, earlier, run_->head, *run_->ledger);
@@ -245,10 +276,6 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
         take_keys(resumed.keys, earlier, *run_->ledger);
         run_->ledger->head().units_committed = resumed.units.front();
     }
-    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
-    if (resuming) let_others_go_on(*resuming, resumed, first_free);
-    start_committer(std::move(journal), tuning.commit,
-                    resuming ? decltype(clusters_so_far(gathered)){} : clusters_so_far(gathered), counts_of(gathered));
 }
 
 } // namespace thalweg::dataset

@@ -118,8 +118,9 @@ std::unique_ptr<Writer> Writer::return_to(std::string const& path, std::uint32_t
     auto const first = expected_first(path, node, options);
     deadline.is_of(first.which.nodes);
     RunPlace const place(path, {node, first.which.nodes});
+    auto const told_before = last_told(place.parts());
     auto own = take_over_own(place, deadline);
-    auto const resumed = return_and_wait(place.parts(), node, deadline);
+    auto const resumed = return_and_wait(place.parts(), node, told_before, deadline);
     std::unique_ptr<Writer> writer(new Writer);
     try {
         writer->start_returned(place, first, resumed, own ? &*own : nullptr, options);

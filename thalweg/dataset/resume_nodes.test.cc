@@ -2,6 +2,7 @@
 #include <csignal>
 #include <sys/wait.h>
 
+#include "thalweg/dataset/resuming.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/test_nodes.h"
 
@@ -209,6 +210,24 @@ TEST_P(ResumedNodes, WhatOneCannotIsHeardByAll) {
     for (auto const& writer : writers) EXPECT_EQ(writer, nullptr);
     recover(path_, {.all_nodes_are_down = true});
     EXPECT_EQ(rows_in(path_), all_rows(3));
+}
+
+// Its journal took it longer to take over than the first node needed to hear that another one cannot.
+TEST_P(ResumedNodes, WhoIsLateHearsWhy) {
+    leave_a_run(path_, options_for(3));
+    auto const waiting = [&](std::optional<std::string> const& told_before) {
+        Deadline deadline(kSoonNs, {});
+        return message_of([&] { return_and_wait(parts_, 2, told_before, deadline); });
+    };
+    Resuming(parts_, 3).refuse("node 2 cannot");
+    EXPECT_NE(waiting({}).find("node 1 refuses: node 2 cannot"), std::string::npos) << waiting({});
+    auto const told = last_told(parts_);
+    auto const said = waiting(told); // it began behind that: there may be another attempt
+    EXPECT_NE(said.find("node 1 has not resumed it in time; what it said when it tried before: node 2 cannot"),
+              std::string::npos)
+        << said;
+    Resuming(parts_, 3).refuse("node 2 still cannot");
+    EXPECT_NE(waiting(told).find("node 1 refuses: node 2 still cannot"), std::string::npos);
 }
 
 TEST_P(ResumedNodes, WhatDoesNotFitIsRefused) {

@@ -36,6 +36,12 @@ std::optional<std::string> said_in(std::string const& attempt, std::optional<std
 constexpr std::uint64_t kUntilHeardNs = 5'000'000'000;
 constexpr std::string_view kRefused = "refused: ", kCannot = "cannot: ";
 
+std::optional<std::string> refusal_in(std::optional<std::string> const& told) {
+    auto const text = told ? told->find(' ') : std::string::npos;
+    if (text == std::string::npos || told->substr(text + 1, kRefused.size()) != kRefused) return std::nullopt;
+    return told->substr(text + 1 + kRefused.size());
+}
+
 void announce_again(PartsFolder const& parts, std::string const& name, std::string const& text) {
     base::remove_file(parts.path() + "/" + name);
     parts.announce(name, text);
@@ -130,8 +136,13 @@ ResumedRun resumed_run_from(std::string const& text) {
 
 } // namespace
 
-// What was told in an attempt is for those alone who had returned for it: all else is of an earlier time.
-ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, Deadline& deadline) {
+std::optional<std::string> last_told(PartsFolder const& parts) { return parts.announced(kResumed); }
+
+// What was told in an attempt is for those alone who had returned for it, but for a refusal: all else is of an earlier
+// time.
+ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, std::optional<std::string> const& told_before,
+                           Deadline& deadline) {
+    auto const problem = fmt::format("cannot resume the run as {}", name_of_node(node));
     std::optional<std::string> attempt;
     while (true) {
         auto const now = parts.announced(kResuming);
@@ -139,15 +150,16 @@ ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, Deadlin
             attempt = now;
             announce_again(parts, returned_name(node), *attempt);
         }
-        auto const told = attempt ? said_in(*attempt, parts.announced(kResumed)) : std::nullopt;
-        if (told && told->starts_with(kRefused)) {
-            base::fail_usage({fmt::format("cannot resume the run as {}", name_of_node(node)),
-                              fmt::format("node 1 refuses: {}", told->substr(kRefused.size()))});
-        }
-        if (told) return resumed_run_from(*told);
+        auto const told = last_told(parts);
+        auto const refusal = refusal_in(told);
+        if (refusal && told != told_before) base::fail_usage({problem, "node 1 refuses: " + *refusal});
+        auto const mine = attempt ? said_in(*attempt, told) : std::nullopt;
+        if (mine && !refusal) return resumed_run_from(*mine);
         if (deadline.pause()) continue;
-        base::fail_usage({fmt::format("cannot resume the run as {}", name_of_node(node)),
-                          "node 1 has not resumed it in time", "start all nodes again, each on its machine"});
+        base::fail_usage({problem,
+                          "node 1 has not resumed it in time" +
+                              (refusal ? fmt::format("; what it said when it tried before: {}", *refusal) : ""),
+                          "start all nodes again, each on its machine"});
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,9 +53,12 @@ class Resuming {
     std::string attempt_;
 };
 
+// What the first node has told in its last attempt.
+std::optional<std::string> last_told(PartsFolder const& parts);
 // Of another node, which has taken over what was left on its machine: says so, and waits. Throws base::UsageError where
-// the first node refuses, or does not come.
-ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, Deadline& deadline);
+// the first node refuses, or does not come. `told_before`: when this one began; a refusal since then is for it, too.
+ResumedRun return_and_wait(PartsFolder const& parts, std::uint32_t node, std::optional<std::string> const& told_before,
+                           Deadline& deadline);
 // That it cannot: the first node refuses then. Returns when that has heard it, or a few seconds later.
 void announce_no_return(PartsFolder const& parts, std::uint32_t node, std::string const& why,
                         Deadline& deadline) noexcept;

@@ -18,8 +18,6 @@ constexpr std::uint64_t kReserveBytes = 4 * base::kMiB;
 constexpr std::uint64_t kGatheredBytes = base::kMiB;    // of rows, in one record
 constexpr std::uint64_t kAloneBytes = 256 * base::kKiB; // such rows have a record to themselves
 
-bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
-
 // One file of a journal, and where its records end.
 struct Segment {
     std::shared_ptr<storage::Storage> file;
@@ -200,7 +198,7 @@ class JournalWriter::State {
             preamble.segment = number;
             segment.end = write_start(*segment.file, preamble, "");
         } catch (base::SystemError const& error) {
-            if (!is_no_space(error.code)) throw;
+            if (!base::is_no_space(error.code)) throw;
             if (segment.file) folder_->remove(number);
             return false;
         }
