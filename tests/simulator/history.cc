@@ -15,8 +15,6 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kBeginNs = 1'000'000'000'000;
-
 class History {
   public:
     History(Workshop& workshop, Container container, std::uint64_t seed, std::size_t most_snapshots,
@@ -33,7 +31,7 @@ class History {
         result_.ordered = scenario_.options.keys_per_group > 0;
         scenario_.weather.lying_file = lying_file;
         promises_.files = {{scenario_.path}};
-        world_.emplace(workshop, random_.word(), scenario_.weather, DiskState{}, MemoryState{}, kBeginNs,
+        world_.emplace(workshop, random_.word(), scenario_.weather, DiskState{}, MemoryState{}, World::kBeginNs,
                        fmt::format("boot-{}", seed));
     }
 
@@ -199,7 +197,9 @@ class History {
             next_snapshot_ = world_->turns() + random_.below(100); // before the first flush, too
             ++most_snapshots_;
         } catch (base::Error const& error) {
-            blame(fmt::format("it cannot be read: {}", error.what()));
+            bool const is_of_disk = dynamic_cast<base::SystemError const*>(&error) != nullptr;
+            if (!is_of_disk || !world_->disk_may_have_failed())
+                blame(fmt::format("it cannot be read: {}", error.what()));
         }
         own(owner, std::move(writer));
     }

@@ -5,23 +5,14 @@
 
 #include "tests/simulator/campaign.h"
 #include "tests/simulator/node_history.h"
+#include "tests/simulator/testing.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/file_descriptor.h"
 
 namespace thalweg::simulator {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
 constexpr Survival kNothing{.share = 0};
-
-Bytes filled(std::size_t size, int value) { return Bytes(size, static_cast<std::byte>(value)); }
-
-Bytes bytes_of(Image const& image) {
-    Bytes bytes(image.size());
-    image.read(0, bytes);
-    return bytes;
-}
 
 TEST(SharedDisk, ASyncCoversWhatItsMachineHasWritten) {
     DiskState disk;

@@ -14,7 +14,6 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kBeginNs = 1'000'000'000'000;
 constexpr std::int64_t kKeysOfNode = 1000;
 
 class NodeHistory {
@@ -29,7 +28,7 @@ class NodeHistory {
         promises_.goes_on = scenario_.goes_on;
         DiskState disk;
         disk.names_outlive_machines = fate_.chance(0.5);
-        world_.emplace(workshop, random_.word(), scenario_.run.weather, disk, MemoryState{}, kBeginNs,
+        world_.emplace(workshop, random_.word(), scenario_.run.weather, disk, MemoryState{}, World::kBeginNs,
                        scenario_.machines);
         handles_.resize(scenario_.nodes.size());
         owners_.resize(scenario_.nodes.size());
@@ -104,9 +103,7 @@ class NodeHistory {
 
     void look_around() {
         auto const& weather = scenario_.run.weather;
-        promises_.disk_failed = promises_.disk_failed || world_->syncs > weather.fail_sync ||
-                                world_->writes > weather.fail_write || world_->reserves > weather.refuse_reserve ||
-                                weather.disk_bytes < std::uint64_t{1} << 40;
+        promises_.disk_failed = promises_.disk_failed || world_->disk_may_have_failed();
         promises_.rows.sync_failed = world_->syncs > weather.fail_sync;
         follow_parts();
         std::erase_if(planned_, [&](Planned const& planned) {

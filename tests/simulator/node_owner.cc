@@ -5,12 +5,11 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/read/reader.h"
 
 namespace thalweg::simulator {
 namespace {
-
-constexpr std::uint64_t kCloseTimeoutNs = 5'000'000'000;
 constexpr int kTries = 20; // to close: others may take their time
 
 } // namespace
@@ -68,7 +67,7 @@ void NodeOwner::close() {
 bool NodeOwner::try_to_close() {
     dataset::CompleteResult result;
     try {
-        result = writer_->close(kCloseTimeoutNs);
+        result = writer_->close(5 * base::kSecondNs);
     } catch (base::SystemError const& error) {
         world_.note(2);
         world_.tell(fmt::format("node {} cannot close: {}", node_ + 1, error.what()));

@@ -6,17 +6,12 @@
 #include "tests/simulator/series.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/run_place.h"
 
 namespace thalweg::simulator {
-namespace {
-
-constexpr std::uint64_t kCloseTimeoutNs = 5'000'000'000;
-
-} // namespace
-
 void Owner::own(std::unique_ptr<dataset::Writer> writer, std::function<bool()> const& others) {
     files_.push_back({std::move(writer), promises_.files.size() - 1});
     handle_ = files_.back().writer->handle();
@@ -81,7 +76,7 @@ void Owner::close(OpenFile& file) {
     promises_.files[file.number].close_begun = true;
     for (int i = 0; i < 3 && !file.closed; ++i) {
         try {
-            file.writer->close(kCloseTimeoutNs);
+            file.writer->close(5 * base::kSecondNs);
             promises_.files[file.number].closed = true;
             if (promises_.files.size() > 1) note_content(promises_.files[file.number], "when it was closed");
             file.closed = true;

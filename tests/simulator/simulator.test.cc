@@ -5,21 +5,12 @@
 #include <tuple>
 
 #include "tests/simulator/campaign.h"
+#include "tests/simulator/testing.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/dataset/complete/complete.h"
 
 namespace thalweg::simulator {
 namespace {
-
-using Bytes = std::vector<std::byte>;
-
-Bytes filled(std::size_t size, int value) { return Bytes(size, static_cast<std::byte>(value)); }
-
-Bytes bytes_of(Image const& image) {
-    Bytes bytes(image.size());
-    image.read(0, bytes);
-    return bytes;
-}
 
 DiskState with_a_durable_file(Bytes const& content) {
     DiskState disk;

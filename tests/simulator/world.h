@@ -65,6 +65,8 @@ struct Workshop {
 
 class World final : public base::StandIn, public storage::StandIn {
   public:
+    static constexpr std::uint64_t kBeginNs = 1'000'000'000'000; // of histories
+
     // The program asks this machine from now on until it is destroyed.
     World(Workshop& workshop, std::uint64_t seed, Weather weather, DiskState disk, MemoryState const& memory,
           std::uint64_t now_ns, std::string boot);
@@ -138,6 +140,11 @@ class World final : public base::StandIn, public storage::StandIn {
     DiskState disk;
     SharedNames names;
     std::uint64_t syncs = 0, writes = 0, reserves = 0; // so far
+    // The disk has said so to somebody, or would to whoever wants more room.
+    bool disk_may_have_failed() const {
+        return syncs > weather.fail_sync || writes > weather.fail_write || reserves > weather.refuse_reserve ||
+               weather.disk_bytes < Weather{}.disk_bytes;
+    }
     std::uint64_t directory_syncs = 0;
     std::uint64_t questions = 0; // whether a process is alive
 

@@ -36,7 +36,7 @@ JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_byte
 }
 
 // What was not durable when the committer ended, at the latest with the last beat of its heart, becomes so with the
-// last steps of the close and not before.
+// last steps of the close and not before; where these fail, never.
 void grow_older(CommitStatus& status, std::uint64_t ns) {
     status.durable_lag_ns += ns;
     if (status.units_not_durable > 0) status.units_oldest_age_ns += ns;
@@ -174,7 +174,11 @@ void Writer::check_open() const {
         base::fail_usage({fmt::format("{} belongs to the parent process", path()), "it was inherited through fork",
                           "use attach(handle) in the child"});
     }
-    if (ended_) base::fail_usage({fmt::format("{} is closed", path()), "", "create another file"});
+    if (!ended_) return;
+    auto const& head = run_->ledger->head();
+    if (head.state == LedgerState::failed)
+        base::fail_usage({head.failure, "", fmt::format("run `thalweg recover {}`", path())});
+    base::fail_usage({fmt::format("{} is closed", path()), "", "create another file"});
 }
 
 Producer Writer::producer(std::string const& table) {
@@ -211,8 +215,9 @@ CommitStatus Writer::status() const {
     auto const& head = run_->ledger->head();
     if (committer)
         status = committer->status();
-    else if (head.state == LedgerState::closing && !run_->node)
+    else if ((head.state == LedgerState::closing && !run_->node) || head.state == LedgerState::failed)
         grow_older(status, base::monotonic_ns() - head.heartbeat_ns.load());
+    if (head.state == LedgerState::failed) status.failure = head.failure;
     status.memory = run_->ledger->memory_place();
     return status;
 }

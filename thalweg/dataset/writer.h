@@ -131,6 +131,11 @@ class Writer {
     void journal_next(Writer const& next);
     // `resuming`: of several nodes.
     void go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming = nullptr);
+    void open_again(UnfinishedRun& unfinished, model::RunHead const& head, tuning::Tuning const& tuning,
+                    std::unique_ptr<storage::Storage> file);
+    // `earlier`: the keys of the files that this one continues.
+    void take_numbers_and_keys(Gathered const& gathered, ResumedRun const& resumed,
+                               std::vector<UnitKey> const& earlier);
     // The memory of the run, whose journal has begun.
     void make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
                      std::uint64_t first_offset, Ledger const* before = nullptr);
