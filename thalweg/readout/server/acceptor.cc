@@ -1,5 +1,6 @@
 #include "thalweg/readout/server/acceptor.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -10,16 +11,18 @@ namespace {
 
 constexpr std::uint64_t kSleepNs = 10'000'000;
 constexpr std::uint64_t kPauseNs = 100'000'000; // after the machine was out of something
-// Who is connected already is served in between. Where there are as many silent ones as may be, a batch goes for every
-// batch that comes: it is to have had 80 ms to say hello, however many knock. They wait with the kernel meanwhile.
-constexpr int kMostInARow = 64;
-constexpr std::uint64_t kCrowdedPauseNs = 10'000'000;
+constexpr int kMostInARow = 64;                 // who is connected already is served in between
+// Where a thread has as many silent ones as may be, one goes for each that comes. Of all 512, 64 go in 10 ms at most:
+// who comes into a crowd has 70 ms to say hello, however many knock and however fast (of those that came at once and
+// made it, the first have 10). They wait with the kernel meanwhile.
+constexpr int kBatch = 64;
+constexpr std::uint64_t kBatchNs = 10'000'000;
 constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
 
 } // namespace
 
-Acceptor::Acceptor(ServerConfig const& config, std::string name, ConnectionQuota const& quota)
-    : name_(std::move(name)), quota_(quota), allowed_(config.allow),
+Acceptor::Acceptor(ServerConfig const& config, std::string name)
+    : name_(std::move(name)), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
     if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
@@ -28,13 +31,21 @@ Acceptor::Acceptor(ServerConfig const& config, std::string name, ConnectionQuota
 
 std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& threads) {
     auto& own = *threads.front();
-    if (own.now_ns() < resume_ns_) return kSleepNs;
+    if (own.now_ns() < resume_ns_) return std::min(kSleepNs, resume_ns_ - own.now_ns());
     if (!listens_) {
         own.poller().add(listener_.socket.get(), kListenerKey);
         listens_ = true;
     }
     try {
+        if (own.now_ns() >= batch_end_ns_) {
+            batch_ = 0;
+            batch_end_ns_ = own.now_ns() + kBatchNs;
+        }
         for (int i = 0; i < kMostInARow; ++i) {
+            if (batch_ >= kBatch && std::ranges::any_of(threads, [](auto& it) { return it->is_crowded(); })) {
+                pause(own, batch_end_ns_);
+                break;
+            }
             auto accepted = transport::accept_from(listener_.socket, options_);
             if (!accepted) return kSleepNs;
             if (!allowed_.contain(accepted->peer)) {
@@ -44,21 +55,21 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
                 continue;
             }
             own.own_counters().accepted.add(1);
+            ++batch_;
             threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
         }
-        if (quota_.is_crowded()) pause(own, kCrowdedPauseNs);
     } catch (base::SystemError const&) { // out of descriptors or memory
         own.own_counters().accept_failures.add(1);
-        pause(own, kPauseNs);
+        pause(own, own.now_ns() + kPauseNs);
     }
     return kSleepNs;
 }
 
 // Who knocks would wake us again and again.
-void Acceptor::pause(ServerThread& own, std::uint64_t duration_ns) {
+void Acceptor::pause(ServerThread& own, std::uint64_t until_ns) {
     own.poller().remove(listener_.socket.get());
     listens_ = false;
-    resume_ns_ = own.now_ns() + duration_ns;
+    resume_ns_ = until_ns;
 }
 
 void Acceptor::refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters) {

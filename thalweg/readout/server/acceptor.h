@@ -15,7 +15,7 @@ namespace thalweg::readout {
 
 class Acceptor {
   public:
-    Acceptor(ServerConfig const& config, std::string name, ConnectionQuota const& quota);
+    Acceptor(ServerConfig const& config, std::string name);
 
     std::string const& address() const { return address_; }
     // In the first of `threads`. Returns how long it may sleep.
@@ -23,16 +23,17 @@ class Acceptor {
 
   private:
     void refuse(transport::Accepted const& accepted, Problem const& problem, ServerCounters& counters);
-    void pause(ServerThread& own, std::uint64_t duration_ns);
+    void pause(ServerThread& own, std::uint64_t until_ns);
 
     std::string name_;
-    ConnectionQuota const& quota_;
     transport::SocketOptions options_;
     transport::Networks allowed_;
     transport::Listener listener_;
     std::string address_;
     std::size_t next_thread_ = 0;
     std::uint64_t resume_ns_ = 0; // until then it does not listen
+    std::uint64_t batch_end_ns_ = 0;
+    int batch_ = 0; // connections that were dealt out since the batch began
     bool listens_ = false;
 };
 

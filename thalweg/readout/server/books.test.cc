@@ -4,13 +4,10 @@
 
 #include "thalweg/readout/builder/test_ring.h"
 #include "thalweg/readout/server/index.h"
+#include "thalweg/readout/server/testing_owners.h"
 
 namespace thalweg::readout {
 namespace {
-
-constexpr std::uint64_t kFirst = (1ull << 32) + 100;
-constexpr OwnerId kAlice{1, 1}, kBob{2, 2};
-constexpr std::uint64_t kLeaseNs = 1000;
 
 std::uint64_t sum(EventRing::Books const& books) { return books.cleared + books.evicted + books.skipped + books.kept; }
 

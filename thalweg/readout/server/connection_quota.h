@@ -13,9 +13,6 @@ namespace thalweg::readout {
 
 class ConnectionQuota {
   public:
-    // Connections that have not said hello, of all threads; then the one that is silent for longest goes.
-    static constexpr std::uint32_t kMostSilent = 512;
-
     explicit ConnectionQuota(ServerConfig const& config)
         : most_{config.max_connections, std::max(1u, config.max_connections / 2)}, most_bytes_{
                                                                                        config.queued_total_bytes,
@@ -33,10 +30,6 @@ class ConnectionQuota {
         --all_;
         observers_ -= role == Role::observer;
     }
-    // A connection is accepted, and then says hello or goes.
-    void accepted() { ++silent_; }
-    void no_longer_silent() { --silent_; }
-    bool is_crowded() const { return silent_.load(std::memory_order_relaxed) >= kMostSilent; }
     std::uint32_t most(Role role) const { return most_[index(role)]; }
 
     // Bytes of answers that are queued here or in the kernel.
@@ -53,7 +46,7 @@ class ConnectionQuota {
 
     std::uint32_t most_[2];
     std::uint64_t most_bytes_[2];
-    std::atomic<std::uint32_t> all_ = 0, observers_ = 0, silent_ = 0;
+    std::atomic<std::uint32_t> all_ = 0, observers_ = 0;
     std::atomic<std::uint64_t> bytes_[2] = {0, 0};
 };
 

@@ -4,12 +4,10 @@
 #include <string>
 
 #include "thalweg/readout/builder/test_ring.h"
+#include "thalweg/readout/server/testing_owners.h"
 
 namespace thalweg::readout {
 namespace {
-
-constexpr OwnerId kAlice{1, 1}, kBob{2, 2};
-constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
 
 struct Answer {
     std::uint64_t next = 0;

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "thalweg/readout/server/testing_owners.h"
+
 namespace thalweg::readout {
 namespace {
-
-constexpr OwnerId kAlice{1, 1}, kBob{2, 2};
-constexpr std::uint64_t kLeaseNs = 1000;
 
 EventRange everything(std::uint64_t from) { return {from, 1'000'000}; }
 

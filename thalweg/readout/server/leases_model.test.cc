@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "thalweg/readout/server/leases.h"
+#include "thalweg/readout/server/testing_owners.h"
 
 namespace thalweg::readout {
 namespace {
-
-constexpr std::uint64_t kLeaseNs = 1000;
 
 // One entry an event: what the interval maps must amount to.
 struct Model {

@@ -8,13 +8,12 @@
 
 #include "thalweg/readout/builder/test_ring.h"
 #include "thalweg/readout/server/session.h"
+#include "thalweg/readout/server/testing_owners.h"
 
 namespace {
 
 using namespace thalweg;
 using namespace thalweg::readout;
-
-constexpr std::uint64_t kFirst = (1ull << 32) + 100;
 
 void check(bool holds) {
     if (!holds) std::abort();

@@ -6,20 +6,16 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/readout/server/acceptor.h"
 #include "thalweg/readout/server/server_samples.h"
 #include "thalweg/readout/server/server_thread.h"
 
 namespace thalweg::readout {
-namespace {
-
-constexpr std::uint64_t kMs = 1'000'000;
-
-} // namespace
 
 struct Server::Shared {
     Shared(ServerConfig server, std::string const& name)
-        : config(std::move(server)), quota(std::make_shared<ConnectionQuota>(config)), acceptor(config, name, *quota) {}
+        : config(std::move(server)), quota(std::make_shared<ConnectionQuota>(config)), acceptor(config, name) {}
 
     void serve() {
         for (auto const& thread : threads) thread->serve(served);
@@ -30,7 +26,7 @@ struct Server::Shared {
         auto* const index = thread.served().index;
         if (index != nullptr && thread.now_ns() >= next_tick_ns) {
             thread.own_counters().skipped.add(index->tick(thread.now_ns()));
-            next_tick_ns = thread.now_ns() + kMs;
+            next_tick_ns = thread.now_ns() + base::kMsNs;
         }
         return acceptor.turn(threads);
     }
@@ -68,8 +64,8 @@ Server::Server(ServerConfig const& config, std::uint64_t instance, std::string c
     for (auto const& thread : shared_->threads) {
         bool const is_first = thread == shared_->threads.front();
         thread->start(
-            at_start,
-            is_first ? std::function<std::uint64_t()>([shared] { return shared->turn(); }) : [] { return 100 * kMs; });
+            at_start, is_first ? std::function<std::uint64_t()>([shared] { return shared->turn(); })
+                               : [] { return 100 * base::kMsNs; });
     }
 }
 

@@ -7,19 +7,20 @@
 #include <time.h>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
 
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kHelloNs = 2'000 * kMs;   // a client that has said nothing for so long is none
-constexpr std::uint64_t kStalledNs = 5'000 * kMs; // who takes nothing for so long goes, where room is short
+constexpr std::uint64_t kHelloNs = 2'000 * base::kMsNs;   // a client that has said nothing for so long is none
+constexpr std::uint64_t kStalledNs = 5'000 * base::kMsNs; // who takes nothing for so long goes, where room is short
+constexpr std::size_t kMostSilent = 512;                  // connections that have not said hello, of all threads
 constexpr std::uint32_t kObserversSendBuffer = 64 << 10;
 // Observers have a quarter of the time, and what collectors leave of the rest.
-constexpr std::int64_t kObserversShare = 4, kMostCreditNs = 2 * kMs;
+constexpr std::int64_t kObserversShare = 4, kMostCreditNs = 2 * base::kMsNs;
 constexpr std::uint64_t kObserversKey = ServerThread::kOtherKeys + 1;
 constexpr std::size_t kWorthTrimming = 1 << 20;
-constexpr std::uint64_t kPendingSleepNs = kMs; // events close without telling us
+constexpr std::uint64_t kPendingSleepNs = base::kMsNs; // events close without telling us
 
 } // namespace
 
@@ -31,7 +32,8 @@ ServerThread::ServerThread(ServerConfig const& config, std::uint64_t instance, s
                .name = name,
                .pin = number,
                .now_ns = base::monotonic_ns()},
-      number_(number), turned_ns_(context_.now_ns) {
+      number_(number), most_silent_(std::max<std::size_t>(kMostSilent / config.threads, 1)),
+      turned_ns_(context_.now_ns) {
     poller_.add(observers_.fd(), kObserversKey);
 }
 
@@ -66,6 +68,7 @@ void ServerThread::hand_over(base::FileDescriptor socket) {
     {
         base::Lock const lock(orders_mutex_);
         handed_over_.push_back(std::move(socket));
+        ++silent_or_waiting_;
         has_orders_ = true;
     }
     wake();
@@ -98,8 +101,10 @@ void ServerThread::take_orders() {
         try {
             add(std::move(socket));
         } catch (std::exception const&) { // out of memory, or of what the kernel needs to watch it
+            --silent_or_waiting_;
             context_.counters.accept_failures.add(1);
         }
+        remove_oldest_silent();
     }
     if (order == obeyed_) return;
     context_.served = served;
@@ -116,7 +121,7 @@ void ServerThread::run() {
                 !context_.pending.empty() || !context_.pending_of_observers.empty() || !watches_observers_;
             bool const goes_on = !unfinished_[0].empty() && context_.quota->has_room(Role::collector);
             bool const is_short = !unfinished_[0].empty() || !unfinished_[1].empty();
-            turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kPendingSleepNs : 100 * kMs));
+            turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kPendingSleepNs : 100 * base::kMsNs));
         } catch (std::exception const&) { // the machine is out of something: we try again
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
@@ -150,22 +155,19 @@ void ServerThread::add(base::FileDescriptor socket) {
     int const on = 1; // a machine that vanished is noticed
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     auto const key = next_key_++;
+    silent_.push_back(key);
     auto connection = std::make_unique<Connection>(context_, key, std::move(socket));
     poller_.add(connection->socket.get(), key);
     connections_.emplace(key, std::move(connection));
-    silent_.push_back(key);
     ++silent_count_;
-    context_.quota->accepted();
-    remove_oldest_silent();
 }
 
 // Whoever may not say hello can still connect: they may only push each other out.
 void ServerThread::remove_oldest_silent() {
-    auto const most = std::max<std::size_t>(ConnectionQuota::kMostSilent / context_.config.threads, 1);
     while (!silent_.empty()) {
         auto const found = connections_.find(silent_.front());
         bool const is_silent = found != connections_.end() && found->second->is_silent;
-        if (is_silent && silent_count_ <= most) return;
+        if (is_silent && silent_count_ <= most_silent_) return;
         if (is_silent) {
             context_.counters.silent.add(1);
             transport::forget_unsent(found->second->socket);
@@ -178,7 +180,7 @@ void ServerThread::remove_oldest_silent() {
 void ServerThread::no_longer_silent(Connection& connection) {
     connection.is_silent = false;
     --silent_count_;
-    context_.quota->no_longer_silent();
+    --silent_or_waiting_;
 }
 
 // From now on it is known who it is.
@@ -335,7 +337,7 @@ void ServerThread::serve_takes() {
             if (!serve(*pending)) break;
     }
     if (context_.now_ns < next_slow_takes_ns_) return;
-    next_slow_takes_ns_ = context_.now_ns + 10 * kMs;
+    next_slow_takes_ns_ = context_.now_ns + 10 * base::kMsNs;
     if (!context_.served.ended) {
         while (auto const* pending = context_.pending.take_of_left_behind())
             if (!serve(*pending)) break;
@@ -360,7 +362,7 @@ void ServerThread::remove(std::uint64_t key) {
 // What clients have taken meanwhile is free again. Where there is no room all the same, who has taken nothing for long
 // goes: a client that comes back asks again.
 void ServerThread::look_for_room() {
-    next_look_for_room_ns_ = context_.now_ns + 10 * kMs;
+    next_look_for_room_ns_ = context_.now_ns + 10 * base::kMsNs;
     for (auto const role : {Role::collector, Role::observer}) {
         if (context_.quota->has_room(role)) continue;
         std::vector<std::uint64_t> stalled;
@@ -380,7 +382,7 @@ void ServerThread::look_for_room() {
 }
 
 void ServerThread::remove_idle() {
-    next_round_ns_ = context_.now_ns + 1000 * kMs;
+    next_round_ns_ = context_.now_ns + 1000 * base::kMsNs;
     std::vector<std::uint64_t> idle;
     std::uint64_t queued = 0;
     for (auto const& [key, connection] : connections_) {

@@ -30,6 +30,8 @@ class ServerThread {
 
     // From any thread.
     void hand_over(base::FileDescriptor socket);
+    // As many that have not said hello as may be, with those that were handed over and wait.
+    bool is_crowded() const { return silent_or_waiting_.load(std::memory_order_relaxed) >= most_silent_; }
     // Returns once the thread works with it: what it served before is not touched again.
     void serve(ServedRun const& served);
     void wake() { poller_.wake(); }
@@ -94,9 +96,11 @@ class ServerThread {
     Connections connections_;
     std::deque<std::uint64_t> silent_; // keys, the oldest first; some may have said hello since, or be gone
     std::size_t silent_count_ = 0;
-    std::vector<std::uint64_t> unfinished_[2]; // keys, by role: their sessions have more to do
-    std::int64_t observers_credit_ns_ = 0;     // time that observers may still have
-    std::uint64_t turned_ns_ = 0;              // the last turn began
+    std::size_t most_silent_;                        // then the one that is silent for longest goes
+    std::atomic<std::size_t> silent_or_waiting_ = 0; // with those that are handed over and not taken yet
+    std::vector<std::uint64_t> unfinished_[2];       // keys, by role: their sessions have more to do
+    std::int64_t observers_credit_ns_ = 0;           // time that observers may still have
+    std::uint64_t turned_ns_ = 0;                    // the last turn began
     bool watches_observers_ = true;
     bool observers_are_ready_ = false;
     std::uint64_t freed_bytes_ = 0;  // with connections that went, since the last round

@@ -10,10 +10,10 @@
 #include "thalweg/readout/builder/test_ring.h"
 #include "thalweg/readout/server/server.h"
 #include "thalweg/readout/server/test_client.h"
+#include "thalweg/readout/server/testing_owners.h"
 
 namespace thalweg::readout {
 
-inline constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
 inline constexpr std::uint32_t kRun = 7;
 inline constexpr std::uint32_t kAll = ~0u; // bytes
 
