@@ -1,6 +1,7 @@
 # thalweg_folder(NAME [LIBRARIES ...]): one folder = one static library, from every .cc in it that is not a test.
 # What it links of our own comes from LAYERS. Tests (*.test.cc) go into one binary per folder, and so do benchmarks
-# (*.bench.cc, with Google Benchmark).
+# (*.bench.cc, with Google Benchmark). The library's files are compiled several at once (THALWEG_UNITY), so names
+# in their unnamed namespaces differ within a folder.
 
 function(thalweg_read_layer name out)
   file(STRINGS "${PROJECT_SOURCE_DIR}/thalweg/LAYERS" lines REGEX "^${name}:")
@@ -53,6 +54,7 @@ function(thalweg_folder folder)
     return()
   endif()
   add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${THALWEG_UNITY})
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
       $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)
@@ -73,6 +75,7 @@ function(thalweg_folder folder)
     include(GoogleTest)
     add_executable(${target}_test ${tests} "${PROJECT_SOURCE_DIR}/tests/costly_assertions.cc")
     target_link_libraries(${target}_test PRIVATE ${target} GTest::gtest_main)
+    target_compile_options(${target}_test PRIVATE -O1) # what they test is compiled with all optimisations
     thalweg_warnings(${target}_test)
     gtest_discover_tests(${target}_test TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60)
   endif()

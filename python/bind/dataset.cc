@@ -10,7 +10,7 @@
 #include "bind.h"
 #include "buffer.h"
 #include "open_unit.h"
-#include "thalweg/base/clock.h"
+#include "signals.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/snapshot.h"
@@ -27,17 +27,6 @@ namespace {
 namespace nb = nanobind;
 using namespace dataset;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
-
-// Lets Python run its signal handlers while a producer waits, but not so often that the waiting costs others the GIL.
-std::function<void()> signal_check() {
-    constexpr std::uint64_t kIntervalNs = 50'000'000;
-    return [next_ns = base::monotonic_ns() + kIntervalNs]() mutable {
-        if (base::monotonic_ns() < next_ns) return;
-        nb::gil_scoped_acquire const gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        next_ns = base::monotonic_ns() + kIntervalNs;
-    };
-}
 
 void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::object> const& columns) {
     std::vector<Buffer> buffers;

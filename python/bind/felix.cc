@@ -13,7 +13,7 @@ namespace nb = nanobind;
 using namespace felix;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
-void bind_options(nb::module_& module) {
+void bind_card_options(nb::module_& module) {
     nb::class_<BlockFormat>(module, "BlockFormat")
         .def_static("parse", &parse_format, nb::arg("name"), nb::arg("block_bytes"))
         .def_ro("block_bytes", &BlockFormat::block_bytes);
@@ -66,7 +66,7 @@ void bind_tally(nb::module_& module) {
 } // namespace
 
 void bind_felix(nb::module_& module) {
-    bind_options(module);
+    bind_card_options(module);
     bind_tally(module);
     nb::class_<Card>(module, "Card")
         .def(nb::init<CardOptions const&>(), nb::arg("options"), WithoutGil())

@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
-#include "thalweg/base/clock.h"
+#include "signals.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/config.h"
 #include "thalweg/record/collect.h"
@@ -25,17 +25,6 @@ nb::list copy_fragments(Event const& event) {
     for (auto const& fragment : event.fragments)
         copies.append(nb::bytes(fragment.bytes().data(), fragment.bytes().size()));
     return copies;
-}
-
-// Python's signal handlers run now and then, also when nothing comes.
-std::function<void()> signal_check() {
-    constexpr std::uint64_t kIntervalNs = 50'000'000;
-    return [next_ns = std::uint64_t{0}]() mutable {
-        if (base::monotonic_ns() < next_ns) return;
-        next_ns = base::monotonic_ns() + kIntervalNs;
-        nb::gil_scoped_acquire const gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    };
 }
 
 // `callback(run, event, state, latency_ns, handlers_missing, fragments)`; its events are safe when it has returned for
@@ -71,7 +60,7 @@ std::unique_ptr<record::Collector> make_collector(dataset::Writer& writer, Clien
         writer, record::CollectOptions{.client = client, .max_events = max_events, .complete_only = complete_only});
 }
 
-void bind_options(nb::module_& module) {
+void bind_client_options(nb::module_& module) {
     nb::class_<ClientOptions>(module, "ClientOptions")
         .def(nb::init<>())
         .def_rw("handlers", &ClientOptions::handlers)
@@ -110,7 +99,7 @@ void bind_counters(nb::module_& module) {
 } // namespace
 
 void bind_readout_client(nb::module_& module) {
-    bind_options(module);
+    bind_client_options(module);
     bind_counters(module);
     nb::class_<Client>(module, "ReadoutClient")
         .def(nb::init<ClientOptions const&>(), nb::arg("options"))

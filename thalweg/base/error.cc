@@ -1,5 +1,6 @@
 #include "thalweg/base/error.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace thalweg::base {
@@ -20,5 +21,7 @@ void fail_system(Message const& message, int errno_code) {
     if (complete.why.empty() && errno_code != 0) complete.why = std::strerror(errno_code);
     throw SystemError(complete.str(), errno_code);
 }
+
+bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
 
 } // namespace thalweg::base

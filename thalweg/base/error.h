@@ -24,6 +24,9 @@ class SystemError : public Error {
     int code;
 };
 
+// Whether an errno says that there is no room: on the disk, within a quota, or for a file of that size.
+bool is_no_space(int code);
+
 // The bytes are wrong: a damaged, truncated or foreign file.
 class DataError : public Error {
   public:

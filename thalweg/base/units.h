@@ -12,6 +12,9 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
+inline constexpr std::uint64_t kMsNs = 1'000'000;
+inline constexpr std::uint64_t kSecondNs = 1000 * kMsNs;
+
 // What O_DIRECT asks of every device we know, and the size of a page of memory.
 inline constexpr std::uint64_t kBlockBytes = 4096;
 

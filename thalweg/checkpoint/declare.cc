@@ -57,7 +57,7 @@ void check_size(Array const& array) {
 constexpr std::array<std::pair<char const*, char const*>, 3> kAlike{
     {{"shape", "shape"}, {"type", "type of elements"}, {"codec", "codec"}}};
 
-std::string text_of(Json const& json) {
+std::string shown(Json const& json) {
     if (json.is_string()) return json.get<std::string>();
     return checkpoint::text_of(json.get<Extents>());
 }
@@ -67,7 +67,7 @@ void compare(std::string const& name, Json const& first, std::size_t first_rank,
         if (first.at(key) == other.at(key)) continue;
         refuse(name,
                fmt::format("the ranks disagree about its {}: rank {} says {}, rank {} says {}", what, first_rank,
-                           text_of(first.at(key)), rank, text_of(other.at(key))),
+                           shown(first.at(key)), rank, shown(other.at(key))),
                "all ranks give the same");
     }
 }

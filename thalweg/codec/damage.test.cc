@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-class DamageTest : public testing::TestWithParam<char const*> {
+class DamageTest : public ::testing::TestWithParam<char const*> {
   protected:
     static constexpr std::size_t kRawBytes = 2 * 9003; // two blocks, and a leftover of three elements
 
@@ -93,9 +93,9 @@ TEST_P(DamageTest, RandomBytesAreSurvived) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, DamageTest,
-                         testing::Values("deflate", "lz4", "zstd", "shuffle+lz4", "bitshuffle+lz4", "bitshuffle+zstd",
-                                         "bitshuffle+deflate", "shuffle", "bitshuffle", "root:splitint16+zstd",
-                                         "root:uint16+zstd", "root:splituint16+lz4", "root:splitreal16+deflate"),
+                         ::testing::Values("deflate", "lz4", "zstd", "shuffle+lz4", "bitshuffle+lz4", "bitshuffle+zstd",
+                                           "bitshuffle+deflate", "shuffle", "bitshuffle", "root:splitint16+zstd",
+                                           "root:uint16+zstd", "root:splituint16+lz4", "root:splitreal16+deflate"),
                          [](auto const& spec) {
                              std::string name = spec.param;
                              for (char& one : name) one = one == '+' || one == ':' ? '_' : one;

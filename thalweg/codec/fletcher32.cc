@@ -8,7 +8,7 @@
 namespace thalweg::codec {
 namespace {
 
-constexpr std::size_t kChecksumBytes = 4;
+constexpr std::size_t kFletcherBytes = 4;
 constexpr std::size_t kWordsAtOnce = 1 << 15; // the sum of sums stays far below 2^64
 
 // One's complement arithmetic: a sum that is not zero stays so, and 65535 stands for its multiples.
@@ -37,10 +37,10 @@ std::uint32_t fletcher32(std::span<std::byte const> bytes) {
 }
 
 std::span<std::byte const> check_fletcher32(std::span<std::byte const> bytes) {
-    if (bytes.size() < kChecksumBytes) base::fail_data({"its checksum (fletcher32) is cut off"});
-    auto const checked = bytes.first(bytes.size() - kChecksumBytes);
+    if (bytes.size() < kFletcherBytes) base::fail_data({"its checksum (fletcher32) is cut off"});
+    auto const checked = bytes.first(bytes.size() - kFletcherBytes);
     std::uint32_t stored = 0;
-    for (std::size_t i = 0; i < kChecksumBytes; ++i) {
+    for (std::size_t i = 0; i < kFletcherBytes; ++i) {
         stored |= std::to_integer<std::uint32_t>(bytes[checked.size() + i]) << (8 * i);
     }
     auto const computed = fletcher32(checked);

@@ -10,8 +10,8 @@ namespace {
 // A shorter run saves next to nothing, and costs the decoder as much as a long one.
 constexpr std::size_t kShortestRun = 8;
 // The format's own: the last five bytes of a block are literals, and its lengths begin at four.
-constexpr std::size_t kLastLiterals = 5;
-constexpr std::size_t kShortestMatch = 4;
+constexpr std::size_t kEndLiterals = 5;
+constexpr std::size_t kLeastMatch = 4;
 
 // At least 57 bits from position `at` on; above them zeros.
 std::uint64_t bits_from(std::uint64_t const* bits, std::size_t at) {
@@ -63,7 +63,7 @@ std::byte token(std::size_t literals, std::size_t match) {
 
 std::byte* put_sequence(std::byte* out, std::byte const* literals, std::size_t count, std::size_t distance,
                         std::size_t length) {
-    std::size_t const match = length - kShortestMatch;
+    std::size_t const match = length - kLeastMatch;
     *out++ = token(count, match);
     out = put_literals(out, literals, count);
     *out++ = std::byte(distance); // little-endian
@@ -104,7 +104,7 @@ class Matches {
 } // namespace
 
 std::size_t PlaneLz4::encode(std::span<std::byte const> in, std::size_t plane_bytes, std::byte* out) {
-    std::size_t const end = in.size() < kLastLiterals ? 0 : in.size() - kLastLiterals;
+    std::size_t const end = in.size() < kEndLiterals ? 0 : in.size() - kEndLiterals;
     std::size_t const words = end / 64 + 2; // the last one is read beyond the end
     if (repeats_words_ < words) {
         repeats_ = std::make_unique_for_overwrite<std::uint64_t[]>(2 * words);

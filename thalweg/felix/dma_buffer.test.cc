@@ -30,7 +30,7 @@ std::uint64_t number_of(std::byte const* block) {
     return value;
 }
 
-struct DmaBuffer : testing::Test {
+struct DmaBuffer : ::testing::Test {
     std::string name = a_name();
     DmaWriter writer{name, kFormat, kBlocks* kFormat.block_bytes};
 

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "thalweg/model/testing.h"
+
 namespace thalweg::model {
 namespace {
-
-Field scalar(std::string name, Scalar type, std::vector<std::uint64_t> shape = {}) {
-    return {std::move(name), Kind::scalar, type, std::move(shape), {}, "", ""};
-}
 
 TEST(Flatten, NamesWhatIsInsideListsAndCountsItems) {
     Field hit{"", Kind::record, {}, {}, {scalar("e", Scalar::float32), scalar("xyz", Scalar::int16, {3})}, "", ""};

@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/model/testing.h"
 
 namespace thalweg::model {
 namespace {
-
-Field scalar(std::string name, Scalar type, std::vector<std::uint64_t> shape = {}) {
-    return {std::move(name), Kind::scalar, type, std::move(shape), {}, "", ""};
-}
 
 Field record(std::string name, std::vector<Field> members) {
     return {std::move(name), Kind::record, Scalar::float64, {}, std::move(members), "", ""};

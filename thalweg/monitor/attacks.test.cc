@@ -5,12 +5,12 @@
 #include <thread>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
 #include "thalweg/monitor/test_client.h"
 
 namespace thalweg::monitor {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
 constexpr int kSlow = 1000;
 
 class Attack : public testing::Test {
@@ -88,7 +88,7 @@ TEST_F(Attack, OversizedRequests) {
 
 // Until the server ends the connection, or two seconds.
 std::uint64_t sent_without_end(Client const& client, std::string const& head, std::string const& piece) {
-    auto const until_ns = base::monotonic_ns() + 2000 * kMs;
+    auto const until_ns = base::monotonic_ns() + 2000 * base::kMsNs;
     std::uint64_t sent_bytes = 0;
     if (!client.connect() || !client.send(head)) return 0;
     while (base::monotonic_ns() < until_ns && client.send(piece)) sent_bytes += piece.size();
@@ -123,7 +123,7 @@ TEST_F(Attack, AThousandSlowConnections) {
         }
     }
     EXPECT_TRUE(is_served(server));
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs) << "it waited until their time was up";
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs) << "it waited until their time was up";
     EXPECT_EQ(slow.front().rest(), "") << "the oldest was ended";
     for (auto const& client : slow) client.send("r"); // those who still may say something
     EXPECT_TRUE(is_served(server));
@@ -134,17 +134,17 @@ TEST_F(Attack, TimeIsUpForThoseWhoDribbleAndThoseWhoDoNotRead) {
     auto some = pages();
     some.unhealthy = [] { return std::string(50'000'000, 'x'); };
     auto options = at_any_port();
-    options.limits.connection_ns = 1000 * kMs;
+    options.limits.connection_ns = 1000 * base::kMsNs;
     HttpServer const server(options, some);
     Client const dribbling(server), deaf(server);
     ASSERT_TRUE(dribbling.connect() && deaf.connect());
     ASSERT_TRUE(deaf.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     auto const begin_ns = base::monotonic_ns();
-    while (dribbling.send("G") && base::monotonic_ns() - begin_ns < 20'000 * kMs) {
+    while (dribbling.send("G") && base::monotonic_ns() - begin_ns < 20'000 * base::kMsNs) {
         EXPECT_TRUE(is_served(server)) << "others are served meanwhile";
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs);
     EXPECT_LT(deaf.rest().size(), 50'000'000u);
 }
 

@@ -11,12 +11,12 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 
 namespace thalweg::monitor {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-constexpr std::uint64_t kIdleNs = 10'000 * kMs; // nobody waits for anything
+constexpr std::uint64_t kIdleNs = 10'000 * base::kMsNs; // nobody waits for anything
 
 struct Connection {
     int socket;
@@ -190,7 +190,7 @@ std::uint64_t Exchanges::wait_ns() const {
     auto wait_ns = kIdleNs;
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     if (::MHD_get_timeout(state_->daemon, &wait_ms) == MHD_YES)
-        wait_ns = std::min<std::uint64_t>(wait_ns, wait_ms * kMs);
+        wait_ns = std::min<std::uint64_t>(wait_ns, wait_ms * base::kMsNs);
     if (state_->connections.empty()) return wait_ns;
     auto const now_ns = base::monotonic_ns();
     auto const deadline_ns = state_->connections.front().deadline_ns;

@@ -7,14 +7,13 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/monitor/test_client.h"
 
 namespace thalweg::monitor {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
-
-Pages some_pages() {
+Pages pages_that_conflict() {
     return {
         .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
         .unhealthy = [] { return std::string(); },
@@ -26,7 +25,7 @@ Pages some_pages() {
 }
 
 TEST(HttpServer, AnswersWhatIsAsked) {
-    HttpServer const server(at_any_port(), some_pages());
+    HttpServer const server(at_any_port(), pages_that_conflict());
     EXPECT_EQ(server.url(), "http://" + server.address());
     auto const metrics = get(server, "/metrics?x=1");
     EXPECT_TRUE(metrics.starts_with("HTTP/1.1 200 OK\r\n")) << metrics;
@@ -45,7 +44,7 @@ TEST(HttpServer, AnswersWhatIsAsked) {
 }
 
 TEST(HttpServer, IsControlledWithTheToken) {
-    HttpServer const server(at_any_port("sesame"), some_pages());
+    HttpServer const server(at_any_port("sesame"), pages_that_conflict());
     std::string const start = "POST /control/start HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n";
     std::string const token = "authorization: bearer sesame\r\n";
     auto const conflict = ask(server, start + token + "\r\nseven");
@@ -65,7 +64,7 @@ TEST(HttpServer, SpeaksIpv6) {
     options.address = "[::1]:0";
     std::optional<HttpServer> server;
     try {
-        server.emplace(options, some_pages());
+        server.emplace(options, pages_that_conflict());
     } catch (base::SystemError const& error) {
         GTEST_SKIP() << "this machine has no IPv6: " << error.what();
     }
@@ -81,7 +80,7 @@ TEST(HttpServer, APortInUseIsSaid) {
 }
 
 TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
-    HttpServer const server(at_any_port(), some_pages());
+    HttpServer const server(at_any_port(), pages_that_conflict());
     Client const slow(server);
     ASSERT_TRUE(slow.connect());
     for (char const c : std::string_view("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")) {
@@ -92,7 +91,7 @@ TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
 }
 
 TEST(HttpServer, WithoutDescriptorsClientsWaitAndNothingSpins) {
-    HttpServer const server(at_any_port(), some_pages());
+    HttpServer const server(at_any_port(), pages_that_conflict());
     Client const client(server);
     auto const cpu_ms = [] {
         rusage usage{};
@@ -115,13 +114,13 @@ TEST(HttpServer, WithoutDescriptorsClientsWaitAndNothingSpins) {
 }
 
 TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
-    auto pages = some_pages();
+    auto pages = pages_that_conflict();
     pages.control = [](auto const&, auto const&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(600)); // a run that is stopped waits for collectors
         return Answer{200, "it is stopped\n"};
     };
     auto options = at_any_port("sesame");
-    options.limits.connection_ns = 300 * kMs;
+    options.limits.connection_ns = 300 * base::kMsNs;
     HttpServer const server(options, pages);
     EXPECT_TRUE(has(ask(server, "POST /control/stop HTTP/1.1\r\nHost: localhost\r\n"
                                 "Authorization: Bearer sesame\r\nContent-Length: 0\r\n\r\n"),
@@ -131,11 +130,11 @@ TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
 TEST(HttpServer, EndsAtOnceWhoeverIsConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
-        HttpServer const server(at_any_port(), some_pages());
+        HttpServer const server(at_any_port(), pages_that_conflict());
         Client const client(server);
         ASSERT_TRUE(client.connect());
     }
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMs);
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs);
 }
 
 } // namespace

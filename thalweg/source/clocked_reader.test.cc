@@ -4,20 +4,19 @@
 #include <gtest/gtest.h>
 
 #include "thalweg/base/clock.h"
+#include "thalweg/base/units.h"
 #include "thalweg/source/digitizer.h"
 #include "thalweg/source/wait.h"
 
 namespace thalweg::source {
 namespace {
 
-constexpr std::uint64_t kMillisecondNs = 1'000'000;
-
 DigitizerOptions clocked_options() {
     DigitizerOptions options;
     options.record_samples = 1200;
     options.pool_pulses = 16;
     options.rate.records_per_s = 50'000;
-    options.duration_ns = 100 * kMillisecondNs;
+    options.duration_ns = 100 * base::kMsNs;
     return options;
 }
 
@@ -25,7 +24,7 @@ std::uint64_t drain(StreamReader& reader) {
     std::uint64_t rows = 0;
     Batch batch;
     while (!reader.ended())
-        if (reader.next(batch, base::monotonic_ns() + 20 * kMillisecondNs)) rows += batch.rows;
+        if (reader.next(batch, base::monotonic_ns() + 20 * base::kMsNs)) rows += batch.rows;
     return rows;
 }
 
@@ -35,14 +34,14 @@ TEST(ClockedReader, TriggersInWallTimeAndLosesNothingWhenReadInTime) {
     auto const begin_ns = base::monotonic_ns();
     auto const rows = drain(*reader);
     auto const counters = reader->counters();
-    EXPECT_GE(base::monotonic_ns() - begin_ns, 99 * kMillisecondNs);
+    EXPECT_GE(base::monotonic_ns() - begin_ns, 99 * base::kMsNs);
     EXPECT_NEAR(static_cast<double>(rows), 5000, 300);
     EXPECT_EQ(counters.triggers, rows);
     EXPECT_EQ(counters.rows, rows);
     EXPECT_EQ(counters.lost, 0u);
     EXPECT_EQ(counters.dead_time_ns, 0u);
     // Up to the last look at the clock, which on a busy machine is a little before the end.
-    EXPECT_NEAR(static_cast<double>(counters.live_time_ns), 100.0 * kMillisecondNs, kMillisecondNs);
+    EXPECT_NEAR(static_cast<double>(counters.live_time_ns), 100.0 * base::kMsNs, base::kMsNs);
     EXPECT_EQ(counters.onboard_bytes, 0u);
     EXPECT_NEAR(static_cast<double>(counters.onboard_limit_bytes), 4e9, 3000);
 }
@@ -54,7 +53,7 @@ TEST(ClockedReader, GivesTheRowsOfTheSameDecaysAsAtAnyOtherTime) {
     options.rate = {};
     auto const free = make_digitizer(options)->open(3);
     for (Batch expected, batch; free->next(expected, 0);) {
-        ASSERT_TRUE(clocked->next(batch, base::monotonic_ns() + 60'000 * kMillisecondNs));
+        ASSERT_TRUE(clocked->next(batch, base::monotonic_ns() + 60'000 * base::kMsNs));
         for (std::size_t i = 0; i < batch.columns.size(); ++i) {
             ASSERT_EQ(batch.columns[i].size(), expected.columns[i].size());
             ASSERT_EQ(std::memcmp(batch.columns[i].data(), expected.columns[i].data(), batch.columns[i].size()), 0);
@@ -68,13 +67,13 @@ TEST(ClockedReader, FullMemoryLosesTriggersAndSaysSo) {
     options.onboard_bytes = 100 * 2416; // 100 records: 2 ms
     auto const reader = make_digitizer(options)->open(0);
     Batch batch;
-    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 10'000 * kMillisecondNs));
-    sleep_until(base::monotonic_ns() + 50 * kMillisecondNs);
+    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 10'000 * base::kMsNs));
+    sleep_until(base::monotonic_ns() + 50 * base::kMsNs);
     ASSERT_TRUE(reader->next(batch, 0));
     auto const behind = reader->counters();
     EXPECT_EQ(behind.onboard_bytes, 99 * 2416u); // one was released
     EXPECT_GE(behind.lost, 2000u);
-    EXPECT_GE(behind.dead_time_ns, 45 * kMillisecondNs);
+    EXPECT_GE(behind.dead_time_ns, 45 * base::kMsNs);
     auto const rows = drain(*reader) + 2;
     auto const counters = reader->counters();
     EXPECT_EQ(counters.triggers, rows + counters.lost);
@@ -94,16 +93,16 @@ TEST(ClockedReader, TheTimeBehindTheLastTriggerCounts) {
 
 TEST(ClockedReader, PausedTriggersAreNeitherTakenNorLost) {
     auto options = clocked_options();
-    options.duration_ns = 1500 * kMillisecondNs;
+    options.duration_ns = 1500 * base::kMsNs;
     auto const end_ns = base::monotonic_ns() + options.duration_ns; // at the earliest
     auto const reader = make_digitizer(options)->open(0);
     Batch batch;
-    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 10'000 * kMillisecondNs));
+    ASSERT_TRUE(reader->next(batch, base::monotonic_ns() + 10'000 * base::kMsNs));
     reader->pause();
     auto const begin_ns = base::monotonic_ns();
     std::uint64_t rows = 1;
     while (reader->next(batch, 0)) ++rows;
-    EXPECT_FALSE(reader->next(batch, begin_ns + 400 * kMillisecondNs));
+    EXPECT_FALSE(reader->next(batch, begin_ns + 400 * base::kMsNs));
     EXPECT_FALSE(reader->ended());
     ASSERT_LT(begin_ns, end_ns);
     auto const paused_ns = std::min(base::monotonic_ns(), end_ns) - begin_ns;
@@ -126,12 +125,12 @@ TEST(ClockedReader, EndsAtItsLimitOfRecords) {
 
 TEST(ClockedReader, ReturnsAtTheDeadline) {
     auto options = clocked_options();
-    options.start_ns = base::monotonic_ns() + 60'000 * kMillisecondNs; // all processes begin together, later
+    options.start_ns = base::monotonic_ns() + 60'000 * base::kMsNs; // all processes begin together, later
     auto const reader = make_digitizer(options)->open(0);
     Batch batch;
     auto const begin_ns = base::monotonic_ns();
-    EXPECT_FALSE(reader->next(batch, begin_ns + 3 * kMillisecondNs));
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * kMillisecondNs);
+    EXPECT_FALSE(reader->next(batch, begin_ns + 3 * base::kMsNs));
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs);
     EXPECT_FALSE(reader->ended());
 }
 

@@ -37,7 +37,7 @@ RowSet ragged(std::string name, std::vector<std::uint64_t> timestamps, std::vect
 }
 
 // All that a stream gives, column by column.
-std::vector<std::vector<std::byte>> drain(StreamReader& reader) {
+std::vector<std::vector<std::byte>> all_columns_of(StreamReader& reader) {
     std::vector<std::vector<std::byte>> columns;
     for (Batch batch; reader.next(batch, 0);) {
         columns.resize(batch.columns.size());
@@ -54,7 +54,7 @@ TEST(Replay, OnceGivesWhatWasPutInWhateverTheBatch) {
         auto const source = make_replay({rows}, {.batch_bytes = batch_bytes});
         EXPECT_EQ(source->streams()[0].name, "ch0");
         auto const reader = source->open(0);
-        EXPECT_EQ(drain(*reader), rows.columns);
+        EXPECT_EQ(all_columns_of(*reader), rows.columns);
         EXPECT_EQ(reader->counters().rows, 5u);
     }
 }
@@ -75,8 +75,9 @@ TEST(Replay, TimestampsGoOnByOneStepForAllTables) {
     // From 100 to 160, four of them: 60 + 20.
     auto const source = make_replay({ragged("a", {160, 100}, {0, 0}), ragged("b", {120, 130}, {1, 1})}, {.loops = 3});
     auto const reader = source->open(0);
-    EXPECT_EQ(values_of<std::uint64_t>(drain(*reader)[0]), (std::vector<std::uint64_t>{160, 100, 240, 180, 320, 260}));
-    EXPECT_EQ(values_of<std::uint64_t>(drain(*source->open(1))[0]),
+    EXPECT_EQ(values_of<std::uint64_t>(all_columns_of(*reader)[0]),
+              (std::vector<std::uint64_t>{160, 100, 240, 180, 320, 260}));
+    EXPECT_EQ(values_of<std::uint64_t>(all_columns_of(*source->open(1))[0]),
               (std::vector<std::uint64_t>{120, 130, 200, 210, 280, 290}));
     EXPECT_EQ(source->metadata().at("loop_step"), "80 of 'timestamp'");
 }
@@ -85,12 +86,13 @@ TEST(Replay, SecondsAsFloatsGoOnToo) {
     RowSet rows{.table = {.name = "ch0", .fields = {{.name = "t", .scalar = Scalar::float64}}}, .rows = 3};
     rows.columns = {bytes_of(std::vector<double>{1.0, 1.5, 2.0})};
     auto const source = make_replay({rows}, {.loops = 2, .timestamp = "t"});
-    EXPECT_EQ(values_of<double>(drain(*source->open(0))[0]), (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0, 3.5}));
+    EXPECT_EQ(values_of<double>(all_columns_of(*source->open(0))[0]),
+              (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0, 3.5}));
 }
 
 TEST(Replay, WithoutTimestampsRowsRepeat) {
     auto const source = make_replay({ragged("ch0", {7, 8}, {0, 0})}, {.loops = 2, .timestamp = "other"});
-    EXPECT_EQ(values_of<std::uint64_t>(drain(*source->open(0))[0]), (std::vector<std::uint64_t>{7, 8, 7, 8}));
+    EXPECT_EQ(values_of<std::uint64_t>(all_columns_of(*source->open(0))[0]), (std::vector<std::uint64_t>{7, 8, 7, 8}));
 }
 
 TEST(Replay, EndlessHasNoEndButAnEmptyTableDoes) {

@@ -6,6 +6,7 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/model/column.h"
 #include "thalweg/source/compass.h"
 #include "thalweg/source/digitizer.h"
@@ -13,8 +14,6 @@
 
 namespace thalweg::source {
 namespace {
-
-constexpr std::uint64_t kMillisecondNs = 1'000'000;
 
 struct Candidate {
     std::string name;
@@ -54,7 +53,7 @@ class AnySource : public testing::TestWithParam<Candidate> {
 };
 
 bool next(StreamReader& reader, Batch& batch) {
-    return reader.next(batch, base::monotonic_ns() + 60'000 * kMillisecondNs);
+    return reader.next(batch, base::monotonic_ns() + 60'000 * base::kMsNs);
 }
 
 std::vector<std::vector<std::byte>> drain(StreamReader& reader, std::size_t columns) {
@@ -112,8 +111,8 @@ TEST_P(AnySource, EndsOnceAndForAll) {
     EXPECT_TRUE(reader->ended());
     Batch batch;
     auto const begin_ns = base::monotonic_ns();
-    EXPECT_FALSE(reader->next(batch, begin_ns + 60'000 * kMillisecondNs)); // and does not wait for more
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 30'000 * kMillisecondNs);
+    EXPECT_FALSE(reader->next(batch, begin_ns + 60'000 * base::kMsNs)); // and does not wait for more
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 30'000 * base::kMsNs);
     EXPECT_TRUE(reader->ended());
 }
 
@@ -135,7 +134,7 @@ TEST_P(AnySource, PausedItWaitsForTheDeadlineAndThenGoesOn) {
     reader->pause();
     while (reader->next(batch, 0)) {
     }
-    auto const deadline_ns = base::monotonic_ns() + 2 * kMillisecondNs;
+    auto const deadline_ns = base::monotonic_ns() + 2 * base::kMsNs;
     EXPECT_FALSE(reader->next(batch, deadline_ns));
     EXPECT_GE(base::monotonic_ns(), deadline_ns);
     EXPECT_FALSE(reader->ended());

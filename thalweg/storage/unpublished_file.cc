@@ -34,15 +34,13 @@ std::string hidden_name(std::string const& path) {
     return fmt::format("{}/.{}.{}.partial", folder_of(path), name, ::getpid());
 }
 
-bool is_no_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
-
 // False where the file system cannot.
 bool share_blocks(int from, int to, std::uint64_t size_bytes, std::string const& path) {
     file_clone_range range{};
     range.src_fd = from;
     range.src_length = size_bytes;
     if (::ioctl(to, FICLONERANGE, &range) == 0) return true;
-    if (is_no_space(errno) || errno == EIO) fail_at("write", path, 0, size_bytes, errno);
+    if (base::is_no_space(errno) || errno == EIO) fail_at("write", path, 0, size_bytes, errno);
     return false;
 }
 
@@ -54,7 +52,8 @@ std::uint64_t copy_in_kernel(int from, int to, std::uint64_t size_bytes, std::st
         auto in = static_cast<off_t>(done), out = static_cast<off_t>(done);
         auto const copied = ::copy_file_range(from, &in, to, &out, std::min(kPieceBytes, size_bytes - done), 0);
         if (copied < 0 && errno == EINTR) continue;
-        if (copied < 0 && (is_no_space(errno) || errno == EIO)) fail_at("write", path, done, size_bytes - done, errno);
+        if (copied < 0 && (base::is_no_space(errno) || errno == EIO))
+            fail_at("write", path, done, size_bytes - done, errno);
         if (copied <= 0) break;
         done += static_cast<std::uint64_t>(copied);
         if (between) between();

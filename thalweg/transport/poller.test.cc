@@ -8,11 +8,10 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 
 namespace thalweg::transport {
 namespace {
-
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 struct Sockets {
     Sockets() {
@@ -31,13 +30,13 @@ TEST(Poller, TellsWhoCanReadAndWrite) {
     EXPECT_TRUE(poller.wait(0).empty());
     ASSERT_EQ(::write(sockets.right.get(), "x", 1), 1);
     for (int i = 0; i < 2; ++i) { // told again until it was read
-        auto const ready = poller.wait(kSecondNs);
+        auto const ready = poller.wait(base::kSecondNs);
         ASSERT_EQ(ready.size(), 1u);
         EXPECT_EQ(ready[0].key, 7u);
         EXPECT_TRUE(ready[0].readable && !ready[0].writable && !ready[0].broken);
     }
     poller.change(sockets.left.get(), 8, false, true);
-    auto const ready = poller.wait(kSecondNs);
+    auto const ready = poller.wait(base::kSecondNs);
     ASSERT_EQ(ready.size(), 1u);
     EXPECT_EQ(ready[0].key, 8u);
     EXPECT_TRUE(!ready[0].readable && ready[0].writable);
@@ -50,7 +49,7 @@ TEST(Poller, TellsOfAHangUp) {
     Poller poller;
     poller.add(sockets.left.get(), 1, false, false);
     sockets.right.reset();
-    auto const ready = poller.wait(kSecondNs);
+    auto const ready = poller.wait(base::kSecondNs);
     ASSERT_EQ(ready.size(), 1u);
     EXPECT_TRUE(ready[0].broken);
 }
@@ -82,7 +81,7 @@ TEST(Poller, WaitsAsLongAsItWasTold) {
         EXPECT_TRUE(poller.wait(wait_ns).empty());
         auto const took_ns = base::monotonic_ns() - begin_ns;
         EXPECT_GE(took_ns, wait_ns);
-        EXPECT_LT(took_ns, 20 * kSecondNs);
+        EXPECT_LT(took_ns, 20 * base::kSecondNs);
     }
 }
 
@@ -90,8 +89,8 @@ TEST(Poller, IsWokenFromAnotherThreadOnce) {
     Poller poller;
     std::thread waker([&] { poller.wake(); });
     auto const begin_ns = base::monotonic_ns();
-    EXPECT_TRUE(poller.wait(60 * kSecondNs).empty());
-    EXPECT_LT(base::monotonic_ns() - begin_ns, 30 * kSecondNs);
+    EXPECT_TRUE(poller.wait(60 * base::kSecondNs).empty());
+    EXPECT_LT(base::monotonic_ns() - begin_ns, 30 * base::kSecondNs);
     waker.join();
     auto const again_ns = base::monotonic_ns();
     poller.wait(2'000'000);

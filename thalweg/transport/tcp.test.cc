@@ -11,18 +11,17 @@
 
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
 #include "thalweg/transport/poller.h"
 
 namespace thalweg::transport {
 namespace {
 
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
-
 // Until `fd` can be read or written, half a minute at most.
 Ready wait_for(base::FileDescriptor const& socket, bool read, bool write) {
     Poller poller;
     poller.add(socket.get(), 1, read, write);
-    auto const ready = poller.wait(30 * kSecondNs);
+    auto const ready = poller.wait(30 * base::kSecondNs);
     return ready.empty() ? Ready{} : ready[0];
 }
 

@@ -10,15 +10,6 @@
 #include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
-namespace {
-
-constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB;
-constexpr std::uint64_t kSmallestAllocationBytes = 4 * base::kMiB;
-
-bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
-
-} // namespace
-
 RegionSpace::RegionSpace(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes)
     : run_(run), journal_(journal), allocate_ahead_bytes_(allocate_ahead_bytes),
       allocation_bytes_(std::min(kFirstAllocationBytes, allocate_ahead_bytes)) {}
@@ -58,7 +49,7 @@ bool RegionSpace::keep_room(std::uint64_t bytes) {
         room_bytes_ = wanted;
         return true;
     } catch (base::SystemError const& error) {
-        if (!is_no_space(error.code)) throw;
+        if (!base::is_no_space(error.code)) throw;
         refuse(error.what());
         return false;
     }
@@ -100,7 +91,7 @@ std::optional<std::uint64_t> RegionSpace::allocate_in(Region const& region, std:
             allocation_bytes_ = std::min(allocation_bytes_ * 2, allocate_ahead_bytes_);
             return end;
         } catch (base::SystemError const& error) {
-            if (!is_no_space(error.code)) throw;
+            if (!base::is_no_space(error.code)) throw;
             error_ = error.what();
         }
     }

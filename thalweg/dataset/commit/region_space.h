@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/open_run.h"
 
@@ -13,6 +14,8 @@ namespace thalweg::dataset {
 
 class RegionSpace {
   public:
+    static constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB, kSmallestAllocationBytes = 4 * base::kMiB;
+
     RegionSpace(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes);
 
     // Raises what may be claimed. `room_bytes` are kept for this node's share of the metadata. Where the disk has no

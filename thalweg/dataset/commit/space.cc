@@ -9,19 +9,10 @@
 #include "thalweg/base/units.h"
 
 namespace thalweg::dataset {
-namespace {
-
-constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB;
-constexpr std::uint64_t kSmallestAllocationBytes = 4 * base::kMiB;
-
-bool is_no_space(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
-
-} // namespace
-
 Space::Space(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
              std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), allocate_ahead_bytes_(allocate_ahead_bytes), reserve_bytes_(std::move(reserve_bytes)),
-      allocation_bytes_(std::min(kFirstAllocationBytes, allocate_ahead_bytes)) {
+      allocation_bytes_(std::min(RegionSpace::kFirstAllocationBytes, allocate_ahead_bytes)) {
     if (run.node) regions_.emplace(run, journal, allocate_ahead_bytes);
 }
 
@@ -35,7 +26,7 @@ void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
     bool const enough = free >= std::max(allocation_bytes_ / 2, wanted) && free > 0;
     auto const room = reserve_bytes_(pages) + unwritten_bytes;
     if (enough && claimable + room <= room_end_) return;
-    auto const least = std::max(kSmallestAllocationBytes, wanted);
+    auto const least = std::max(RegionSpace::kSmallestAllocationBytes, wanted);
     auto const half = [&](std::uint64_t bytes) { return bytes > least ? std::max(bytes / 2, least) : 0; };
     for (auto bytes = enough ? free : std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
@@ -44,7 +35,7 @@ void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
             run_.file->reserve(claimable, room_end - claimable);
             room_end_ = room_end;
         } catch (base::SystemError const& error) {
-            if (!is_no_space(error.code)) throw;
+            if (!base::is_no_space(error.code)) throw;
             error_ = error.what();
             continue;
         }
@@ -62,7 +53,7 @@ void Space::reserve_journal(JournalWriter& journal, std::uint64_t size_bytes) co
     try {
         journal.reserve_ahead(size_bytes);
     } catch (base::SystemError const& error) {
-        if (!is_no_space(error.code)) throw;
+        if (!base::is_no_space(error.code)) throw;
         run_.ledger->refuse_claims(error.what());
     }
 }

@@ -10,7 +10,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::uint64_t kLengthsAtOnce = 1 << 16;
+constexpr std::uint64_t kLengthsReadAtOnce = 1 << 16;
 
 // Running sums of the lengths in one column of one part. Asked in ascending order.
 class ElementCounter {
@@ -21,7 +21,7 @@ class ElementCounter {
     // Elements in front of list `item`.
     std::uint64_t before(std::uint64_t item) {
         while (item_ < item) {
-            auto const count = std::min(kLengthsAtOnce, item - item_);
+            auto const count = std::min(kLengthsReadAtOnce, item - item_);
             lengths_.resize(count * values_per_item_);
             reader_.read(pages_, item_, count, std::as_writable_bytes(std::span(lengths_)));
             for (auto const length : lengths_) element_ += length;

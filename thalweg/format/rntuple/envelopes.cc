@@ -13,16 +13,18 @@ namespace {
 
 // "Frames": the size, which is known and put in front when all of the frame is there; of lists it is negative, and the
 // number of items follows.
-class Frame {
+class WrittenFrame {
   public:
-    static Frame record(LittlePutter& to) { return {to, 1}; }
-    static Frame list(LittlePutter& to, std::size_t items) { return {to, -1, static_cast<std::uint32_t>(items)}; }
-    ~Frame() { to_.put_at<std::int64_t>(begin_, sign_ * static_cast<std::int64_t>(to_.size() - begin_)); }
-    Frame(Frame const&) = delete;
-    Frame& operator=(Frame const&) = delete;
+    static WrittenFrame record(LittlePutter& to) { return {to, 1}; }
+    static WrittenFrame list(LittlePutter& to, std::size_t items) {
+        return {to, -1, static_cast<std::uint32_t>(items)};
+    }
+    ~WrittenFrame() { to_.put_at<std::int64_t>(begin_, sign_ * static_cast<std::int64_t>(to_.size() - begin_)); }
+    WrittenFrame(WrittenFrame const&) = delete;
+    WrittenFrame& operator=(WrittenFrame const&) = delete;
 
   private:
-    Frame(LittlePutter& to, std::int64_t sign, std::optional<std::uint32_t> items = {})
+    WrittenFrame(LittlePutter& to, std::int64_t sign, std::optional<std::uint32_t> items = {})
         : to_(to), begin_(to.size()), sign_(sign) {
         to.put<std::int64_t>(0);
         if (items) to.put<std::uint32_t>(*items);
@@ -52,7 +54,7 @@ void put_locator(LittlePutter& to, Locator const& locator) {
 
 // "Field Description"
 void put_field(LittlePutter& to, FieldDescription const& field) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<std::uint32_t>(field.field_version);
     to.put<std::uint32_t>(field.type_version);
     to.put<std::uint32_t>(field.parent);
@@ -71,7 +73,7 @@ void put_field(LittlePutter& to, FieldDescription const& field) {
 
 // "Column Description"
 void put_column(LittlePutter& to, ColumnDescription const& column) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<ColumnType>(column.type);
     to.put<std::uint16_t>(column.bits);
     to.put<std::uint32_t>(column.field);
@@ -87,14 +89,14 @@ void put_column(LittlePutter& to, ColumnDescription const& column) {
 
 // "Alias columns"
 void put_alias(LittlePutter& to, AliasColumn const& alias) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<std::uint32_t>(alias.physical);
     to.put<std::uint32_t>(alias.field);
 }
 
 // "Extra type information"
 void put_extra_type(LittlePutter& to, ExtraType const& extra) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<std::uint32_t>(extra.content);
     to.put<std::uint32_t>(extra.type_version);
     put_string(to, extra.type_name);
@@ -103,7 +105,7 @@ void put_extra_type(LittlePutter& to, ExtraType const& extra) {
 
 template <class Item>
 void put_list(LittlePutter& to, std::vector<Item> const& items, void (*put_item)(LittlePutter&, Item const&)) {
-    auto const frame = Frame::list(to, items.size());
+    auto const frame = WrittenFrame::list(to, items.size());
     for (auto const& item : items) put_item(to, item);
 }
 
@@ -116,14 +118,14 @@ void put_schema(LittlePutter& to, SchemaDescription const& schema) {
 
 // "Cluster Summary Record Frame"
 void put_summary(LittlePutter& to, ClusterDescription const& cluster) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<std::uint64_t>(cluster.first_entry);
     to.put<std::uint64_t>(cluster.entries); // 56 bits; 8 bits of flags, of which none is ours
 }
 
 // "Page Locations": inner items, and what follows them within their frame.
 void put_range(LittlePutter& to, ColumnRange const& range) {
-    auto const frame = Frame::list(to, range.pages.size());
+    auto const frame = WrittenFrame::list(to, range.pages.size());
     for (auto const& page : range.pages) {
         auto const elements = static_cast<std::int32_t>(page.elements);
         to.put<std::int32_t>(page.checksum ? -elements : elements);
@@ -137,7 +139,7 @@ void put_ranges(LittlePutter& to, ClusterDescription const& cluster) { put_list(
 
 // "Cluster Group Record Frame"
 void put_group(LittlePutter& to, ClusterGroup const& group) {
-    auto const frame = Frame::record(to);
+    auto const frame = WrittenFrame::record(to);
     to.put<std::uint64_t>(group.first_entry);
     to.put<std::uint64_t>(group.entries);
     to.put<std::uint32_t>(group.clusters);
@@ -181,7 +183,7 @@ std::vector<std::byte> to_envelope(Footer const& footer) {
         to.put<std::uint64_t>(footer.feature_flags);
         to.put<std::uint64_t>(footer.header_checksum);
         {
-            auto const frame = Frame::record(to);
+            auto const frame = WrittenFrame::record(to);
             put_schema(to, footer.extension);
         }
         put_list(to, footer.groups, put_group);

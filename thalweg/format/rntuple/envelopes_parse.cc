@@ -17,12 +17,12 @@ constexpr std::size_t kListHeadBytes = kRecordHeadBytes + sizeof(std::uint32_t);
 constexpr std::size_t kPageBytes = 16; // number of elements, and the shortest locator
 
 // Where a frame ends. What is left of it when all that we know has been taken is of a newer minor version: skipped.
-class Frame {
+class TakenFrame {
   public:
-    static Frame record(LittleTaker& from) { return {from, kRecordHeadBytes}; }
+    static TakenFrame record(LittleTaker& from) { return {from, kRecordHeadBytes}; }
     // `item_bytes`: the least that an item takes.
-    static Frame list(LittleTaker& from, std::size_t item_bytes) {
-        Frame frame(from, kListHeadBytes);
+    static TakenFrame list(LittleTaker& from, std::size_t item_bytes) {
+        TakenFrame frame(from, kListHeadBytes);
         frame.items_ = from.take<std::uint32_t>();
         if (frame.items_ > frame.left(from) / item_bytes) {
             from.fail(fmt::format("a list of {} items does not fit into its {} bytes", frame.items_, frame.left(from)));
@@ -38,7 +38,7 @@ class Frame {
     void end(LittleTaker& from) const { from.skip(left(from)); }
 
   private:
-    Frame(LittleTaker& from, std::size_t head_bytes) {
+    TakenFrame(LittleTaker& from, std::size_t head_bytes) {
         bool const wants_list = head_bytes == kListHeadBytes;
         auto const begin = from.position();
         auto const size = from.take<std::int64_t>();
@@ -58,7 +58,7 @@ std::string take_string(LittleTaker& from) { return from.take_text(from.take<std
 
 template <class Item>
 std::vector<Item> take_list(LittleTaker& from, std::size_t item_bytes, Item (*take_item)(LittleTaker&)) {
-    auto const frame = Frame::list(from, item_bytes);
+    auto const frame = TakenFrame::list(from, item_bytes);
     std::vector<Item> items;
     items.reserve(frame.items());
     for (std::uint32_t i = 0; i < frame.items(); ++i) items.push_back(take_item(from));
@@ -68,7 +68,7 @@ std::vector<Item> take_list(LittleTaker& from, std::size_t item_bytes, Item (*ta
 
 // An item that is a record of its own.
 template <class Item, void (*kTake)(LittleTaker&, Item&)> Item take_record(LittleTaker& from) {
-    auto const frame = Frame::record(from);
+    auto const frame = TakenFrame::record(from);
     Item item;
     kTake(from, item);
     frame.end(from);
@@ -153,7 +153,7 @@ PageDescription take_page(LittleTaker& from) {
 }
 
 ColumnRange take_range(LittleTaker& from) {
-    auto const frame = Frame::list(from, kPageBytes);
+    auto const frame = TakenFrame::list(from, kPageBytes);
     ColumnRange range;
     range.pages.reserve(frame.items());
     for (std::uint32_t i = 0; i < frame.items(); ++i) range.pages.push_back(take_page(from));
@@ -249,7 +249,7 @@ Footer parse_footer(std::span<std::byte const> envelope, std::string const& what
     Footer footer;
     footer.feature_flags = take_feature_flags(from);
     footer.header_checksum = from.take<std::uint64_t>();
-    auto const extension = Frame::record(from);
+    auto const extension = TakenFrame::record(from);
     if (extension.left(from) > 0) footer.extension = take_schema(from);
     extension.end(from);
     footer.groups = take_list(from, kRecordHeadBytes + 40, take_record<ClusterGroup, take_group>);

@@ -18,7 +18,7 @@ namespace {
 constexpr char const* kAnchorClass = "ROOT::RNTuple";
 constexpr std::array<std::string_view, 3> kTreeClasses = {"TTree", "TNtuple", "TNtupleD"};
 // Nobody's metadata shrinks more than this: a damaged length must not make us ask for all the memory there is.
-constexpr std::uint64_t kMostShrinking = 4096;
+constexpr std::uint64_t kMostShrinkingOfHeads = 4096;
 
 std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what) {
     auto const& [offset, stored_bytes] = link.locator;
@@ -26,7 +26,7 @@ std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink 
         base::fail_data({what + " cannot be read", fmt::format("it would lie at offsets {} to {}, the file ends at {}",
                                                                offset, offset + stored_bytes, file.size())});
     }
-    if (link.length / kMostShrinking > stored_bytes) {
+    if (link.length / kMostShrinkingOfHeads > stored_bytes) {
         base::fail_data(
             {what + " cannot be read", fmt::format("{} bytes are said to hold {}", stored_bytes, link.length)});
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMostFailures = 5; // of one request; then the handler will never answer it
 constexpr std::uint64_t kPauseNs = 1'000'000;
-constexpr std::uint64_t kPartingNs = 200'000'000;
+constexpr std::uint64_t kHandBackNs = 200'000'000;
 
 template <class T> T body_of(ReceivedMessage const& message) {
     if (message.head.length_bytes < sizeof(T)) base::fail_data({"it sent a message that is too short"});
@@ -82,7 +82,7 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
 // `on_taken` leaves these out. What we have of them we may still clear, unless somebody else was faster.
 void Client::State::give_back(Connection& connection) {
     connection.link.queue(MessageType::bye, 0, {}, {});
-    connection.link.part(base::monotonic_ns() + kPartingNs, "ranges that never arrived are given back");
+    connection.link.part(base::monotonic_ns() + kHandBackNs, "ranges that never arrived are given back");
 }
 
 // Its index is gone, and what it had for us. It is asked all the same: so it learns whose the events are that it still

@@ -201,8 +201,10 @@ class TestHandler {
             auto const [head, get] = peer.gathered.back();
             peer.gathered.pop_back();
             asked_bytes_ -= get.max_bytes;
+            // Not counted: of as many requests as `cut_every`, asked again together, always the first would be cut.
+            if (peer.is_cut) continue;
             ++answers_;
-            if (!hits(answers_, options_.ignore_every) && !peer.is_cut) send_events(peer, head.tag, get);
+            if (!hits(answers_, options_.ignore_every)) send_events(peer, head.tag, get);
         }
     }
 

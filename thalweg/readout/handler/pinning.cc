@@ -3,7 +3,7 @@
 namespace thalweg::readout {
 namespace {
 
-void apply(std::vector<machine::Placement> const& placements, HandlerConfig& handler) {
+void pin_to(std::vector<machine::Placement> const& placements, HandlerConfig& handler) {
     for (auto const& placement : placements) {
         if (placement.application != handler.name) continue;
         (placement.role == "build" ? handler.build_processors : handler.serve_processors)
@@ -25,9 +25,9 @@ std::vector<std::string> resolve_pinning(std::vector<HandlerConfig>& handlers, m
     auto const plan = machine::plan(topology, planned);
     for (auto& handler : handlers) {
         if (handler.pinning == "none") continue;
-        apply(handler.pinning == "auto" ? plan.placements
-                                        : machine::parse_pinning(handler.pinning, demand_of(handler), topology),
-              handler);
+        pin_to(handler.pinning == "auto" ? plan.placements
+                                         : machine::parse_pinning(handler.pinning, demand_of(handler), topology),
+               handler);
     }
     return plan.warnings;
 }
