@@ -29,3 +29,17 @@ def closed_reader(path: str) -> _core.Reader:
 def opener(function: str) -> Any:
     """A function of the module that opens files, by name: it stands above all that is opened, and pickles need it."""
     return getattr(import_module("thalweg._open"), function)
+
+
+def path_of_pickled(core: _core.Reader) -> str:
+    """Raises UsageError where no path leads to the file again."""
+    if core.is_far and "://" not in core.path:
+        raise UsageError(f"{core.path} cannot be pickled (a file object reads it); open it by its path or URL")
+    return core.path
+
+
+def path_of_followed(core: _core.Reader) -> str:
+    """Raises UsageError where the file is not on this machine: only closed ones are read from elsewhere."""
+    if core.is_far:
+        raise UsageError(f"{core.path} cannot be followed (it is read from elsewhere); follow the run where it is")
+    return core.path

@@ -6,10 +6,11 @@ import builtins
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from thalweg import _core
 from thalweg._errors import DataError, UsageError
+from thalweg._far import FarFile, Readable, far_file
 from thalweg._read import Run
 from thalweg._table import Table
 from thalweg._write import Path
@@ -21,9 +22,14 @@ _IS_TREE = "it is a TTree"  # so begins what the core says of them
 
 
 def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
-    path: Path, mode: str = "r", *, external: Path | Iterable[Path] = ()
+    path: Path | Readable, mode: str = "r", *, external: Path | Iterable[Path] = ()
 ) -> Run:
     """Opens a closed file, or a run that is still being written, which it does not disturb.
+
+    path: also a URL ("https://...", "s3://..."), which fsspec reads, or a file object that is open in mode "rb", stays
+    open, and is moved. Of these only closed files, and what Thalweg reads by itself: no TTrees, and nothing that only
+    h5py can read. One request asks for all pages that are read of a column, or for 64 MiB of them; lists and
+    strings need two to four more.
 
     What cannot be read of a file of another program is left out, and listed in `problems` of the run. What only h5py
     can read of an HDF5 file, and TTrees, the older tables of ROOT, are read where h5py and uproot are installed.
@@ -34,10 +40,14 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     Raises UsageError where there is nothing, DataError where the file is damaged, foreign, or an unfinished run
     without its journal.
     """
-    name = os.fspath(path)
     folders = external_folders(external)
     if mode not in ("r", "rb"):
-        raise UsageError(f"{name} cannot be opened in mode {mode!r} (files are read only); write with tw.create")
+        raise UsageError(f"{path} cannot be opened in mode {mode!r} (files are read only); write with tw.create")
+    if far := far_file(path):
+        if folders:
+            raise UsageError(f"{far.name} cannot be read with external= (h5py does that); copy it to this machine")
+        return _of_far(far)
+    name = os.fspath(cast("Path", path))
     try:
         core = _core.Reader.open(name, even_without_tables=True)
     except DataError:
@@ -47,6 +57,13 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     if any(each.why.startswith(_IS_TREE) for each in core.left_out):
         return _with_trees(name, core) or Run(core)
     return run_of(core, folders)
+
+
+def _of_far(file: FarFile) -> Run:
+    run = Run(_core.Reader.open_far(file.name, file.size_bytes, file.read_ranges))
+    if not run and run.problems:
+        _core.fail_without_tables(run.path, [str(problem) for problem in run.problems])
+    return run
 
 
 def followed(*request: Any) -> Iterator[NewRows]:

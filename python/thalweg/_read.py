@@ -10,7 +10,7 @@ from weakref import WeakSet
 from thalweg import _core
 from thalweg._attributes import Attributes
 from thalweg._errors import DataError, UsageError
-from thalweg._handles import closed_reader, opener
+from thalweg._handles import closed_reader, opener, path_of_followed, path_of_pickled
 from thalweg._schema import Schema
 from thalweg._table import BATCH_BYTES, Table
 from thalweg._tuning import Value, in_effect
@@ -24,7 +24,7 @@ class Run(Mapping[str, Table]):
     """A recorded run: a mapping from the names of its tables to `Table`. A snapshot, if it is still being written.
 
     `run["ch0/waveform/values"]` is a column, as h5py's paths lead to one. A pickle has the path of the file, which is
-    opened again where it is loaded.
+    opened again where it is loaded; of what a file object reads there is none.
     """
 
     _is_closed = False
@@ -186,7 +186,7 @@ class Run(Mapping[str, Table]):
         or the next one is gone, DataError where another run has taken its place.
         """
         follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(self.path, self.id, None, None, interval, timeout, memory_bytes, next_files)
+        return follow(path_of_followed(self._core), self.id, None, None, interval, timeout, memory_bytes, next_files)
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +195,8 @@ class Run(Mapping[str, Table]):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return opener("reopened_run"), (self.path, self.id, self.is_open, {name: len(self[name]) for name in self})
+        rows = {name: len(self[name]) for name in self}
+        return opener("reopened_run"), (path_of_pickled(self._core), self.id, self.is_open, rows)
 
     def __repr__(self) -> str:
         if self._is_closed:

@@ -16,7 +16,7 @@ from thalweg._attributes import Attributes
 from thalweg._column import Column
 from thalweg._errors import UnknownNameError, UsageError
 from thalweg._gather import gathered
-from thalweg._handles import ClosedReader, closed_reader, opener
+from thalweg._handles import ClosedReader, closed_reader, opener, path_of_followed, path_of_pickled
 from thalweg._ragged import Ragged, Text
 from thalweg._rows import Rows
 from thalweg._scan import Items, Scan
@@ -219,6 +219,7 @@ class Table:
         return self._core.path, self._core.id, self._core.is_open_run
 
     def __reduce__(self) -> tuple[Any, ...]:
+        path_of_pickled(self._core)
         return opener("reopened_table"), (*self._file(), self.name, len(self))
 
     def arrays(
@@ -270,9 +271,9 @@ class Table:
         """
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         selected_row(self.schema, names)
-        path, id_, _ = self._file()
+        _, id_, _ = self._file()
         follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(path, id_, self.name, names, interval, timeout, memory_bytes, next_files)
+        return follow(path_of_followed(self._core), id_, self.name, names, interval, timeout, memory_bytes, next_files)
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """All rows, as `Rows.to_numpy`."""

@@ -10,10 +10,12 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/parallel.h"
+#include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/live_map.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/format/format.h"
 #include "thalweg/format/read_scratch.h"
 #include "thalweg/model/readable_names.h"
 
@@ -22,6 +24,9 @@ namespace {
 
 constexpr std::uint64_t kLengthsAtOnce = 128 << 10; // that are summed up, and not returned
 constexpr std::size_t kMostReasons = 8;             // of a file without tables
+// Of a file that is far away: read at once when it is opened, and before pages are decoded.
+constexpr std::uint64_t kHeadBytes = 64 * base::kKiB, kTailBytes = 512 * base::kKiB;
+constexpr std::uint64_t kFetchedAtOnceBytes = 64 * base::kMiB;
 
 void check_has_tables(std::string const& path, model::RunMap const& map) {
     if (!map.head.schema.tables.empty() || map.left_out.empty()) return;
@@ -80,12 +85,27 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
             return reader;
         }
     }
-    reader->map_ = format_for(path).load(*reader->file_);
-    model::make_names_readable(reader->map_);
-    if (!even_without_tables) check_has_tables(path, reader->map_);
-    reader->late_ = std::make_unique<LatePages>(*reader->file_, format_for(path), reader->map_);
-    reader->open_run_ = !reader->map_.closed;
+    reader->load(format_for(path), even_without_tables);
     return reader;
+}
+
+std::unique_ptr<Reader> Reader::open(std::unique_ptr<storage::FarFile> file, bool even_without_tables) {
+    std::unique_ptr<Reader> reader(new Reader);
+    reader->path_ = file->path();
+    reader->far_file_ = file.get();
+    auto const size = file->size(), head = std::min(size, kHeadBytes), tail = std::min(size - head, kTailBytes);
+    auto const metadata = file->fetch({{0, head}, {size - tail, tail}}); // of most files it is all there
+    reader->file_ = std::move(file);
+    reader->load(format_of(*reader->file_), even_without_tables);
+    return reader;
+}
+
+void Reader::load(format::Format const& format, bool even_without_tables) {
+    map_ = format.load(*file_);
+    model::make_names_readable(map_);
+    if (!even_without_tables) check_has_tables(path_, map_);
+    late_ = std::make_unique<LatePages>(*file_, format, map_);
+    open_run_ = !map_.closed;
 }
 
 std::vector<Unit> Reader::units() const {
@@ -172,7 +192,7 @@ void Reader::read_stored(std::size_t table, std::size_t column, ItemRange range,
     auto const bytes = std::as_writable_bytes(values).first(values.size() * size);
     std::vector<Task> tasks;
     plan(table, column, range, bytes, tasks);
-    run(tasks, options);
+    far_file_ ? fetch_and_run(tasks, options) : run(tasks, options);
     if (size < sizeof values[0]) { // from the last one on, so that none is overwritten before its turn
         for (auto i = values.size(); i-- > 0;) {
             std::uint64_t value = 0;
@@ -267,7 +287,26 @@ void Reader::to_lengths(std::size_t table, std::size_t column, ItemRange range, 
     });
 }
 
-void Reader::run(std::vector<Task> const& tasks, ReadOptions const& options) const {
+// Round trips cost more than reading twice as much: all pages of a request are asked for together, up to a bound.
+void Reader::fetch_and_run(std::span<Task const> tasks, ReadOptions const& options) const {
+    while (!tasks.empty()) {
+        std::vector<storage::ByteRange> ranges;
+        std::uint64_t bytes = 0;
+        std::size_t count = 0;
+        for (; count < tasks.size() && (count == 0 || bytes < kFetchedAtOnceBytes); ++count) {
+            auto const& page = tasks[count].piece.page;
+            if (page.place != model::Page::Place::file) continue;
+            auto const end = std::min(page.offset + page.stored_bytes + format::kPageChecksumBytes, file_->size());
+            ranges.push_back({page.offset, std::max(end, page.offset) - page.offset});
+            bytes += page.stored_bytes;
+        }
+        auto const fetched = far_file_->fetch(std::move(ranges));
+        run(tasks.first(count), options);
+        tasks = tasks.subspan(count);
+    }
+}
+
+void Reader::run(std::span<Task const> tasks, ReadOptions const& options) const {
     auto const threads = options.threads > 0 ? options.threads : base::usable_cores();
     base::parallel_for(tasks.size(), threads, [&](std::size_t i) { read_page(tasks[i], options.check_checksums); });
 }
@@ -291,7 +330,7 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
     }
     std::vector<Task> tasks;
     plan(table, column, range, out, tasks);
-    run(tasks, options);
+    far_file_ ? fetch_and_run(tasks, options) : run(tasks, options);
 }
 
 } // namespace thalweg::dataset

@@ -17,6 +17,7 @@
 #include "thalweg/dataset/read/row_order.h"
 #include "thalweg/format/stored_column.h"
 #include "thalweg/model/run.h"
+#include "thalweg/storage/far_file.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -37,7 +38,12 @@ class Reader {
     // error, too, but for those that can read more of it.
     static std::unique_ptr<Reader> open(std::string const& path, bool even_without_tables = false);
 
+    // A closed file that somebody else reads for us, of a container that its first bytes tell. Throws as above, and
+    // what he throws who reads it.
+    static std::unique_ptr<Reader> open(std::unique_ptr<storage::FarFile> file, bool even_without_tables = false);
+
     std::string const& path() const { return path_; }
+    bool is_far() const { return far_file_ != nullptr; } // somebody else reads it: nothing need be at the path
     // The run is not closed: still being written, or waiting for `recover`.
     bool is_open_run() const { return open_run_; }
     model::RunHead const& head() const { return map_.head; }
@@ -92,7 +98,9 @@ class Reader {
     void read_page(Task const& task, bool check_checksum) const;
     std::uint64_t unit_values(std::size_t table, std::size_t column) const;
     std::vector<model::Page> slice(std::size_t table, std::size_t column, ItemRange items) const;
-    void run(std::vector<Task> const& tasks, ReadOptions const& options) const;
+    void load(format::Format const& format, bool even_without_tables);
+    void run(std::span<Task const> tasks, ReadOptions const& options) const;
+    void fetch_and_run(std::span<Task const> tasks, ReadOptions const& options) const;
     std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range,
                                               ReadOptions const& options) const;
     void read_stored(std::size_t table, std::size_t column, ItemRange range, std::span<std::uint64_t> values,
@@ -111,6 +119,7 @@ class Reader {
     RowOrder order_;
     Journals journals_;
     std::unique_ptr<storage::Storage> file_;
+    storage::FarFile const* far_file_ = nullptr;      // the same, where it is one
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <span>
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/format.h"
@@ -19,6 +20,13 @@ format::Format const& format_for(std::string const& path) {
     base::fail_usage({fmt::format("'{}' is of no known format", path),
                       "known are HDF5 and ROOT RNTuple; `thalweg record --source replay` takes CoMPASS files (.BIN)",
                       "let its name end in .h5, .hdf5, .lh5 or .root"});
+}
+
+format::Format const& format_of(storage::Storage const& file) {
+    constexpr std::array<char, 4> kRoot{'r', 'o', 'o', 't'};
+    std::array<char, 4> begin{};
+    if (file.size() >= begin.size()) file.read(0, std::as_writable_bytes(std::span(begin)));
+    return begin == kRoot ? format::rntuple::rntuple_format() : format::hdf5::hdf5_format();
 }
 
 } // namespace thalweg::dataset

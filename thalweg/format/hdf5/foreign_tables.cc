@@ -8,7 +8,7 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxGroupDepth = 32;
 
 // Neither of them is, or lies in, the other one.
 bool is_free(std::set<std::string> const& names, std::string const& name) {
@@ -45,7 +45,7 @@ std::vector<FoundTable> TableFinder::find() {
 }
 
 void TableFinder::explore(std::string const& path, Child const& group, std::size_t depth) {
-    if (depth > kMaxDepth) return finder_.leave_out(path, "it is nested too deeply");
+    if (depth > kMaxGroupDepth) return finder_.leave_out(path, "it is nested too deeply");
     if (finder_.leads_back(path, group)) return;
     auto const [first, is_new] = explored_.emplace(group.id, path);
     if (!is_new) return finder_.notes.push_back(fmt::format("{} is {} under another name", path, first->second));

@@ -9,7 +9,7 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
-constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+constexpr std::array<unsigned char, 8> kSuperblockSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 constexpr std::uint64_t kFirstUserBlockBytes = 512; // it is as long as that, or twice, four times, ... that
 constexpr std::uint8_t kFirstVersion = 2;           // that has the flags; older ones have another number at their place
 
@@ -33,7 +33,7 @@ InUse in_use(storage::Storage const& file) {
     for (std::uint64_t at = 0; at + sizeof(Head) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
         Head head;
         file.read(at, std::as_writable_bytes(std::span(&head, 1)));
-        if (head.signature != kSignature) continue;
+        if (head.signature != kSuperblockSignature) continue;
         if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return InUse::no;
         return (head.flags & kSwmr) != 0 ? InUse::swmr : InUse::writing;
     }

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/format/hdf5/read_only.h"
+#include "thalweg/storage/read_only.h"
 
 namespace thalweg::format::hdf5 {
 
 // What is missing is read in pieces: the first is the head of the file, in which everybody looks who wants to know what
 // it is; then small ones, because who wants one column finds it with a few; and the more is read, the larger, because
 // who wants everything should not ask too often. Not thread-safe.
-class KeptReads final : public ReadOnly {
+class KeptReads final : public storage::ReadOnly {
   public:
     explicit KeptReads(storage::Storage const& file) : file_(file), size_bytes_(file.size()) {}
 

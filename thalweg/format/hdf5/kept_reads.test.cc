@@ -9,7 +9,7 @@ namespace thalweg::format::hdf5 {
 namespace {
 
 // Of which byte i is a function of i; counts what is read.
-class Counted final : public ReadOnly {
+class Counted final : public storage::ReadOnly {
   public:
     explicit Counted(std::uint64_t size_bytes) : size_bytes_(size_bytes) {}
 

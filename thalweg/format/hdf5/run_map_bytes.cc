@@ -177,7 +177,7 @@ template <typename Stream, typename Map> void stream_map(Stream& stream, Map& ma
     stream(map.units_fault);
 }
 
-void check(model::RunMap const& map) {
+void check_map(model::RunMap const& map) {
     auto const& head = map.head;
     if (head.layouts.size() != head.columns.size() || map.tables.size() != head.columns.size()) fail();
     for (std::size_t t = 0; t < head.columns.size(); ++t) {
@@ -260,7 +260,7 @@ model::RunMap run_map_from_bytes(std::span<std::byte const> bytes) {
     }
     stream_map(take, map);
     if (!take.is_empty()) fail();
-    check(map);
+    check_map(map);
     return map;
 }
 

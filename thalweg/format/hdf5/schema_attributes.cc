@@ -16,7 +16,7 @@ namespace {
 
 using model::Attributes, model::Field, model::Kind;
 
-constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxTypeDepth = 32;
 constexpr std::string_view kElements = "/flattened_data";
 constexpr std::string_view kLengths = "/cumulative_length";
 // Which datasets are the axes of which others, by references: HDF5's own bookkeeping of dimension scales. Who is whose
@@ -44,7 +44,7 @@ void write_all(FileHandle const& handle, std::string const& path, Attributes con
 }
 
 // Whether every link on the way to a path is there; H5Lexists fails where one is not.
-bool exists(FileHandle const& handle, std::string const& path) {
+bool link_exists(FileHandle const& handle, std::string const& path) {
     for (auto end = path.find('/', 1); end != path.npos; end = path.find('/', end + 1)) {
         if (H5Lexists(handle.get(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
     }
@@ -70,7 +70,7 @@ class AttributeReader {
     };
 
     Attributes read(std::string const& path, Members const& members) {
-        if (path != "/" && !exists(handle_, path)) return {};
+        if (path != "/" && !link_exists(handle_, path)) return {};
         Attributes attributes;
         try {
             attributes = read_attributes(handle_, path, [&](auto const& name, auto const& why) {
@@ -101,7 +101,7 @@ class AttributeReader {
 
     // Groups that are no tables and in none.
     void groups(model::Schema& schema, std::string const& path, std::size_t depth) {
-        if (depth > kMaxDepth) return;
+        if (depth > kMaxTypeDepth) return;
         for (auto const& name : names_in(path)) {
             auto const own = path + "/" + name;
             if (own == "/thalweg" || fields_.contains(own)) continue;

@@ -12,10 +12,10 @@
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/late_column.h"
 #include "thalweg/format/hdf5/load.h"
-#include "thalweg/format/hdf5/read_only.h"
 #include "thalweg/format/hdf5/reader_socket.h"
 #include "thalweg/format/hdf5/run_map_bytes.h"
 #include "thalweg/model/readable_names.h"
+#include "thalweg/storage/read_only.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::hdf5 {
@@ -48,7 +48,7 @@ void expect_progress() {
 }
 
 // The file of the process that asks.
-class AskedFor final : public ReadOnly {
+class AskedFor final : public storage::ReadOnly {
   public:
     AskedFor(int socket, std::string path, std::uint64_t size_bytes)
         : socket_(socket), path_(std::move(path)), size_bytes_(size_bytes) {}

@@ -4,18 +4,18 @@
 #include "thalweg/base/error.h"
 #include "thalweg/storage/storage.h"
 
-namespace thalweg::format::hdf5 {
+namespace thalweg::storage {
 
-class ReadOnly : public storage::Storage {
+class ReadOnly : public Storage {
   public:
     void write(std::uint64_t, std::span<std::byte const>) override { refuse(); }
     void resize(std::uint64_t) override { refuse(); }
     void reserve(std::uint64_t, std::uint64_t) override { refuse(); }
     void sync() override { refuse(); }
-    std::unique_ptr<storage::WriteQueue> write_queue(std::size_t) override { refuse(); }
+    std::unique_ptr<WriteQueue> write_queue(std::size_t) override { refuse(); }
 
   private:
     [[noreturn]] void refuse() const { base::fail_usage({path() + " cannot be changed", "it is open for reading"}); }
 };
 
-} // namespace thalweg::format::hdf5
+} // namespace thalweg::storage
