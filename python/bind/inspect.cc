@@ -7,7 +7,6 @@
 #include "bind.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
@@ -93,10 +92,6 @@ std::string memory_place(Reader const& reader) {
     }
 }
 
-Verification verify_with_progress(std::string const& path, std::function<void(double)> const& progress) {
-    return verify(path, 0, progress);
-}
-
 std::string hdf5_version() {
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
@@ -120,8 +115,6 @@ void bind_inspect(nb::module_& module) {
     module.def("storage_of", storage_of, nb::arg("reader"), nb::arg("table"));
     module.def("live_producers", live_producers, nb::arg("reader"));
     module.def("memory_place", memory_place, nb::arg("reader"));
-    module.def("verify_with_progress", verify_with_progress, nb::arg("path"), nb::arg("progress"),
-               nb::call_guard<nb::gil_scoped_release>());
     module.def("hdf5_version", hdf5_version);
 }
 

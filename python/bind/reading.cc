@@ -1,3 +1,4 @@
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -8,10 +9,12 @@
 
 #include "bind.h"
 #include "buffer.h"
+#include "signals.h"
 #include "thalweg/base/scratch_budget.h"
 #include "thalweg/dataset/read/follower.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
+#include "thalweg/storage/far_file.h"
 
 namespace thalweg::bind {
 namespace {
@@ -27,14 +30,47 @@ void read(Reader const& reader, std::size_t table, std::size_t column, std::uint
     reader.read(table, column, {first, count}, buffer.bytes(), {.threads = threads});
 }
 
-Verification verify_file(std::string const& path, unsigned threads) { return verify(path, threads); }
+// `read_ranges` takes a list of (offset, size) and gives as many objects with bytes; it is called from any thread.
+std::unique_ptr<Reader> open_far(std::string name, std::uint64_t size_bytes, nb::object read_ranges) {
+    // The last copy may go where nobody holds the GIL.
+    std::shared_ptr<nb::object> const call(new nb::object(std::move(read_ranges)), [](nb::object* object) {
+        nb::gil_scoped_acquire const acquired;
+        delete object;
+    });
+    auto read = [call](std::vector<storage::ByteRange> const& ranges) {
+        nb::gil_scoped_acquire const acquired;
+        nb::list wanted;
+        for (auto const& range : ranges) wanted.append(nb::make_tuple(range.offset, range.size_bytes));
+        std::vector<std::string> given;
+        for (nb::handle const each : (*call)(wanted)) {
+            Buffer const buffer(each);
+            given.emplace_back(reinterpret_cast<char const*>(buffer.bytes().data()), buffer.bytes().size());
+        }
+        return given;
+    };
+    auto file = std::make_unique<storage::FarFile>(std::move(name), size_bytes, std::move(read));
+    nb::gil_scoped_release const released;
+    return Reader::open(std::move(file), true);
+}
+
+// `progress` hears the share that is done, from any thread, one call at a time.
+Verification verify_file(std::string const& path, unsigned threads,
+                         std::optional<std::function<void(double)>> const& progress) {
+    return verify(path, threads, [&, check = signal_check()](double share) {
+        if (progress) (*progress)(share);
+        check();
+    });
+}
 
 } // namespace
 
 void bind_reading(nb::module_& module) {
     nb::class_<Reader>(module, "Reader")
-        .def_static("open", &Reader::open, nb::arg("path"), nb::arg("even_without_tables") = false, WithoutGil())
+        .def_static("open", nb::overload_cast<std::string const&, bool>(&Reader::open), nb::arg("path"),
+                    nb::arg("even_without_tables") = false, WithoutGil())
+        .def_static("open_far", open_far, nb::arg("name"), nb::arg("size_bytes"), nb::arg("read_ranges"))
         .def_prop_ro("path", &Reader::path)
+        .def_prop_ro("is_far", &Reader::is_far)
         .def_prop_ro("is_open_run", &Reader::is_open_run)
         .def_prop_ro("id", [](Reader const& reader) { return reader.head().id; })
         .def_prop_ro("schema", [](Reader const& reader) { return model::to_json(reader.head().schema); })
@@ -54,7 +90,7 @@ void bind_reading(nb::module_& module) {
                 return std::pair(range.first, range.count);
             },
             nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), WithoutGil())
-        .def("page_end", &Reader::page_end, nb::arg("table"), nb::arg("column"), nb::arg("item"))
+        .def("page_end", &Reader::page_end, nb::arg("table"), nb::arg("column"), nb::arg("item"), WithoutGil())
         .def("read", read, nb::arg("table"), nb::arg("column"), nb::arg("first"), nb::arg("count"), nb::arg("out"),
              nb::arg("threads"))
         .def("bytes_read", &Reader::bytes_read);
@@ -76,7 +112,8 @@ void bind_reading(nb::module_& module) {
     module.def("fail_without_tables", &fail_without_tables, nb::arg("path"), nb::arg("reasons"));
     module.def("read_memory_bytes", &base::read_memory_bytes);
     module.def("set_read_memory_bytes", &base::set_read_memory_bytes, nb::arg("size_bytes"));
-    module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), WithoutGil());
+    module.def("verify", verify_file, nb::arg("path"), nb::arg("threads"), nb::arg("progress") = nb::none(),
+               WithoutGil());
 }
 
 } // namespace thalweg::bind

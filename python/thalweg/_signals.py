@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN)
 
@@ -33,6 +34,29 @@ def end_imports() -> None:
         and signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     ):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Ctrl-C ends the program here and now, as `kill -9` would: for what can be repeated after any interruption, and
+    would be heard only when it is over."""
+    listens = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if listens:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if listens:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def ignore_interrupts() -> None:
+    """What the program has done and said is done: Ctrl-C while the interpreter ends does not change its exit code."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _is_command() -> bool:

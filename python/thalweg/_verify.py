@@ -23,7 +23,7 @@ def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()
     """Compares every stored byte with what was written. Raises as `open` does; faults are in the result.
 
     Of a file of another program every page is decoded, and what only h5py reads is read by a process of its own,
-    because libhdf5 may crash on damaged files, or come to no end. external: as `open` takes it.
+    because libhdf5 may crash on damaged files, or come to no end. Ctrl-C ends it at once. external: as `open` takes it.
     """
     name = os.fspath(path)
     folders = external_folders(external)

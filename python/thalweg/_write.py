@@ -377,6 +377,8 @@ def recover(path: Path, *, all_nodes_are_down: bool = False) -> RunReport:
 
     all_nodes_are_down: of a run of several nodes, that nobody writes it any more: this machine cannot know of others.
 
+    It can be repeated after any interruption. Ctrl-C is heard when it is over.
+
     Raises UsageError where there is nothing to recover or the run is, or may be, still being written, DataError where
     file and journal do not belong together.
     """

@@ -103,6 +103,18 @@ def test_twice_while_it_is_closed_says_what_happened(tmp_path: Path, delay: floa
     assert not tw.open(path).is_open
 
 
+def test_control_c_when_all_is_done_changes_nothing() -> None:
+    program = (
+        "import atexit, os, signal, sys\n"
+        "import thalweg.cli\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['thalweg', '--version']\n"
+        "thalweg.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_keys_do_not_echo_from_the_start_on(tmp_path: Path) -> None:
     terminal = Terminal("--out", str(tmp_path / "run.h5"))
     terminal.wait_for("Starting")

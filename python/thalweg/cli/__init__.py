@@ -4,7 +4,7 @@ import importlib
 import sys
 from typing import Annotated
 
-from thalweg.cli._first import end_imports
+from thalweg.cli._first import end_imports, ignore_interrupts
 
 # isort: split
 
@@ -42,7 +42,9 @@ for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "study
 
 
 def main() -> None:
-    sys.exit(run())
+    code = run()
+    ignore_interrupts()
+    sys.exit(code)
 
 
 def run() -> int:

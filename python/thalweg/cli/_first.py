@@ -2,5 +2,6 @@
 
 from thalweg._signals import begin_imports
 from thalweg._signals import end_imports as end_imports
+from thalweg._signals import ignore_interrupts as ignore_interrupts
 
 begin_imports()

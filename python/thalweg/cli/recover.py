@@ -6,6 +6,7 @@ import typer
 
 import thalweg
 from thalweg._recording.units import as_bytes
+from thalweg._signals import ended_at_once
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg recover run.h5"]
@@ -21,11 +22,12 @@ def recover(
 ) -> int:
     """Complete the file of a run that ended in a crash, with everything that was published.
 
-    Says what was kept and what was lost, table by table. It can be repeated after any interruption. Ends with code 1
-    where rows or work units are lost, pages are damaged, or nobody can know, since memory or a part of the journal is
-    gone, as after a power cut.
+    Says what was kept and what was lost, table by table. It can be repeated after any interruption; Ctrl-C ends it at
+    once. Ends with code 1 where rows or work units are lost, pages are damaged, or nobody can know, since memory or a
+    part of the journal is gone, as after a power cut.
     """
-    report = thalweg.recover(file, all_nodes_are_down=all_nodes_are_down)
+    with ended_at_once():
+        report = thalweg.recover(file, all_nodes_are_down=all_nodes_are_down)
     code = 0 if report.is_whole else 1
     if json:
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})

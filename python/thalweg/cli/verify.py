@@ -49,7 +49,7 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
     columns = TextColumn("Verifying"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
-        found = _core.verify_with_progress(file, lambda share: progress.update(task, completed=share))
+        found = _core.verify(file, 0, lambda share: progress.update(task, completed=share))
     return with_h5py(verification_of(file, found), external)
 
 
