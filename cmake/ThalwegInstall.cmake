@@ -24,6 +24,9 @@ set(THALWEG_PUBLIC_HEADERS
   dataset/run/attach.h
   dataset/shared_run.h
   dataset/writer.h
+  derive/event_loop.h
+  derive/event_ranges.h
+  derive/events.h
   model/attributes.h
   model/schema.h
   ranks/communicator.h

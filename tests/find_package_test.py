@@ -6,7 +6,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import thalweg as tw
 
 pytestmark = pytest.mark.timeout(1200)  # it runs a compiler
 
@@ -103,6 +106,29 @@ def test_forked_processes_attach_and_write_one_table(repository: Path, build_pro
     assert run(program, path) == "events: 30000 rows\n"
     with h5py.File(path) as file:
         assert sorted(file["events"]["number"][:]) == list(range(30_000))
+
+
+def test_an_event_loop_fills_two_files(repository: Path, build_project, tmp_path: Path) -> None:
+    awkward, uproot, h5py = (pytest.importorskip(name) for name in ("awkward", "uproot", "h5py"))
+    pytest.importorskip("hdf5plugin")
+    program = build_project(repository / "examples" / "cpp") / "event_loop"
+    events, selected, momenta = tmp_path / "events.root", tmp_path / "selected.root", tmp_path / "momenta.h5"
+    counts = np.arange(20_000) % 4
+    muons = awkward.unflatten(np.arange(counts.sum(), dtype=np.float32), counts)
+    with (
+        tw.create(events, {"Events": {"event": tw.uint64, "Muon_pt": tw.list_(tw.float32)}}) as out,
+        out.producer("Events") as producer,
+    ):
+        producer.append(event=np.arange(20_000, dtype=np.uint64), Muon_pt=muons)
+    for workers, threads in [(2, 1), (1, 2), (0, 2)]:
+        said = run(program, events, selected, momenta, workers, threads)
+        assert said == f"10000 of 20000 events\n{selected}: 10000 rows\n{momenta}: 30000 rows\n"
+        rows = uproot.open(selected)["selected"].arrays()
+        rows = rows[np.argsort(rows.event)]
+        assert rows.event.tolist() == np.flatnonzero(counts >= 2).tolist()
+        assert rows.pt.tolist() == muons[counts >= 2].tolist()
+        with h5py.File(momenta) as file:
+            assert sorted(file["muons/pt"][:]) == sorted(awkward.flatten(muons))
 
 
 def test_a_project_adds_the_sources_to_its_own(repository: Path, tmp_path: Path, long_mode: bool) -> None:

@@ -1,6 +1,6 @@
 // All that programs that use Thalweg need: runs are created (Writer), written by threads (Producer, StructProducer,
-// WorkUnit) and by other processes (attach), completed (close, recover), and read (Reader, Follower). Checkpoints have
-// headers of their own, in thalweg/checkpoint.
+// WorkUnit) and by other processes (attach), completed (close, recover) and read (Reader, Follower), and event loops
+// fill several at once (run_event_loop). Checkpoints have headers of their own, in thalweg/checkpoint.
 #pragma once
 
 #include "thalweg/base/error.h"
@@ -15,4 +15,5 @@
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/writer.h"
+#include "thalweg/derive/event_loop.h"
 #include "thalweg/model/schema.h"

@@ -16,6 +16,7 @@ Json measure_projection(Arguments& arguments); // what it takes to read one colu
 Json measure_nodes(Arguments& arguments);      // nodes that write one file, as processes of this machine
 Json measure_claims(Arguments& arguments);     // extents of a node, with its regions
 Json measure_names(Arguments& arguments);      // names that are created by contenders
+Json measure_event_loop(Arguments& arguments); // workers that fill two files, processes and threads
 Json dump_pulses(Arguments& arguments);        // for those who do not speak C++
 
 } // namespace thalweg::study

@@ -16,9 +16,11 @@ from shared_writer.model import RATIOS, on_two_cores
 
 HERE = Path(__file__).resolve().parent
 WAYS = ("own", "shared", "legacy", "merge")
+LOOP = "loop in C++, 1 x 1"
 OF_ROOT = "hadd -ff and Snapshot"
 MANY_PAGES = "own, pages of 1 KiB"
 LONG = "own, p/c = 3.5, a job four times as long"
+LOOPS = ((1, 1), (2, 1), (1, 2), (2, 2))  # processes, and threads of each
 ROOT = programs.REPOSITORY / "build/root"
 SINGLE = ("slim, copied", "slim, decoded", "append, columns", "append, awkward", "merge", "copy")
 
@@ -32,7 +34,7 @@ class Programs(programs.Programs):
         return 40 if self.page_count <= 100_000 else 400
 
     def build(self) -> None:
-        programs.WORK.mkdir(parents=True, exist_ok=True)
+        super().build()
         if not (ROOT / "installed").exists():
             self.missing[OF_ROOT] = "ROOT is not installed (make test-root does that)"
 
@@ -65,6 +67,11 @@ class Programs(programs.Programs):
         options = ("--ranges", times * self.ranges, "--processing", processing_s)
         return self.python("ways.py", way, self.files, *options, *words)
 
+    def loop(self, workers: int, threads: int) -> Measurement:
+        """In C++, with as much processing as encoding. Its input is written the first time."""
+        options = {"events": 2000 * self.ranges, "processing_ns": round(self.encoding_s * 1e9)}
+        return self.study("event-loop", folder=self.files, workers=workers, threads=threads, **options)
+
     def prepare_files(self) -> None:
         self.python("single.py", "write", self.files, self.ranges)
         each = {way: self.way(way, 0, "--workers", 1)["worker_cpu_us_per_event"] for way in ("own", "alone")}
@@ -94,6 +101,10 @@ def of_single(what: str, *words: object) -> Callable[[Programs], Measurement]:
     return lambda each: each.python("single.py", what, each.files, *words)
 
 
+def of_loop(workers: int, threads: int) -> Callable[[Programs], Measurement]:
+    return lambda each: each.loop(workers, threads)
+
+
 def of_snapshot(threads: int) -> Callable[[Programs], Measurement]:
     return lambda each: each.snapshot(threads)
 
@@ -109,6 +120,7 @@ VARIANTS = {
     "hadd -ff": lambda each: each.hadd(),
     **{f"rewrite, {count}": of_single("rewrite", count) for count in (1, 2)},
     **{f"Snapshot, {count}": of_snapshot(count) for count in (1, 2)},
+    **{f"loop in C++, {processes} x {threads}": of_loop(processes, threads) for processes, threads in LOOPS},
 }
 
 
@@ -153,6 +165,11 @@ def all_figures(_: Best) -> list[Figure]:
         ),
         ratio_of("the same, 2 threads, 2 workers", "", "seconds", "Snapshot, 2", "rewrite, 2"),
         ratio_of("the same, CPU, 1 thread", "", "cpu_s", "Snapshot, 1", "rewrite, 1"),
+        *(
+            ratio_of(f"{what} of a loop in C++, {a} x {b} / 1 x 1", "", key, f"loop in C++, {a} x {b}", LOOP)
+            for a, b in LOOPS[1:]
+            for what, key in (("rate", "events_per_s"), ("memory", "pss_MiB"))
+        ),
     ]
     return figures
 

@@ -72,6 +72,19 @@ void UnitWorker::next_key(std::int64_t key, std::string summary) {
     group_.push_back({key, std::move(summary), {}});
 }
 
+void UnitWorker::set_summary(std::string summary) {
+    check(*run_, key_, summary);
+    if (!is_ordered()) {
+        summary_ = std::move(summary);
+    } else if (!group_.empty()) {
+        group_.back().summary = std::move(summary);
+    } else {
+        base::fail_usage(
+            {fmt::format("{}: {} has no summary", run_->path(), name_of_group(key_.integer, run_->head.keys_per_group)),
+             "its units have", "begin a unit of the group first"});
+    }
+}
+
 void UnitWorker::end_key() {
     if (group_.empty()) return;
     auto& rows = group_.back().rows;
@@ -218,6 +231,11 @@ void WorkUnit::set_while_waiting(std::function<void()> callback) {
 void WorkUnit::next_key(std::int64_t key, std::string summary) {
     check_open();
     worker_->next_key(key, std::move(summary));
+}
+
+void WorkUnit::set_summary(std::string summary) {
+    check_open();
+    worker_->set_summary(std::move(summary));
 }
 
 bool WorkUnit::commit() {

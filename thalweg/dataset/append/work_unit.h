@@ -25,6 +25,7 @@ class UnitWorker {
     Producer& producer(std::string const& table);
     // Of a group of units, in a run that is ordered by key: rows that follow are of this unit.
     void next_key(std::int64_t key, std::string summary);
+    void set_summary(std::string summary);
     bool commit();
     void drop();
     void finish();
@@ -63,6 +64,9 @@ class WorkUnit {
     // Of a group of units: rows that follow are of this one. Throws base::UsageError where its key is not of the
     // group, or not behind the keys in front of it.
     void next_key(std::int64_t key, std::string summary = {});
+
+    // In place of the one that it began with; of a group of units: of the last one that has begun. Throws as `begin`.
+    void set_summary(std::string summary);
 
     // Takes the key: from here on all rows of the unit count, in every table. False: the key was taken before, by this
     // or another worker, or it is another node's, and the rows are dropped. Throws base::SystemError where the run
