@@ -13,17 +13,15 @@ namespace {
 
 using base::kBlockBytes;
 
-std::uint64_t blocks_of(std::uint64_t bytes) { return base::round_up(bytes, kBlockBytes); }
-
 class Copier {
   public:
     Copier(ArrayPlan const& plan, OwnPart& own) : plan_(plan), own_(own) {}
 
     // Of the memory that it takes, whole blocks.
     std::uint64_t bytes() const {
-        if (!is_by_page()) return blocks_of(block_bytes());
+        if (!is_by_page()) return base::round_up(block_bytes(), kBlockBytes);
         std::uint64_t bytes = 0;
-        for (auto const& page : own_.part.pages) bytes += blocks_of(lead_of(page) + bytes_of(page));
+        for (auto const& page : own_.part.pages) bytes += base::round_up(lead_of(page) + bytes_of(page), kBlockBytes);
         return bytes;
     }
 
@@ -32,7 +30,7 @@ class Copier {
         for (auto& page : own_.part.pages) {
             own_.copies.emplace_back(at + lead_of(page), bytes_of(page));
             copy_page(page, own_.copies.back());
-            at += blocks_of(lead_of(page) + bytes_of(page));
+            at += base::round_up(lead_of(page) + bytes_of(page), kBlockBytes);
         }
     }
 

@@ -12,7 +12,7 @@
 namespace thalweg::checkpoint {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
 
@@ -29,7 +29,7 @@ template <class Use> void for_pages(std::vector<StoredArray>& arrays, Use const&
 RecordBytes to_bytes(Record const& record) {
     RecordBytes bytes;
     // Attributes have a form of their own within a schema, which keeps every bit.
-    json const text = {{"format_version", kVersion},
+    Json const text = {{"format_version", kVersion},
                        {"id", record.id},
                        {"schema", model::to_json({.attributes = record.attributes})},
                        {"arrays", record.arrays}};
@@ -51,7 +51,7 @@ RecordBytes to_bytes(Record const& record) {
 Record from_bytes(RecordBytes const& bytes, std::string const& path) {
     try {
         auto const text =
-            json::parse(std::string_view(reinterpret_cast<char const*>(bytes.text.data()), bytes.text.size()));
+            Json::parse(std::string_view(reinterpret_cast<char const*>(bytes.text.data()), bytes.text.size()));
         if (auto const version = text.at("format_version").get<int>(); version != kVersion) {
             base::fail_data({path + " cannot be restored",
                              fmt::format("its version is {}, this Thalweg reads {}", version, kVersion),
@@ -69,7 +69,7 @@ Record from_bytes(RecordBytes const& bytes, std::string const& path) {
             at += size_bytes;
         });
         return record;
-    } catch (json::exception const& error) {
+    } catch (Json::exception const& error) {
         base::fail_data({path + " is damaged", std::string("its record: ") + error.what()});
     } catch (base::UsageError const& error) {
         base::fail_data({path + " is damaged", error.what()});

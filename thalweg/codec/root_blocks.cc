@@ -11,7 +11,7 @@
 namespace thalweg::codec {
 namespace {
 
-constexpr std::size_t kHeadBytes = 9;
+constexpr std::size_t kRootHeadBytes = 9;
 constexpr std::size_t kChunkBytes = 0xffffff; // what three bytes can tell
 constexpr std::array<std::string_view, RootBlocks::kAlgorithms> kTags = {
     std::string_view("ZL\x08", 3), std::string_view("XZ\0", 3), std::string_view("L4\1", 3),
@@ -110,9 +110,9 @@ RootBlocks::RootBlocks(Compression compression, int level) : algorithm_(algorith
 std::size_t RootBlocks::bound_bytes(std::size_t raw_bytes, std::size_t planes) const {
     if (!compresses()) return raw_bytes;
     auto const chunks = raw_bytes / kChunkBytes + 1;
-    auto const bound = chunks * (kHeadBytes + writer_->bound_bytes(std::min(raw_bytes, kChunkBytes)));
+    auto const bound = chunks * (kRootHeadBytes + writer_->bound_bytes(std::min(raw_bytes, kChunkBytes)));
     if (!plane_writer_ || !ZstdPlanes::fits(raw_bytes, planes)) return bound;
-    return std::max(bound, planes * kHeadBytes + plane_writer_->bound_bytes(raw_bytes, planes));
+    return std::max(bound, planes * kRootHeadBytes + plane_writer_->bound_bytes(raw_bytes, planes));
 }
 
 std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out) {
@@ -122,10 +122,10 @@ std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t pla
     while (!raw.empty()) {
         auto const chunk = raw.first(std::min(raw.size(), kChunkBytes));
         auto* const head = out.data() + at;
-        auto const size = writer_->compress(chunk, out.subspan(at + kHeadBytes));
-        if (size == 0 || kHeadBytes + size >= chunk.size()) return 0;
+        auto const size = writer_->compress(chunk, out.subspan(at + kRootHeadBytes));
+        if (size == 0 || kRootHeadBytes + size >= chunk.size()) return 0;
         put_head(head, size, chunk.size());
-        at += kHeadBytes + size;
+        at += kRootHeadBytes + size;
         raw = raw.subspan(chunk.size());
     }
     return at;
@@ -133,9 +133,9 @@ std::size_t RootBlocks::compress(std::span<std::byte const> raw, std::size_t pla
 
 std::size_t RootBlocks::compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out) {
     std::size_t at = 0;
-    for (auto const& frame : plane_writer_->compress(raw, planes, kHeadBytes, out)) {
+    for (auto const& frame : plane_writer_->compress(raw, planes, kRootHeadBytes, out)) {
         put_head(out.data() + at, frame.stored_bytes, frame.raw_bytes);
-        at += kHeadBytes + frame.stored_bytes;
+        at += kRootHeadBytes + frame.stored_bytes;
     }
     return at;
 }
@@ -150,14 +150,14 @@ void RootBlocks::decompress(std::span<std::byte const> stored, std::span<std::by
     std::size_t at = 0;
     while (!raw.empty()) {
         auto const rest = stored.subspan(at);
-        if (rest.size() < kHeadBytes) fail_page(at, "a compression block is cut short");
+        if (rest.size() < kRootHeadBytes) fail_page(at, "a compression block is cut short");
         auto& reader = decompressor(algorithm_at(rest, at));
         auto const size = get_size(rest.data() + 3), raw_size = get_size(rest.data() + 6);
-        if (size > rest.size() - kHeadBytes) fail_page(at, "a compression block is cut short");
+        if (size > rest.size() - kRootHeadBytes) fail_page(at, "a compression block is cut short");
         if (raw_size == 0 || raw_size > raw.size()) fail_page(at, "a compression block tells of another size");
-        auto const* const why = reader.decompress(rest.subspan(kHeadBytes, size), raw.first(raw_size));
+        auto const* const why = reader.decompress(rest.subspan(kRootHeadBytes, size), raw.first(raw_size));
         if (why != nullptr) fail_page(at, why);
-        at += kHeadBytes + size;
+        at += kRootHeadBytes + size;
         raw = raw.subspan(raw_size);
     }
     if (at != stored.size()) fail_page(at, "bytes follow the last compression block");

@@ -12,7 +12,7 @@
 namespace thalweg::codec {
 namespace {
 
-constexpr std::string_view kPrefix = "root:";
+constexpr std::string_view kRootPrefix = "root:";
 
 struct RootSpec {
     std::string_view encoding;
@@ -21,7 +21,7 @@ struct RootSpec {
 };
 
 RootSpec parse(std::string_view name) {
-    RootSpec spec{name.substr(kPrefix.size())};
+    RootSpec spec{name.substr(kRootPrefix.size())};
     auto const plus = spec.encoding.rfind('+');
     bool const in_a_number = plus + 1 < spec.encoding.size() && std::isdigit(spec.encoding[plus + 1]); // 1e+05
     if (plus == spec.encoding.npos || in_a_number) return spec;
@@ -104,7 +104,7 @@ class RootCodec : public Codec {
 
 } // namespace
 
-bool is_root_codec(std::string_view name) { return name.starts_with(kPrefix); }
+bool is_root_codec(std::string_view name) { return name.starts_with(kRootPrefix); }
 
 std::unique_ptr<Codec> make_root_codec(std::string_view name, std::size_t element_bytes) {
     if (!is_root_codec(name)) base::fail_usage({fmt::format("\"{}\" is no codec of an RNTuple", name)});

@@ -73,7 +73,7 @@ std::vector<Place> places_of(Storage const& file) {
     return places;
 }
 
-bool shows_rows(Storage const& file) { return places_of(file).size() == 4; }
+bool shows_rows(Storage const& file) { return file.size() > 0 && places_of(file).size() == 4; }
 
 // As a power cut leaves it, with an interim footer: when the first one comes depends on how fast threads get on.
 std::unique_ptr<Storage> with_interim_footer() {

@@ -14,7 +14,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
+constexpr char kLedgerMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
 constexpr std::uint32_t kVersion = 11;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
@@ -29,7 +29,7 @@ std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
 bool is_ledger(base::SharedMemory const& memory) {
     if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
     auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
-    return std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 && head.version == kVersion && head.slots == kSlots;
+    return std::memcmp(head.magic, kLedgerMagic, sizeof kLedgerMagic) == 0 && head.version == kVersion && head.slots == kSlots;
 }
 
 void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
@@ -88,7 +88,7 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     head.claimable = first_offset;
     ledger->beat();
     std::atomic_thread_fence(std::memory_order_release);
-    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
+    std::memcpy(head.magic, kLedgerMagic, sizeof kLedgerMagic); // last: a segment with it is whole
     ledger->fork_generation_ = base::fork_generation();
     ledger->series_ = series ? std::move(series) : std::make_shared<UnitSeries>();
     try {

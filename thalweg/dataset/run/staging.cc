@@ -13,7 +13,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '5'};
+constexpr char kStagingMagic[8] = {'T', 'H', 'S', 'T', 'A', 'G', 'E', '5'};
 constexpr std::size_t kHeadBytes = base::round_up(sizeof(StagingHead), 64);
 
 std::uint64_t buffer_bytes(model::Column const& column, model::ColumnLayout const& layout) {
@@ -164,7 +164,7 @@ Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<
         state.first_offset = blocks.first_offset;
         state.data_offset = blocks.data_offset;
     }
-    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: a segment with it is whole
+    std::memcpy(head.magic, kStagingMagic, sizeof kStagingMagic); // last: a segment with it is whole
     return staging;
 }
 
@@ -178,7 +178,7 @@ Staging Staging::open(std::shared_ptr<base::SharedMemory> memory, std::vector<mo
     auto const size = memory->size();
     Staging staging(std::move(memory));
     auto const& head = *staging.head_;
-    bool sound = size >= kHeadBytes && std::memcmp(head.magic, kMagic, sizeof kMagic) == 0 &&
+    bool sound = size >= kHeadBytes && std::memcmp(head.magic, kStagingMagic, sizeof kStagingMagic) == 0 &&
                  head.columns == columns.size() && head.size_bytes <= size && std::has_single_bit(head.ring_size) &&
                  head.ring_offset == ring_offset(columns.size()) &&
                  head.ring_offset + std::uint64_t{head.ring_size} * sizeof(PageRecord) <= head.blocks_offset &&

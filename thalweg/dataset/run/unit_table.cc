@@ -16,7 +16,7 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
+constexpr char kUnitsMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
 constexpr std::uint64_t kUnit = 16;         // what entry ids count
@@ -102,7 +102,7 @@ std::shared_ptr<UnitTable> UnitTable::create(std::string const& name, base::Memo
     head.buckets = kBuckets;
     table->grow();
     std::atomic_thread_fence(std::memory_order_release);
-    std::memcpy(head.magic, kMagic, sizeof kMagic); // last: memory with it is whole
+    std::memcpy(head.magic, kUnitsMagic, sizeof kUnitsMagic); // last: memory with it is whole
     return table;
 }
 
@@ -110,7 +110,7 @@ std::shared_ptr<UnitTable> UnitTable::attach(std::string const& name, std::strin
     std::shared_ptr<UnitTable> table(new UnitTable(name, {folder}));
     table->memory_ = base::SharedMemory::attach_where_it_is(name + "u", folder);
     bool const whole = table->memory_.size() >= buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>) &&
-                       std::memcmp(table->head().magic, kMagic, sizeof kMagic) == 0 &&
+                       std::memcmp(table->head().magic, kUnitsMagic, sizeof kUnitsMagic) == 0 &&
                        table->head().version == kVersion && table->head().buckets == kBuckets;
     if (!whole) base::fail_data({"the table of the work units of run " + name + " cannot be read", "it is not whole"});
     return table;

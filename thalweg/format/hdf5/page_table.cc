@@ -15,7 +15,7 @@ constexpr auto kReadableEverywhere = "shuffle+deflate-1"; // by every build of H
 constexpr auto kRandom = "none";                          // does not shrink
 
 // Every page has one: producers, and whoever gathers rows at the end, sum up what they write.
-std::uint64_t checksum_of(GridPage const& page) {
+std::uint64_t page_checksum(GridPage const& page) {
     if (page.stored_bytes == 0) return 0;
     if (!page.checksum) base::fail_data({fmt::format("the page at offset {} has no checksum", page.offset)});
     return *page.checksum;
@@ -54,7 +54,7 @@ std::vector<CheckedDataset> plan_page_table(FilePlan const& plan, Appender& appe
         plan, kOffset, kReadableEverywhere, [](GridPage const& page) { return page.offset; }, appender));
     table.push_back(plan_member(
         plan, kStoredBytes, kReadableEverywhere, [](GridPage const& page) { return page.stored_bytes; }, appender));
-    table.push_back(plan_member(plan, kChecksum, kRandom, checksum_of, appender));
+    table.push_back(plan_member(plan, kChecksum, kRandom, page_checksum, appender));
     return table;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRecordHeadBytes = sizeof(std::int64_t);
 constexpr std::size_t kListHeadBytes = kRecordHeadBytes + sizeof(std::uint32_t);
-constexpr std::size_t kPageBytes = 16; // number of elements, and the shortest locator
+constexpr std::size_t kLeastPageBytes = 16; // number of elements, and the shortest locator
 
 // Where a frame ends. What is left of it when all that we know has been taken is of a newer minor version: skipped.
 class TakenFrame {
@@ -153,7 +153,7 @@ PageDescription take_page(LittleTaker& from) {
 }
 
 ColumnRange take_range(LittleTaker& from) {
-    auto const frame = TakenFrame::list(from, kPageBytes);
+    auto const frame = TakenFrame::list(from, kLeastPageBytes);
     ColumnRange range;
     range.pages.reserve(frame.items());
     for (std::uint32_t i = 0; i < frame.items(); ++i) range.pages.push_back(take_page(from));

@@ -15,7 +15,7 @@
 namespace thalweg::format::rntuple {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 256 * base::kKiB;
+constexpr std::uint64_t kUsualPageBytes = 256 * base::kKiB;
 constexpr std::uint64_t kClusterBytesPerColumn = 256 * base::kKiB; // more than one page each: memory ends it before
 constexpr std::uint64_t kMaxPageBytes = 512 * base::kMiB;          // a key holds 1 GiB at most
 constexpr std::uint64_t kLargestGapBytes = base::kGiB;             // its size is one number of 32 bits, with a sign
@@ -24,7 +24,7 @@ constexpr char const* kCodec = "zstd-1";
 } // namespace
 
 model::LayoutOptions RNTupleFormat::with_own_values(model::LayoutOptions options) const {
-    options.narrow_page_bytes = options.narrow_page_bytes.value_or(kPageBytes);
+    options.narrow_page_bytes = options.narrow_page_bytes.value_or(kUsualPageBytes);
     if (options.wide_codec.empty()) options.wide_codec = kCodec;
     if (options.narrow_codec.empty()) options.narrow_codec = kCodec;
     return options;
