@@ -113,6 +113,10 @@ class Writer:
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
 
+    def dead_nodes(self) -> dict[int, str]:
+        """Nodes, from 1, that the others go on without, and why they are taken for dead: `on_node_death="continue"`."""
+        return {node + 1: why for node, why in self._open_core().dead_nodes().items()}
+
     def close(self, timeout: float = math.inf) -> RunReport:
         """Finishes the producers of this process, waits for those of others, and completes the file.
 
