@@ -2,8 +2,9 @@
 
     derive_job.py ENGINE ADDRESS INPUT FOLDER ENDING NODES
 
-ENGINE: `own`, or `blind`, which does not notice that a worker has died (engine.py); `dask`: ADDRESS is its scheduler;
-`mpi`, under mpi4py.futures; `none`: workers of this job alone. Says how far it is, and at last the report as JSON.
+ENGINE: `own`, or `blind`, which does not notice that a worker has died (engine.py); `dask`: ADDRESS is the file of its
+scheduler; `mpi`, under mpi4py.futures; `none`: workers of this job alone. NODES 0: the engine is asked. Says how far it
+is, and at last the report as JSON.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def executor_of(engine: str, address: str, stack: ExitStack) -> Any:
     if engine == "dask":
         from distributed import Client
 
-        return stack.enter_context(Client(address))
+        client = stack.enter_context(Client(scheduler_file=address))
+        client.wait_for_workers(3, timeout=60)
+        return client
     if engine == "mpi":
         from mpi4py.futures import MPIPoolExecutor
 
@@ -68,9 +71,8 @@ def main(engine: str, address: str, path: str, folder: str, ending: str, nodes: 
     with ExitStack() as stack:
         executor = executor_of(engine, address, stack)
         several = {"executor": executor, "nodes": int(nodes) or None, "node_timeout": TIMEOUT_S} if executor else {}
-        workers = {"workers": 4} if engine in ("own", "blind", "none") else {}
         both = derivations(Path(folder), ending)
-        report = tw.derive(path, both, range_bytes=1, attempts=20, **workers, **several).run(progress)
+        report = tw.derive(path, both, range_bytes=1, attempts=20, workers=4, **several).run(progress)
         print(json.dumps(report.to_dict()), flush=True)
         print(report, file=sys.stderr, flush=True)
     if engine in ("own", "blind"):

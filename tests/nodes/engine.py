@@ -1,6 +1,6 @@
 """A small engine like those of concurrent.futures, whose workers are processes on any machine that sees its folder.
 
-    engine.py ADDRESS    runs one worker
+engine.py ADDRESS    runs one worker
 """
 
 from __future__ import annotations

@@ -29,6 +29,12 @@ def environment() -> dict[str, str]:
     return {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
 
 
+def start(machine: Machine, *words: Any) -> subprocess.Popen[str]:
+    """Python, there."""
+    settings = [f"{name}={value}" for name, value in environment().items()]
+    return machine.start("env", *settings, sys.executable, *map(str, words))
+
+
 class EngineJob:
     """A job on the first machine, whose engine has a worker on each of `places`, by their numbers from 0."""
 
@@ -41,17 +47,17 @@ class EngineJob:
         places: Sequence[int],
         nodes: int,
         engine: str = "own",
+        address: Path | None = None,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.machines, self.folder = machines, folder
-        self._address = str(folder.with_name(f"{folder.name}.engine"))
+        self._address = str(address or folder.with_name(f"{folder.name}.engine"))
         self.job = self._start(0, PROGRAM, engine, self._address, inputs, folder, ending, nodes)
         for place in places:
             self.add_worker(place)
 
     def _start(self, place: int, *words: Any) -> subprocess.Popen[str]:
-        settings = [f"{name}={value}" for name, value in environment().items()]
-        return self.machines[place].start("env", *settings, sys.executable, *map(str, words))
+        return start(self.machines[place], *words)
 
     def add_worker(self, place: int) -> None:
         self._start(place, ENGINE, self._address)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from thalweg._derive.job_folder import DOING, JobFolder
 from thalweg._derive.machines import host, machine
@@ -25,6 +25,7 @@ from thalweg._errors import Error, UsageError
 
 Messages = list[tuple[Any, ...]]
 _sessions: dict[tuple[str, int], Session] = {}  # of this process, by job and thread: inputs that are open
+_BEGIN_S = 2.0  # in which a worker that is free begins with what it is given
 _AWAY_S = 0.5  # so long a worker is kept that can do nothing, so that others take the work
 
 
@@ -89,6 +90,7 @@ def _described(session: Session, argument: Any) -> Messages:
 
 def _done(session: Session, here: Place, call: Call) -> Messages:
     messages: Messages = []
+    end: tuple[Any, ...]
     try:
         session.open(here.handles)
         times = session.do(call.argument, messages.append)
@@ -114,6 +116,15 @@ def _why_not(place: Place) -> str:
     except Error as error:
         return f"node {place.node} ({host()}) writes no more: {error}"
     return ""
+
+
+class Given(NamedTuple):
+    """What the executor has."""
+
+    number: int
+    """Of the call."""
+    slot: Slot
+    since: float
 
 
 @dataclass
@@ -146,7 +157,7 @@ class ExecutorWorkers(Workers):
         self._nodes = nodes
         self._token = uuid.uuid4().hex
         self._numbers = itertools.count()
-        self._doing: dict[Future[Messages], tuple[int, Slot]] = {}
+        self._doing: dict[Future[Messages], Given] = {}
         self._places: Mapping[str, Place] = {machine(): Place(1, (None,) * len(job.train))}
         self._away_since: float | None = None
         self.said: deque[tuple[Slot, tuple[Any, ...] | None]] = deque()
@@ -182,7 +193,7 @@ class ExecutorWorkers(Workers):
         folder = self._nodes.folder.path if self._nodes else None
         call = Call(self._token, number, places, folder, self._job, what, argument)
         try:
-            self._doing[self._executor.submit(answer, call)] = number, slot
+            self._doing[self._executor.submit(answer, call)] = Given(number, slot, time.monotonic())
         except RuntimeError as error:  # it is broken, or shut down
             self.said.append((slot, ("failed", None, f"the executor takes no more work ({error})", "", True)))
 
@@ -190,8 +201,8 @@ class ExecutorWorkers(Workers):
         if not self.said:
             done, _ = wait(self._doing, timeout_s, FIRST_COMPLETED)
             for future in done:
-                _, slot = self._doing.pop(future)
-                self.said.extend((slot, message) for message in _messages_of(future))
+                given = self._doing.pop(future)
+                self.said.extend((given.slot, message) for message in _messages_of(future))
             if not self._doing and not done:
                 time.sleep(timeout_s)
         for _ in range(len(self.said)):
@@ -208,20 +219,26 @@ class ExecutorWorkers(Workers):
         """Takes up what machines have left that are dead. Returns why nothing can be done any more, or nothing."""
         assert self._nodes is not None
         doing = self._nodes.doing()
-        for future, (number, slot) in list(self._doing.items()):
-            if (node := doing.get(number)) is None:
-                continue
-            if node not in self._nodes.dead:
+        for future, given in list(self._doing.items()):
+            node = doing.get(given.number)
+            if node is not None and node not in self._nodes.dead:
                 self._away_since = None
-                continue
-            # The engine may take long to see that, or never does.
-            self._nodes.folder.drop(f"{DOING}{number}")
-            future.cancel()
-            del self._doing[future]
-            self.said.append((slot, ("away", f"node {node} died while it did this")))
+            elif node is not None or self._is_in_doubt(given):
+                self._nodes.folder.drop(f"{DOING}{given.number}")
+                future.cancel()
+                del self._doing[future]
+                self.said.append((given.slot, ("away", "it was given to a machine that has died, or may have been")))
         if self._away_since is None or time.monotonic() - self._away_since < self._nodes.timeout:
             return ""
-        return f"for {self._nodes.timeout:g} s only workers took work that are on no machine of the job, or not any more"
+        return (
+            f"for {self._nodes.timeout:g} s only workers took work that are on no machine of the job, or not any more"
+        )
+
+    def _is_in_doubt(self, given: Given) -> bool:
+        """Nobody has begun with it, and since it was given a machine has died. The engine may take long to see that, or
+        never does. Where it does it all the same, that counts once."""
+        assert self._nodes is not None
+        return given.since < self._nodes.died_at < time.monotonic() - _BEGIN_S
 
     def abandon(self) -> None:
         """Waits for what runs: it could write into outputs that somebody else goes on with."""
@@ -259,15 +276,18 @@ def check_executor(executor: Any, timeout: float | None, start: str) -> None:
 def workers_of(executor: Any) -> int | None:
     """How many an executor has, where it says so."""
     count = getattr(executor, "_max_workers", None)
-    client = getattr(executor, "_client", None)  # of Dask
-    if count is None and callable(getattr(client, "nthreads", None)):
+    if count is None and (client := _client_of(executor)):
         count = sum(client.nthreads().values())
     return count if isinstance(count, int) and count > 0 else None
 
 
 def machines_of(executor: Any) -> int | None:
     """On how many it has workers, with this one, where it can be asked."""
+    client = _client_of(executor)
+    return len({machine(), *client.run(machine).values()}) if client else None
+
+
+def _client_of(executor: Any) -> Any:
+    """Of an executor of Dask, which knows its workers. None: it is another one."""
     client = getattr(executor, "_client", None)
-    if not callable(getattr(client, "run", None)):
-        return None
-    return len({machine(), *client.run(machine).values()})
+    return client if hasattr(client, "nthreads") and hasattr(client, "run") else None

@@ -270,9 +270,9 @@ def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -
         )
     if resume:
         raise UsageError(
-            "resume=True and several machines are given (each node would have to return to the machine on which it was, "
-            "which an engine does not promise): tw.recover completes outputs that are there with the ranges that are "
-            "done; or begin anew with force=True"
+            "resume=True and several machines are given (each node would have to return to its machine, which no "
+            "engine promises): tw.recover completes outputs that are there with the ranges that are done; or begin "
+            "anew with force=True"
         )
     return nodes
 

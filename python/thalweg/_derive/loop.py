@@ -162,8 +162,7 @@ class Loop:
         for node, lost in self._nodes.look(self._outputs).items():
             numbers = self._books.lost(lost)
             self._report.events_done -= self._books.events_in(numbers)
-            again = f"{len(numbers)} ranges that it had done, and not durably, are done again" if lost else "nothing is lost"
-            self._report.notes.append(f"node {node} ({self._nodes.hosts[node]}) died ({self._nodes.dead[node]}): {again}")
+            self._report.notes.append(self._nodes.how_it_went(node, len(numbers)))
         if why := self._broken() or self._workers.look():
             self.stop(why)
 

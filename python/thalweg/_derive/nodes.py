@@ -4,6 +4,7 @@ job goes on without one that dies."""
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import uuid
@@ -50,6 +51,8 @@ class Nodes:
         """Others, and why they are taken for that."""
         self._durable: set[Commit] = set()
         self._pending: defaultdict[Commit, list[tuple[int, float]]] = defaultdict(list)
+        self.died_at = -math.inf
+        """When the last one was taken for dead."""
         self._next_look = 0.0
 
     def make_folder(self) -> None:
@@ -57,8 +60,9 @@ class Nodes:
         self.folder.put(JOB, self._rules.to_text())
 
     def wait_for_machines(self, ask: Callable[[], Iterable[tuple[str, str]]]) -> list[str]:
-        """Until all have come. `ask` lets workers of the engine see to that, and returns machines and hosts of those that
-        did. Returns hosts that are too many. Raises UsageError where the time is over."""
+        """Until all have come. `ask` lets workers of the engine see to that, and returns their machines and hosts.
+
+        Returns hosts that are too many. Raises UsageError where the time is over."""
         hosts: dict[str, str] = {}
         end = time.monotonic() + self.timeout
         while True:
@@ -119,11 +123,15 @@ class Nodes:
         """By node that has died since: what it had committed, and nobody has now."""
         writers = [each.writer for each in outputs]
         # Before what they say of themselves is read: what a dead one has said by then stands.
-        died = {node: why for each in writers if each for node, why in each.dead_nodes().items() if node not in self.dead}
+        died = {
+            node: why for each in writers if each for node, why in each.dead_nodes().items() if node not in self.dead
+        }
         self._note_durable(1, durable_times(writers))
         for node in self.hosts.keys() - {1} - self.dead.keys():
             if text := self.folder.text(durable(node)):
                 self._note_durable(node, json.loads(text))
+        if died:
+            self.died_at = time.monotonic()
         self.dead.update(died)
         self.places = {key: place for key, place in self.places.items() if place.node not in self.dead}
         return {node: self._lost_with(node) for node in died}
@@ -156,6 +164,13 @@ class Nodes:
                 if (node := self.folder.owner(f"{DOING}{name}")) is not None:
                     found[int(name)] = int(node)
         return found
+
+    def how_it_went(self, node: int, ranges: int) -> str:
+        """A sentence, of one that died. `ranges`: so many were lost with it."""
+        what = "all that it had done is in the outputs"
+        if ranges:
+            what = f"{ranges} range{'' if ranges == 1 else 's'} that it had done, not yet durably, had to be done again"
+        return f"the job went on without node {node}, {self.hosts[node]} ({self.dead[node]}): {what}"
 
     def to_json(self) -> list[dict[str, str | int]]:
         """What the machines were, for the outputs."""
