@@ -138,6 +138,17 @@ def test_a_machine_that_never_comes_is_missed(make_machines: Make, inputs: Path,
     assert os.listdir(job.folder) == []
 
 
+def test_what_is_there_is_left_alone(make_machines: Make, inputs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "lite.root").write_bytes(b"mine")
+    job = EngineJob(make_machines(2), inputs, tmp_path / "out", ".root", [1], 2)
+    code, _, err = job.ends()
+    assert code != 0
+    assert "lite.root is there already" in err
+    assert (tmp_path / "out" / "lite.root").read_bytes() == b"mine"
+    assert os.listdir(tmp_path / "out") == ["lite.root"]
+
+
 def test_one_comes_late_and_one_is_too_many(
     make_machines: Make, inputs: Path, expected: Expected, tmp_path: Path
 ) -> None:

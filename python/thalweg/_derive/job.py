@@ -168,6 +168,9 @@ class DerivationJob:
 
     def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
         """All machines of the job, before there are outputs, which each of them joins then."""
+        for path in [os.fspath(each.path) for each in self._train]:
+            if not self._force and os.path.lexists(path):
+                raise UsageError(f"{path} is there already: give another name, or force=True")
         nodes.make_folder()
         if too_many := nodes.wait_for_machines(lambda: workers.ask_machines(max(self._workers, nodes.count))):
             self.report.notes.append(
@@ -271,8 +274,8 @@ def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -
     if resume:
         raise UsageError(
             "resume=True and several machines are given (each node would have to return to its machine, which no "
-            "engine promises): tw.recover completes outputs that are there with the ranges that are done; or begin "
-            "anew with force=True"
+            "engine promises): tw.recover(path, all_nodes_are_down=True) completes outputs that are there with the "
+            "ranges that are done; then force=True begins anew"
         )
     return nodes
 

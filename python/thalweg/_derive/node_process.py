@@ -9,11 +9,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 from thalweg._attach import text_of
@@ -23,6 +24,7 @@ from thalweg._errors import Error, SystemError, UsageError  # noqa: A004
 from thalweg._write import Writer, join
 
 _TELL_EVERY_S = 0.5
+_ALARM_EVERY_S = 0.2
 _COME_S = 0.2  # so long a worker is kept, so that workers of other machines are asked, too
 
 
@@ -107,8 +109,9 @@ def main(path: str, node: int) -> None:
         rules = Rules.of(folder)
         if not _wait_until_begun(folder, rules):
             return
-        for output in rules.outputs:
-            writers.append(join(output, node=node, nodes=rules.nodes, node_timeout=rules.timeout))
+        with _as_long_as_the_job(folder):
+            for output in rules.outputs:
+                writers.append(join(output, node=node, nodes=rules.nodes, node_timeout=rules.timeout))
         folder.put(joined(node), json.dumps([host(), [writer.handle for writer in writers]]))
         _stay(folder, node, writers)
         while writers:
@@ -120,6 +123,23 @@ def main(path: str, node: int) -> None:
         for writer in writers:
             writer.abandon(text_of(error))
         raise
+
+
+@contextmanager
+def _as_long_as_the_job(folder: JobFolder) -> Iterator[None]:
+    """Where the job could not create the outputs, somebody else may do that soon, whose nodes are others."""
+
+    def look(*_: object) -> None:
+        if not folder.is_there():
+            raise Error("the job has ended before its end")
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _ALARM_EVERY_S, _ALARM_EVERY_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _wait_until_begun(folder: JobFolder, rules: Rules) -> bool:

@@ -113,8 +113,8 @@ def resume_output(job: Job, index: int) -> Output:
     path = os.fspath(job.train[index].path)
     if os.path.isdir(f"{path}.parts"):
         raise UsageError(
-            f"{path} cannot be resumed (it was begun on several machines): tw.recover completes it with the ranges "
-            "that are done, or begin anew with force=True"
+            f"{path} cannot be resumed (it was begun on several machines): tw.recover(path, all_nodes_are_down=True) "
+            "completes it with the ranges that are done; then force=True begins anew"
         )
     run = opened(path)
     _check(path, run.metadata, job, index)
