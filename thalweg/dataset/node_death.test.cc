@@ -63,7 +63,8 @@ TEST_P(NodeDeath, OneThatHasNothingToAppendIsNotTakenForDead) {
     Writers writers;
     for (auto& each : coming) writers.push_back(each.get());
     std::this_thread::sleep_for(std::chrono::seconds(6));
-    for (auto const& writer : writers) EXPECT_TRUE(writer->dead_nodes().empty()) << writer->dead_nodes().begin()->second;
+    for (auto const& writer : writers)
+        EXPECT_TRUE(writer->dead_nodes().empty()) << writer->dead_nodes().begin()->second;
     append_on_all(writers);
     for (auto const& said : close_all(writers)) EXPECT_EQ(said, "");
     EXPECT_EQ(rows_in(path_), all_rows(2));

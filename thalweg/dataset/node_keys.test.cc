@@ -72,7 +72,8 @@ TEST_P(NodeKeys, OfUnitsThatTwoCommitTheFirstWholeOneCounts) {
     for (auto& writer : writers) writer->abandon();
     auto const gathered_from = [&](RunState state) {
         Journals journals;
-        for (auto const& place : places_of_run(path_)) journals.push_back(place.open_journal(storage::OpenMode::read_only));
+        for (auto const& place : places_of_run(path_))
+            journals.push_back(place.open_journal(storage::OpenMode::read_only));
         return gather(journals, *storage::open_file_storage(path_, storage::OpenMode::read_only), state);
     };
     auto const before = gathered_from(RunState::copied);

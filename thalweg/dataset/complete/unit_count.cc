@@ -43,7 +43,8 @@ std::vector<std::vector<std::size_t>> rivals_in(std::vector<UnitFacts> const& un
     std::map<UnitKey, std::size_t> firsts;
     std::map<std::size_t, std::vector<std::size_t>> rivals;
     for (std::size_t i = 0; i < units.size(); ++i) {
-        if (auto const [first, is_new] = firsts.try_emplace(units[i].key, i); !is_new) rivals[first->second].push_back(i);
+        if (auto const [first, is_new] = firsts.try_emplace(units[i].key, i); !is_new)
+            rivals[first->second].push_back(i);
     }
     std::vector<std::vector<std::size_t>> all;
     for (auto& [first, others] : rivals) {
