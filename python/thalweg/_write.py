@@ -115,7 +115,7 @@ class Writer:
         return status_of(core.status(), self.schema, core.file_problem())
 
     def dead_nodes(self) -> dict[int, str]:
-        """Nodes, from 1, without which the others go on (`on_node_death="continue"`), and why they are taken for dead."""
+        """Nodes, from 1, without which the others go on (`on_node_death="continue"`), and why they count as dead."""
         return {node + 1: why for node, why in self._open_core().dead_nodes().items()}
 
     def close(self, timeout: float = math.inf) -> RunReport:
