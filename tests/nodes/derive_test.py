@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import awkward as ak
 import pytest
 from derive_cases import EVENTS, write_input
 from derive_job import TIMEOUT_S
@@ -96,6 +97,23 @@ def test_a_machine_that_dies_costs_nothing(
     assert "machine3) has been silent" not in notes
 
 
+def test_what_only_the_memory_of_a_machine_had_is_done_again(
+    make_machines: Make, inputs: Path, expected: Expected, tmp_path: Path
+) -> None:
+    """Nothing journals what its workers commit, before it dies."""
+    machines = make_machines(2)
+    job = EngineJob(machines, inputs, tmp_path / "out", ".h5", [1, 1], 2)
+    job.wait_for("ranges are being done")
+    assert machines[1].run("kill", "-STOP", node_process(machines[1])).returncode == 0
+    time.sleep(0.7)
+    machines[1].kill()
+    job.add_worker(0)
+    report = job.report()
+    expect_same(expected(".h5"), job.folder, ".h5")
+    assert report["is_whole"]
+    assert "had to be done again" in report["notes"][0]
+
+
 def test_a_worker_and_a_node_process_die(make_machines: Make, inputs: Path, expected: Expected, tmp_path: Path) -> None:
     """The engine starts another worker, which finds its node. A machine without its node does nothing more."""
     machines = make_machines(3)
@@ -128,6 +146,32 @@ def test_without_its_own_process_the_job_ends(make_machines: Make, inputs: Path,
         events = rows_of(job.folder / name).event
         assert len(set(events.tolist())) == len(events) == report.rows > 0
     assert sorted(os.listdir(job.folder)) == ["lite.h5", "muons.h5"]
+
+
+@pytest.mark.parametrize("dying", [0, 1])
+def test_a_machine_dies_while_the_outputs_are_closed(
+    make_machines: Make, inputs: Path, expected: Expected, tmp_path: Path, dying: int
+) -> None:
+    """Nothing is lost, also where it is that of the job: others complete the outputs, or `recover` does."""
+    machines = make_machines(3)
+    job = EngineJob(machines, inputs, tmp_path / "out", ".root", [0, 1, 2], 3)
+    while not list(job.folder.glob("*.job/closing")):
+        assert job.job.poll() is None
+        time.sleep(0.002)
+    machines[dying].kill()
+    if dying:
+        assert job.report()["is_whole"]
+        expect_same(expected(".root"), job.folder, ".root")
+        return
+    end = time.monotonic() + SECONDS
+    while any(processes(machine, "thalweg._derive.node_process") for machine in machines[1:]):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    for name in ("muons.root", "lite.root"):
+        if (job.folder / f"{name}.parts").exists():
+            tw.recover(job.folder / name, all_nodes_are_down=True)
+        assert ak.array_equal(rows_of(job.folder / name), rows_of(expected(".root") / name), dtype_exact=True)
+    assert sorted(os.listdir(job.folder)) == ["lite.root", "muons.root"]
 
 
 def test_a_machine_that_never_comes_is_missed(make_machines: Make, inputs: Path, tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def main(path: str, node: int) -> None:
         while writers:
             writers[0].close()
             writers.pop(0)
+        folder.remove()  # the process of the job does that, too, where it lives: all are complete, for everybody
     except BaseException as error:
         with suppress(OSError):
             folder.put(failed(node), text_of(error))
