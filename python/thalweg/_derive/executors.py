@@ -235,10 +235,14 @@ class ExecutorWorkers(Workers):
         )
 
     def _is_in_doubt(self, given: Given) -> bool:
-        """Nobody has begun with it, and since it was given a machine has died. The engine may take long to see that, or
-        never does. Where it does it all the same, that counts once."""
+        """Nobody has begun with it, and a machine has died. The engine may take long to see that, or never does, and
+        still give work to workers there. Where it does it all the same, that counts once."""
         assert self._nodes is not None
-        return given.since < self._nodes.died_at < time.monotonic() - _BEGIN_S
+        if not self._nodes.dead:
+            return False
+        died_at = self._nodes.died_at
+        patience = _BEGIN_S if given.since < died_at else self._nodes.timeout
+        return time.monotonic() - max(given.since, died_at) > patience
 
     def abandon(self) -> None:
         """Waits for what runs: it could write into outputs that somebody else goes on with."""
