@@ -297,6 +297,7 @@ void bind_writing(nb::module_& module) {
         .def_prop_ro("node", [](Writer const& writer) { return writer.node().node; })
         .def_prop_ro("nodes", [](Writer const& writer) { return writer.node().nodes; })
         .def("status", &Writer::status)
+        .def("dead_nodes", &Writer::dead_nodes)
         .def("work_units", &Writer::work_units, nb::rv_policy::reference_internal)
         .def("file_problem", &Writer::file_problem)
         .def("set_metadata", &Writer::set_metadata, nb::arg("key"), nb::arg("value"))

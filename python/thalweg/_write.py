@@ -14,6 +14,7 @@ from thalweg import _core
 from thalweg._attach import Producer, Producers, text_of
 from thalweg._attributes import Attributes
 from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._launcher import node_of_launcher
 from thalweg._schema import Schema
 from thalweg._schema import schema as schema_of
 from thalweg._tuning import Value, in_effect, with_codec
@@ -112,6 +113,10 @@ class Writer:
 
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
+
+    def dead_nodes(self) -> dict[int, str]:
+        """Nodes, from 1, without which the others go on (`on_node_death="continue"`), and why they count as dead."""
+        return {node + 1: why for node, why in self._open_core().dead_nodes().items()}
 
     def close(self, timeout: float = math.inf) -> RunReport:
         """Finishes the producers of this process, waits for those of others, and completes the file.
@@ -333,7 +338,7 @@ def join(
     The result is used as that of `create`; knobs are those of the run. Raises UsageError naming who is missing when the
     time is over, where the node is there already, where nodes do not agree, or where this node cannot return.
     """
-    number = _node_of_launcher() if node is None else node
+    number = node_of_launcher() if node is None else node
     if number < 2:
         raise UsageError(f"{os.fspath(path)} cannot be joined as node {number}: node 1 creates it, with tw.create")
     given = schema if schema is None or isinstance(schema, Schema) else schema_of(schema)
@@ -341,14 +346,6 @@ def join(
         os.fspath(path), number - 1, nodes or 0, given.to_json() if given else None, int(node_timeout * 1e9), resume
     )
     return Writer(core, core.metadata)
-
-
-def _node_of_launcher() -> int:
-    names = ("SLURM_NODEID", "JOB_COMPLETION_INDEX", "GROUP_RANK")
-    for name in names:
-        if os.environ.get(name, "").isdecimal():
-            return int(os.environ[name]) + 1
-    raise UsageError(f"nobody says which node this is (none of {', '.join(names)} is set): give node=")
 
 
 def _checked_rules(nodes: int, on_node_death: str, keys_taken_together: int | None) -> tuple[bool, int]:

@@ -48,6 +48,24 @@ exec $enter /bin/sh -c "cd '$PWD'; $*"
 """
 
 
+# Each rank goes to its machine by itself; MPICH takes all for machines of their own, which have no memory in common.
+_RANK = """#!/bin/sh
+case $PMI_RANK in
+%s
+esac
+exec $enter "$@"
+"""
+
+
+def mpich_on(machines: Sequence[Machine], ranks: Sequence[int], folder: Path) -> Launcher:
+    """One rank on each of these machines, by their numbers from 0."""
+    there, rank = launcher("mpich"), folder / "rank"
+    places = [f'{number}) enter="{" ".join(machines[place].enter)}";;' for number, place in enumerate(ranks)]
+    rank.write_text(_RANK % "\n".join(places))
+    rank.chmod(0o755)
+    return Launcher([*there.command, "-n", str(len(ranks)), str(rank)], {"MPIR_CVAR_NOLOCAL": "1"})
+
+
 def open_mpi_on(machines: Sequence[Machine], ranks: int, folder: Path) -> Launcher:
     """So many ranks on each of them. folder: for what Open MPI needs there."""
     agent = folder / "agent"

@@ -1,5 +1,6 @@
 """Derivations by the workers of an executor."""
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -14,6 +15,7 @@ from derive_cases import EVENTS, check, muons, train, two_muons, write_input
 
 import thalweg as tw
 from thalweg._derive import executors
+from thalweg._derive.nodes import Place
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +86,52 @@ class Elsewhere(Executor):
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        token, _, *rest = arguments
-        future.set_result(function(token, "another machine", *rest))
+        call = replace(arguments[0], places={"another machine": Place(1, (None,))})
+        future.set_result(function(call))
         return future
+
+
+class Losing(ThreadPoolExecutor):
+    """Loses pieces of work, by their numbers, as engines say it that go on all the same."""
+
+    def __init__(self, is_lost: Callable[[int], bool]) -> None:
+        super().__init__(2)
+        self._numbers, self._is_lost = itertools.count(), is_lost
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        if not self._is_lost(next(self._numbers)):
+            return super().submit(function, *arguments)
+        lost: Future[Any] = Future()
+        lost.set_exception(KeyError("a worker is gone"))
+        return lost
+
+
+def test_what_an_executor_loses_is_done_again(inputs: Path, tmp_path: Path) -> None:
+    with Losing(lambda number: number % 4 == 3) as executor:
+        report = tw.derive(inputs, picklable(tmp_path), executor=executor, range_bytes=20_000).run()
+    check(tmp_path, report)
+    assert report.failures
+    assert all("a worker is gone" in each.reason for each in report.failures)
+    one = [tw.Derivation(tmp_path / "a.root", muons)]
+    with Losing(lambda number: number > 0) as executor:
+        job = tw.derive(inputs, one, executor=executor)
+        with pytest.raises(tw.DerivationError, match=r"failed 3 times .*lost a piece of work"):
+            job.run()
 
 
 def test_what_an_executor_cannot_do_is_said(inputs: Path, tmp_path: Path) -> None:
     one = [tw.Derivation(tmp_path / "a.root", muons)]
-    with pytest.raises(tw.Error, match="on another machine, which is not possible yet"):
+    with pytest.raises(tw.Error, match=r"on another machine .*: say on how many .* by nodes="):
         tw.derive(inputs, one, executor=Elsewhere()).run()
     with ThreadPoolExecutor(1) as pool:
         for wrong, said in [
             ({"executor": 5}, "5 is no executor"),
             ({"executor": pool, "timeout": 1}, "cannot be ended"),
             ({"executor": pool, "start": "spawn"}, "starts its workers itself"),
+            ({"executor": pool, "nodes": 0}, "0 machines do nothing"),
+            ({"nodes": 2}, "no executor whose workers are there"),
+            ({"executor": pool, "nodes": 2, "order": "input"}, "rows of several nodes cannot be ordered by key"),
+            ({"executor": pool, "nodes": 2, "resume": True}, "each node would have to return to its machine"),
         ]:
             with pytest.raises(tw.UsageError, match=said):
                 tw.derive(inputs, one, **wrong)

@@ -131,7 +131,7 @@ void meet_as_first(OpenRun const& run, NodesOptions const& options) {
 
 FirstNode wait_for_first(std::string const& path, std::uint32_t node, JoinOptions const& options, Deadline& deadline) {
     PartsFolder const parts(path);
-    SignOfLife mine(parts.journal(node));
+    SignOfLife mine(parts.beats(node));
     bool was_silent = true;
     while (true) {
         std::string why = fmt::format("node 1 has not created it within {}", seconds(options.timeout_ns));

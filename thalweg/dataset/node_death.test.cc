@@ -53,6 +53,23 @@ TEST_P(NodeDeath, OneThatIsTakenForDeadEnds) {
     EXPECT_TRUE(result.report.rows_may_be_missing);
 }
 
+// Room for journals is reserved ahead, so their sizes do not tell that a node lives which has nothing to append.
+TEST_P(NodeDeath, OneThatHasNothingToAppendIsNotTakenForDead) {
+    auto options = options_for(2, 2'000'000'000);
+    options.nodes.rules.goes_on = true;
+    std::vector<std::future<std::unique_ptr<Writer>>> coming;
+    coming.push_back(std::async(std::launch::async, [&] { return Writer::create(path_, events(), options); }));
+    coming.push_back(std::async(std::launch::async, [&] { return Writer::join(path_, 1, joining(2'000'000'000)); }));
+    Writers writers;
+    for (auto& each : coming) writers.push_back(each.get());
+    std::this_thread::sleep_for(std::chrono::seconds(6));
+    for (auto const& writer : writers)
+        EXPECT_TRUE(writer->dead_nodes().empty()) << writer->dead_nodes().begin()->second;
+    append_on_all(writers);
+    for (auto const& said : close_all(writers)) EXPECT_EQ(said, "");
+    EXPECT_EQ(rows_in(path_), all_rows(2));
+}
+
 // It is told by who takes a region, by a flush, or by who looks for other nodes: whoever is first.
 TEST_P(NodeDeath, ARegionThatIsTakenTooLateIsNotWritten) {
     auto options = options_for(2);

@@ -7,17 +7,11 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/commit/node_watch.h"
 #include "thalweg/dataset/journal/journal.h"
-#include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
 namespace {
 
 constexpr std::uint64_t kBeatNs = 1'000'000'000;
-
-// Of who may complete the file, once its journal has come to its end: a file that grows.
-std::string beats_of(NodeShare const& share, std::uint32_t node) {
-    return fmt::format("{}/beats-{:04}", share.parts.path(), node + 1);
-}
 
 } // namespace
 
@@ -49,17 +43,13 @@ void NodeEnding::stop() {
     if (thread_.joinable()) thread_.join();
 }
 
-// Where the file cannot be written the others will say that this node is silent.
+// Of who may complete the file, once there are no flushes any more.
 void NodeEnding::beat() {
-    try {
-        auto const file = storage::open_file_storage(beats_of(share_, share_.which.node), storage::OpenMode::create_new,
-                                                     storage::Engine::posix);
-        base::Lock lock(mutex_);
-        for (std::uint64_t beats = 0; !stop_; ++beats) {
-            file->write(beats, std::as_bytes(std::span("+", 1)));
-            wake_.wait_for(lock, kBeatNs);
-        }
-    } catch (base::Error const&) {
+    Heartbeat heartbeat(share_.parts.beats(share_.which.node));
+    base::Lock lock(mutex_);
+    while (!stop_) {
+        heartbeat.beat();
+        wake_.wait_for(lock, kBeatNs);
     }
 }
 
@@ -100,9 +90,8 @@ bool NodeEnding::is_over() {
 void NodeEnding::look_at(std::uint32_t node) {
     auto const is_finished = [&] { return share_.parts.announced(finished_name(node)).has_value(); };
     bool const was_finished = is_finished();
-    auto const path = was_finished ? beats_of(share_, node) : share_.parts.journal(node);
-    auto const silent_ns = lives_.try_emplace(path, path).first->second.silent_ns();
-    // Who has finished meanwhile adds nothing to its journal any more.
+    auto const silent_ns = lives_.try_emplace(node, share_.parts.beats(node)).first->second.silent_ns();
+    // Who has finished meanwhile may beat no more.
     if (silent_ns > share_.timeout_ns && was_finished == is_finished())
         share_.announce_death(node, silent_node(share_.parts, node, silent_ns));
 }

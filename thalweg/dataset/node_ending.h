@@ -46,7 +46,7 @@ class NodeEnding {
     std::string path_;
     FolderPause pause_;
     std::uint64_t next_look_ns_ = 0;
-    std::map<std::string, SignOfLife> lives_; // by path
+    std::map<std::uint32_t, SignOfLife> lives_;
     std::optional<std::string> summary_;
     base::Mutex mutex_;
     base::Condition wake_;

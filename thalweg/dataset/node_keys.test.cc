@@ -60,6 +60,41 @@ TEST_P(NodeKeys, WhatAUnitThatTwoCommitCostsIsNamed) {
     EXPECT_EQ(report.tables[0].rows, report.units * 10);
 }
 
+// What a machine has lost does not stand in the way of what was done again on another one.
+TEST_P(NodeKeys, OfUnitsThatTwoCommitTheFirstWholeOneCounts) {
+    constexpr std::uint64_t kMany = 20'000; // several pages
+    auto writers = begin(path_, options_for(2));
+    for (std::uint8_t i = 0; i < 2; ++i) {
+        auto unit = writers[i]->work_unit(7, "the same");
+        append_events(unit["events"], i, 0, kMany);
+        ASSERT_TRUE(unit.commit());
+    }
+    for (auto& writer : writers) writer->abandon();
+    auto const gathered_from = [&](RunState state) {
+        Journals journals;
+        for (auto const& place : places_of_run(path_))
+            journals.push_back(place.open_journal(storage::OpenMode::read_only));
+        return gather(journals, *storage::open_file_storage(path_, storage::OpenMode::read_only), state);
+    };
+    auto const before = gathered_from(RunState::copied);
+    EXPECT_EQ(before.report.units, 1);
+    EXPECT_EQ(before.report.tables[0].rows, kMany);
+    EXPECT_EQ(before.report.tables[0].lost_rows, 0);
+    EXPECT_NE(before.report.notes.at(0).find("by node 1 and by node 2: that of node 1 counts"), std::string::npos);
+    auto const page = before.facts.tables[0].at(0).columns[0].at(0); // of node 1
+    auto const file = storage::open_file_storage(path_, storage::OpenMode::read_write);
+    file->write(page.offset, std::as_bytes(std::span("damaged")));
+    file->sync();
+    auto const after = gathered_from(RunState::copied);
+    EXPECT_EQ(after.report.units, 1);
+    EXPECT_EQ(after.report.units_lost, 0);
+    EXPECT_TRUE(after.left_out.empty());
+    EXPECT_EQ(after.report.tables[0].rows, kMany);
+    EXPECT_EQ(after.units.at(0).node, 1);
+    auto const notes = fmt::format("{}", fmt::join(after.report.notes, "; "));
+    EXPECT_NE(notes.find("that of node 2 counts"), std::string::npos) << notes;
+}
+
 // How many units each has committed of keys that both try, in turns that meet.
 std::vector<int> race(Writers const& writers, std::function<UnitKey(int)> const& key_of, int keys) {
     std::vector<std::future<int>> racing;

@@ -162,6 +162,15 @@ void Writer::begin_joined(RunPlace const& place, tuning::Tuning const& tuning) {
     make_ledger(tuning, fallback, true, 0);
 }
 
+std::map<std::uint32_t, std::string> Writer::dead_nodes() const {
+    std::map<std::uint32_t, std::string> dead;
+    if (!run_->node || !run_->node->rules.goes_on) return dead;
+    auto const& parts = run_->node->parts;
+    for (auto const node : parts.dead_nodes())
+        dead[node] = parts.announced(dead_name(node)).value_or("nobody knows why");
+    return dead;
+}
+
 void Writer::finish_part() {
     auto journal = committer()->finish();
     drop_committer();

@@ -104,6 +104,8 @@ class Writer {
     model::RunHead const& head() const { return run_->head; }
     NodeOfRun node() const { return run_->node ? run_->node->which : NodeOfRun{}; }
     CommitStatus status() const;
+    // Of a run of several nodes that goes on without the dead: these, from 0, and why they are taken for that.
+    std::map<std::uint32_t, std::string> dead_nodes() const;
     // Empty, or what has become of the file since: somebody has removed or moved it (file_watch.h).
     std::string file_problem() const { return watch_ ? watch_->problem() : ""; }
 

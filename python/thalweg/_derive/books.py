@@ -33,6 +33,16 @@ class Books:
     def committed(self, output: int, number: int, summary: bytes) -> None:
         self.summaries[output][number] = summary
 
+    def lost(self, commits: Iterable[tuple[int, int]]) -> set[int]:
+        """Of outputs and ranges: they are not there any more, since a machine has died that had not made them durable.
+        Returns the ranges, each of which is done again."""
+        numbers = set()
+        for output, number in commits:
+            del self.summaries[output][number]
+            numbers.add(number)
+        self._waiting.extendleft((self.ranges[number],) for number in sorted(numbers))
+        return numbers
+
     def take(self) -> Task | None:
         """The next task, for the outputs that lack it."""
         while self._waiting:
@@ -46,8 +56,13 @@ class Books:
         self.doing -= 1
         self._waiting.appendleft(task.ranges)
 
-    def done(self) -> None:
+    def done(self, task: Task) -> bool:
+        """False where an output lacks some of it still: then it is done again."""
+        if self._task_of(task.ranges):
+            self.give_back(task)
+            return False
         self.doing -= 1
+        return True
 
     def failed(self, number: int, fault: Fault) -> int:
         """How often it has now failed."""

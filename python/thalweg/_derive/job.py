@@ -9,12 +9,15 @@ from typing import Any
 
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
-from thalweg._derive.executors import ExecutorWorkers, check_executor, workers_of
+from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, machines_of, workers_of
 from thalweg._derive.inputs import Inputs, open_inputs
 from thalweg._derive.interrupts import Interrupts
 from thalweg._derive.loop import Loop
+from thalweg._derive.nodes import Nodes
 from thalweg._derive.outputs import (
+    NODES,
     RESULT,
+    Machines,
     Output,
     create_output,
     is_there,
@@ -42,9 +45,10 @@ class DerivationJob:
     def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
                  workers: int | None, executor: Any, order: str, resume: bool, force: bool, on_error: str,
                  attempts: int, timeout: float | None, start: str, ranges_per_group: int | None,
-                 range_bytes: int | None) -> None:  # fmt: skip
+                 range_bytes: int | None, nodes: int | None, node_timeout: float) -> None:  # fmt: skip
         self.inputs: Inputs = open_inputs(inputs)
         self._train = _checked_train(train, self.inputs)
+        executor = executor_of(executor)
         if executor is not None:
             check_executor(executor, timeout, start)
             workers = workers_of(executor) if workers is None else workers
@@ -59,6 +63,7 @@ class DerivationJob:
         self._order, self._resume, self._force = order, resume, force
         self._on_error, self._attempts, self._timeout, self._start = on_error, attempts, timeout, start
         _check_order(self._train, order)
+        self._machines = Machines(_checked_nodes(nodes, executor, order, resume), node_timeout)
         _check_loop(self._train, loop)
         kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
         tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
@@ -79,13 +84,15 @@ class DerivationJob:
         UsageError where functions or options are wrong, DerivationError where it stopped.
         """
         begin, cpu = time.monotonic(), own_cpu_seconds()
-        workers = self._new_workers()
+        nodes = self._new_nodes()
+        workers = self._new_workers(nodes)
         outputs: list[Output] = []
         try:
             count = self._begin_workers(workers)
-            outputs = self._open_outputs(workers)
+            outputs = self._open_outputs(workers, nodes)
             books = self._books(outputs)
-            loop = Loop(self._job, books, outputs, workers, self.report, self._on_error, self._attempts, self._timeout)
+            loop = Loop(self._job, books, outputs, workers, self.report, self._on_error, self._attempts, self._timeout,
+                        nodes)  # fmt: skip
             with Interrupts(loop) as interrupts:
                 loop.run(
                     count,
@@ -93,11 +100,13 @@ class DerivationJob:
                 )
             self._note(loop, books)
             if interrupts.count:
-                raise KeyboardInterrupt("the job was interrupted; resume=True goes on with it")
+                raise KeyboardInterrupt(f"the job was interrupted; {self._how_to_go_on}")
             if loop.stopped_by:
-                raise DerivationError(f"the job stopped: {loop.stopped_by}; resume=True goes on with it", self.report)
-            self._close(outputs, books)
+                raise DerivationError(f"the job stopped: {loop.stopped_by}; {self._how_to_go_on}", self.report)
+            self._close(outputs, books, nodes)
         except BaseException as error:
+            if nodes is not None:
+                nodes.end()  # the others hear of it
             workers.abandon()
             for output in outputs:
                 if output.writer is not None:
@@ -108,9 +117,20 @@ class DerivationJob:
             self.report.seconds, self.report.cpu = time.monotonic() - begin, own_cpu_seconds() - cpu
         return self.report
 
-    def _new_workers(self) -> Workers:
+    @property
+    def _how_to_go_on(self) -> str:
+        if self._machines.count == 1:
+            return "resume=True goes on with it"
+        return "tw.recover(..., all_nodes_are_down=True) completes the outputs with what is done"
+
+    def _new_nodes(self) -> Nodes | None:
+        if self._machines.count == 1:
+            return None
+        return Nodes([os.fspath(each.path) for each in self._train], self._machines.count, self._machines.timeout)
+
+    def _new_workers(self, nodes: Nodes | None) -> Workers:
         if self._executor is not None:
-            return ExecutorWorkers(self._job, self._executor)
+            return ExecutorWorkers(self._job, self._executor, nodes)
         check_start(self._start, self._job)
         return Workers(self._job, self._start)
 
@@ -123,21 +143,40 @@ class DerivationJob:
             workers.start()
         return count
 
-    def _open_outputs(self, workers: Workers) -> list[Output]:
+    def _open_outputs(self, workers: Workers, nodes: Nodes | None) -> list[Output]:
         fields = self._described(workers)
+        if nodes is not None:
+            assert isinstance(workers, ExecutorWorkers)
+            self._bring(nodes, workers)
         outputs: list[Output] = []
         try:
             for index, derivation in enumerate(self._train):
                 if self._resume and is_there(os.fspath(derivation.path)):
                     outputs.append(resume_output(self._job, index))
                 else:
-                    outputs.append(create_output(self._job, index, self._plan, fields[index], self._force))
+                    outputs.append(
+                        create_output(self._job, index, self._plan, fields[index], self._force, self._machines)
+                    )
+            if nodes is not None:
+                nodes.wait_until_joined(outputs)
         except BaseException:
             for output in outputs:
                 if output.writer is not None:
                     output.writer.abandon("another output could not be opened")
             raise
         return outputs
+
+    def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
+        """All machines of the job, before there are outputs, which each of them joins then."""
+        for path in [os.fspath(each.path) for each in self._train]:
+            if not self._force and os.path.lexists(path):
+                raise UsageError(f"{path} is there already: give another name, or force=True")
+        nodes.make_folder()
+        if too_many := nodes.wait_for_machines(lambda: workers.ask_machines(max(self._workers, nodes.count))):
+            self.report.notes.append(
+                f"workers on {', '.join(too_many)} do nothing: with nodes={nodes.count} there were enough machines"
+            )
+        nodes.begin()
 
     def _described(self, workers: Workers) -> list[tuple[tuple[str, Type], ...]]:
         """By the first worker: what the functions do to a process is done to that one."""
@@ -152,6 +191,8 @@ class DerivationJob:
                     raise Error(f"the functions were tried on the first events, and {each.how_it_died()}")
                 if message[0] == "described":
                     return list(message[1])
+                if message[0] == "lost":
+                    raise Error(f"the functions were tried on the first events, and {message[1]}")
                 raise UsageError(
                     f"the functions cannot be used on the first events: {message[2]}\n{message[3]}".rstrip()
                 )
@@ -169,21 +210,28 @@ class DerivationJob:
     def _note(self, loop: Loop, books: Books) -> None:
         self.report.failures = [loop.failure(number, fault) for number, fault in sorted(books.faults.items())]
 
-    def _close(self, outputs: Sequence[Output], books: Books) -> None:
+    def _close(self, outputs: Sequence[Output], books: Books, nodes: Nodes | None) -> None:
         missing = [each for each in books.lacking() if each.number not in books.skipped]
         if missing:
             raise DerivationError(f"{len(missing)} ranges are in no output, though no worker failed", self.report)
+        if nodes is not None:
+            nodes.close()
         for index, output in enumerate(outputs):
             summary = merged(books.summaries[index], [name for name, _ in self._train[index].cuts])
-            file = None
+            file, has_all_ranges = None, False
             if output.writer is not None:
                 output.writer.set_metadata(RESULT, as_text(self._result(summary)))
+                if nodes is not None:
+                    output.writer.set_metadata(NODES, as_text(nodes.to_json()))
                 file, output.writer = output.writer.close(), None
+                has_all_ranges = nodes is not None and file.units == len(books.summaries[index])
                 if file.units != len(books.summaries[index]):
                     self.report.notes.append(
                         f"{output.path} has {file.units} ranges, and {len(books.summaries[index])} were committed"
                     )
-            self.report.outputs.append(OutputReport(output.path, summary.rows, summary, file))
+            self.report.outputs.append(OutputReport(output.path, summary.rows, summary, file, has_all_ranges))
+        if nodes is not None:
+            nodes.end()
 
     def _result(self, summary: Summary) -> dict[str, Any]:
         skipped = [[each.path, each.start, each.stop, each.reason] for each in self.report.skipped]
@@ -207,6 +255,29 @@ def _cut_of(train: Sequence[Derivation]) -> Cut:
     if is_asked_for or all(each.only_keeps and each.copies for each in train):
         return Cut.whole
     return Cut.clusters if any(each.copies for each in train) else Cut.pages
+
+
+def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -> int:
+    if nodes is None:
+        nodes = (machines_of(executor) if executor is not None else None) or 1
+    if nodes < 1:
+        raise UsageError(f"{nodes} machines do nothing: give at least 1, or None")
+    if nodes == 1:
+        return 1
+    if executor is None:
+        raise UsageError(f"nodes={nodes} is given, and no executor whose workers are there: give executor=, too")
+    if order == "input":
+        raise UsageError(
+            "order='input' and several machines are given (rows of several nodes cannot be ordered by key yet): take "
+            "order='any'; run.units tells which rows each range has"
+        )
+    if resume:
+        raise UsageError(
+            "resume=True and several machines are given (each node would have to return to its machine, which no "
+            "engine promises): tw.recover(path, all_nodes_are_down=True) completes outputs that are there with the "
+            "ranges that are done; then force=True begins anew"
+        )
+    return nodes
 
 
 def _checked_workers(workers: int | None) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._derive.books import Books, Fault
+from thalweg._derive.nodes import Nodes
 from thalweg._derive.outputs import Output
 from thalweg._derive.report import DerivationReport, Failure
 from thalweg._derive.session import Job, Task
@@ -21,7 +22,7 @@ _MOST_DEATHS = 5  # one after the other, of workers that did nothing
 
 class Loop:
     def __init__(self, job: Job, books: Books, outputs: Sequence[Output], workers: Workers, report: DerivationReport,
-                 on_error: str, attempts: int, timeout: float | None) -> None:  # fmt: skip
+                 on_error: str, attempts: int, timeout: float | None, nodes: Nodes | None = None) -> None:  # fmt: skip
         self._job = job
         self._books = books
         self._outputs = outputs
@@ -30,6 +31,7 @@ class Loop:
         self._on_error = on_error
         self._attempts = 1 if on_error == "stop" else attempts
         self._timeout = timeout
+        self._nodes = nodes
         self._begin = self._sampled = time.monotonic()
         self._deaths = 0
         self.stopped_by = ""
@@ -51,6 +53,7 @@ class Loop:
                 else:
                     self._said(each, message)
             self._end_those_that_hang()
+            self._look_at_nodes()
             self._sample()
             tick()
         self._end_workers(tick)
@@ -79,7 +82,9 @@ class Loop:
         return self._books
 
     def _is_over(self) -> bool:
-        return self._books.is_done() or (bool(self.stopped_by) and not self._books.doing)
+        if self.stopped_by:
+            return not self._books.doing
+        return self._books.is_done() and (self._nodes is None or self._nodes.all_is_durable)
 
     def _wants_more(self) -> bool:
         idle = sum(each.task is None for each in self._workers.alive)
@@ -101,6 +106,15 @@ class Loop:
             each.range, each.since = rest[0], time.monotonic()
         elif what == "committing":
             each.announced.append((rest[0], rest[1], rest[2]))
+        elif what == "committed":
+            self._committed(each, *rest)
+        elif what == "away":
+            self._give_back(each)
+            self._give(each)
+        elif what == "lost":
+            assert each.task is not None
+            self._failed(each, each.task.ranges[0].number, Fault(rest[0], ""))
+            self._give(each)
         elif what == "done":
             self._done(each, *rest)
         elif what == "failed":
@@ -117,7 +131,8 @@ class Loop:
         self._count_commits(each)
         self._deaths = 0
         events = sum(map(len, each.task.ranges))
-        self._report.events_done += events
+        if self._books.done(each.task):
+            self._report.events_done += events
         each.report.ranges += len(each.task.ranges)
         each.report.events += events
         each.report.busy += sum(times)
@@ -125,8 +140,31 @@ class Loop:
         each.report.copied_bytes += copied[1]
         self._used(each, *usage)
         self._report.columns = sorted({*self._report.columns, *used})
-        self._books.done()
         self._give(each)
+
+    def _committed(self, each: Worker, commits: set[tuple[int, int]], node: int, when: float) -> None:
+        """Of an executor, whose workers tell that themselves. What a node has that is taken for dead may be lost."""
+        for output, number, summary in each.announced:
+            commit = output, number
+            if commit in commits and (self._nodes is None or self._nodes.committed(commit, node, when)):
+                self._books.committed(output, number, summary)
+        each.announced = []
+
+    def _give_back(self, each: Worker) -> None:
+        """Nothing was wrong with it."""
+        task, each.task, each.announced = each.task, None, []
+        if task is not None:
+            self._books.give_back(task)
+
+    def _look_at_nodes(self) -> None:
+        if self._nodes is None or not self._nodes.is_due():
+            return
+        for node, lost in self._nodes.look(self._outputs).items():
+            numbers = self._books.lost(lost)
+            self._report.events_done -= self._books.events_in(numbers)
+            self._report.notes.append(self._nodes.how_it_went(node, len(numbers)))
+        if why := self._broken() or self._workers.look():
+            self.stop(why)
 
     def _count_commits(self, each: Worker) -> None:
         for output, number, summary in each.announced:

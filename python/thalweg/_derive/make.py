@@ -27,6 +27,8 @@ def derive(
     start: str = "fork",
     ranges_per_group: int | None = None,
     range_bytes: int | None = None,
+    nodes: int | None = None,
+    node_timeout: float = 60,
 ) -> DerivationJob:
     """A job that reads events once and writes all outputs of a train: `tw.derive(...).run()` does it.
 
@@ -42,9 +44,9 @@ def derive(
         derivations have a schema then, and nothing else. What it appends to an output that has the range already is
         not stored again.
     workers: None: as many as there are usable cores. More than there are ranges are not started.
-    executor: whose workers do it instead: of `concurrent.futures`, or like it (`Client.get_executor()` of Dask).
-        They have to be on this machine. What one has of a range is written when the range is done, so let ranges be
-        large. Where one of them dies the job stops, and can be resumed.
+    executor: whose workers do it instead: of `concurrent.futures`, or like it (a `Client` of Dask, `MPIPoolExecutor` of
+        mpi4py). What one has of a range is written when the range is done, so let ranges be large. A range that the
+        executor loses is given to it again, as if it had failed.
     order: "input": rows stand in the input's order, with the same bytes of pages for any number of workers. In RNTuple
         alone.
     resume: go on, in the same files, with a job that has ended before its end; begin where there is nothing yet. Input,
@@ -58,6 +60,11 @@ def derive(
         have to be importable.
     ranges_per_group: in the input's order, so many consecutive ranges are committed together, as clusters of their own.
     range_bytes: clusters of the input that together have less, decoded, are one range.
+    nodes: on so many machines workers of the executor write the outputs, this one among them, whether it has workers or
+        not. All see the folders of inputs and outputs by the same paths. None: Dask is asked, and others have 1.
+    node_timeout: seconds in which all machines have to come, and after which one is taken for dead that gives no sign.
+        The job goes on without it, and does again what it had not made durable; each range counts once. A job of
+        several machines cannot be resumed.
 
     Raises UsageError where inputs, outputs or options are wrong.
     """
@@ -76,4 +83,6 @@ def derive(
         start=start,
         ranges_per_group=ranges_per_group,
         range_bytes=range_bytes,
+        nodes=nodes,
+        node_timeout=node_timeout,
     )

@@ -20,8 +20,9 @@ from thalweg._schema import Schema, TableSchema
 from thalweg._types import Type
 from thalweg._write import Writer, create, recover
 
-PLAN, OPTIONS, RESULT = "derive.plan", "derive.options", "derive.result"
-"""Names of metadata: ranges and inputs; functions and what they are given; what came out, written at the end."""
+PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
+"""Names of metadata: ranges and inputs; functions and what they are given; what came out, written at the end; and of
+several machines what these were."""
 
 
 @dataclass
@@ -67,7 +68,17 @@ def opened(path: str) -> Run:
         raise UsageError(f"{path} cannot be gone on with ({error})") from error
 
 
-def create_output(job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, Type]], force: bool) -> Output:
+@dataclass(frozen=True)
+class Machines:
+    """That write the outputs."""
+
+    count: int = 1
+    timeout: float = 60
+
+
+def create_output(
+    job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, Type]], force: bool, machines: Machines
+) -> Output:
     derivation = job.train[index]
     schema = Schema((TableSchema(job.tables[index], tuple(fields)),))
     metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(options_of(job, index))}
@@ -80,6 +91,9 @@ def create_output(job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, 
         tuning=derivation.tuning,
         order="key" if plan.per_group else None,
         keys_per_group=plan.per_group or None,
+        nodes=machines.count,
+        node_timeout=machines.timeout,
+        on_node_death="continue" if machines.count > 1 else "end",
     )
     return Output(os.fspath(derivation.path), writer, {})
 
@@ -97,6 +111,11 @@ def _codec_of_input(job: Job, index: int) -> str | None:
 def resume_output(job: Job, index: int) -> Output:
     """Raises UsageError where input, functions or options are not those of the run."""
     path = os.fspath(job.train[index].path)
+    if os.path.isdir(f"{path}.parts"):
+        raise UsageError(
+            f"{path} cannot be resumed (it was begun on several machines): tw.recover(path, all_nodes_are_down=True) "
+            "completes it with the ranges that are done; then force=True begins anew"
+        )
     run = opened(path)
     _check(path, run.metadata, job, index)
     if not run.is_open and os.path.exists(f"{path}.journal"):

@@ -62,6 +62,13 @@ class OutputReport:
     """Events that were looked at, rows, the cut flow, and what was summed up."""
     file: RunReport | None
     """None: it was complete before this job began."""
+    has_all_ranges: bool = False
+    """Of several machines, some of which may have died: every range that was committed is in the file all the same."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Nothing that was committed is missing in the file."""
+        return self.has_all_ranges or self.file is None or self.file.is_whole
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -111,7 +118,7 @@ class DerivationReport:
     @property
     def has_all_events(self) -> bool:
         """Every event of the input was looked at, and what was derived is in the files."""
-        return not self.skipped and all(output.file is None or output.file.is_whole for output in self.outputs)
+        return not self.skipped and all(output.is_whole for output in self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""

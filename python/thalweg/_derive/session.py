@@ -120,6 +120,10 @@ class Session:
                 whole.commit()
         return times
 
+    def committed(self, commits: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Of outputs and ranges those that count, whoever has done them."""
+        return {(out, number) for out, number in commits if self._attached[out].is_committed(number)}
+
     def copied(self) -> tuple[int, int]:
         """Pages and bytes that were copied without being decoded, since it was asked last."""
         counts = [kept.copied for kept in self._kept.values() if kept is not None]
@@ -226,3 +230,10 @@ class Session:
         steps = ranges[:: max(1, len(ranges) // _MOST_SAMPLES)]
         small = (first.file, first.start, min(first.stop, first.start + _SAMPLE_ROWS))
         return [small, *((each.file, each.start, each.stop) for each in steps)]
+
+
+def check_handles(handles: Iterable[str | None]) -> None:
+    """Raises Error where one of these runs takes no more rows."""
+    for handle in handles:
+        if handle is not None:
+            attach(handle)

@@ -103,6 +103,10 @@ class Workers:
         each.pipe.close()
         self.alive.remove(each)
 
+    def look(self) -> str:
+        """Of several machines: see executors.py."""
+        return ""
+
     def kill(self, why: str) -> None:
         for each in self.alive:
             each.kill(why)

@@ -37,7 +37,10 @@ Committer::Committer(OpenRun& run, JournalWriter journal, CommitOptions const& o
       durability_(base::monotonic_ns()), flush_(run, journal_, options.interim_footer_share), watch_(std::move(watch)),
       begin_ns_(base::monotonic_ns()), flush_begin_ns_(begin_ns_), last_step_ns_(flush_begin_ns_),
       this_step_ns_(flush_begin_ns_), units_after_ns_(flush_begin_ns_) {
-    if (run.node) node_watch_.emplace(*run.node);
+    if (run.node) {
+        node_watch_.emplace(*run.node);
+        heartbeat_.emplace(run.node->parts.beats(run.node->which.node));
+    }
     durable_ns_ = durability_.durable_ns();
     journal_.reserve_ahead(options_.rows_budget_bytes);
     units_.start_behind(run_.ledger->head().units_committed);
@@ -309,6 +312,7 @@ void Committer::begin_flush(std::uint64_t now) {
 
 void Committer::end_flush(std::uint64_t now) {
     if (run_.node) { // of a journal that is read no more nothing counts
+        heartbeat_->beat();
         auto const problem = run_.node->superseded();
         end_without_others(problem);
         if (!problem.empty()) return;

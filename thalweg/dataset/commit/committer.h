@@ -96,6 +96,7 @@ class Committer {
     std::shared_ptr<FileWatch const> watch_;
     std::string file_problem_; // that was said last
     std::optional<NodeWatch> node_watch_;
+    std::optional<Heartbeat> heartbeat_; // for other nodes
     Durability::Items flushing_items_;
     std::uint64_t next_look_ns_ = 0;
     std::uint64_t const begin_ns_;

@@ -28,7 +28,7 @@ std::string silent_node(PartsFolder const& parts, std::uint32_t node, std::uint6
 }
 
 NodeWatch::NodeWatch(NodeShare const& share)
-    : share_(share), neighbour_(share.next_living()), life_(share.parts.journal(neighbour_)) {}
+    : share_(share), neighbour_(share.next_living()), life_(share.parts.beats(neighbour_)) {}
 
 std::string NodeWatch::problem() {
     auto const now = base::monotonic_ns();
@@ -44,12 +44,12 @@ std::string NodeWatch::problem() {
 void NodeWatch::look_at_neighbour() {
     if (auto const next = share_.next_living(); next != neighbour_) {
         neighbour_ = next;
-        life_ = SignOfLife(share_.parts.journal(next));
+        life_ = SignOfLife(share_.parts.beats(next));
         is_over_ = false;
     }
     if (is_over_ || neighbour_ == share_.which.node) return;
     auto const silent_ns = life_.silent_ns();
-    // Behind the look at its journal, to which it adds nothing any more once it has finished.
+    // Behind the look at its life, of which it may give no sign any more once it has finished.
     is_over_ = share_.parts.announced(finished_name(neighbour_)).has_value();
     if (!is_over_ && silent_ns > share_.timeout_ns)
         share_.announce_death(neighbour_, silent_node(share_.parts, neighbour_, silent_ns));

@@ -109,13 +109,15 @@ std::uint64_t dropped_bytes(PartBuilder const& part, std::vector<model::Column> 
     return bytes;
 }
 
-void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, RunReport& report) {
+// `elsewhere`: so many of its rows count as those of another node.
+void report_part(PartBuilder const& part, model::RunHead const& head, bool is_over, std::uint64_t elsewhere,
+                 RunReport& report) {
     auto const& producer = part.facts();
     auto& table = report.tables[producer.table];
     auto const rows = total(part.part().rows);
     table.rows += rows;
     if (producer.finish)
-        table.lost_rows += producer.finish->rows - rows;
+        table.lost_rows += producer.finish->rows - std::min(producer.finish->rows, rows + elsewhere);
     else if (!producer.of_units)
         (is_over ? table.lost_rows : table.rows_to_come) += producer.rows_seen - rows;
     report.dropped_bytes += dropped_bytes(part, head.columns[producer.table]);
@@ -223,23 +225,15 @@ void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport
 }
 
 // Units of later nodes behind those of earlier ones, in the numbers that their producers have here.
-void take_units(NodeFacts& node, std::uint32_t first_producer, std::map<UnitKey, std::uint32_t>& taken,
-                std::vector<UnitFacts>& units, RunReport& report) {
-    if (node.which.nodes == 1) {
-        units = std::move(node.journal.units);
-        return;
-    }
+void take_units(NodeFacts& node, std::uint32_t first_producer, std::vector<UnitFacts>& units) {
     for (auto& unit : node.journal.units) {
+        unit.node = node.which.node;
         for (auto& part : unit.parts) part.producer += first_producer;
-        auto const [found, is_new] = taken.try_emplace(unit.key, node.which.node);
-        if (is_new || found->second == node.which.node) {
-            units.push_back(std::move(unit));
-            continue;
-        }
-        report.notes.push_back(fmt::format("work unit {} was committed by {} and by {}: that of {} counts",
-                                           unit.key.str(), name_of_node(found->second), name_of_node(node.which.node),
-                                           name_of_node(found->second)));
     }
+    if (units.empty())
+        units = std::move(node.journal.units);
+    else
+        std::ranges::move(node.journal.units, std::back_inserter(units));
 }
 
 } // namespace
@@ -275,6 +269,7 @@ class Gathering {
     Gathered put_together() {
         for (auto& node : nodes_) take_node(node);
         auto& gathered = gathered_;
+        if (nodes_.size() > 1) rows_done_twice_ = choose_units(units_, parts_, report_);
         gathered.units =
             count_units(std::move(units_), parts_, is_over(), gathered.left_out, report_, gathered.head.keys_per_group);
         if (gathered.head.keys_per_group > 0) {
@@ -298,7 +293,7 @@ class Gathering {
         auto const first_producer = gathered_.next_producer;
         if (!report_.nodes.empty()) report_.nodes[node.which.node].first_producer = first_producer;
         for (auto& [number, producer] : journal.producers) take_producer(node, first_producer + number, producer);
-        take_units(node, first_producer, units_taken_, units_, report_);
+        take_units(node, first_producer, units_);
     }
 
     // Which bytes of the file are known, in use or bad.
@@ -330,7 +325,8 @@ class Gathering {
     }
 
     void place_part(std::uint32_t number, PartBuilder& part) {
-        report_part(part, gathered_.head, is_over(), report_);
+        auto const twice = rows_done_twice_.find(number);
+        report_part(part, gathered_.head, is_over(), twice == rows_done_twice_.end() ? 0 : twice->second, report_);
         auto const& producer = part.facts();
         auto const rows_there = producer.of_units ? total(part.part().rows) : producer.rows_seen;
         if (!producer.finish) gathered_.unfinished.push_back({number, 1, rows_there});
@@ -350,8 +346,8 @@ class Gathering {
     Gathered gathered_;
     RunReport& report_ = gathered_.report;
     std::map<std::uint32_t, PartBuilder> parts_;
-    std::map<UnitKey, std::uint32_t> units_taken_; // by whom
     std::vector<UnitFacts> units_;
+    std::map<std::uint32_t, std::uint64_t> rows_done_twice_; // by producer, of units that count elsewhere
     std::map<std::uint32_t, std::size_t> node_of_producer_;
 };
 

@@ -116,8 +116,8 @@ enum class RunState {
 // Pages behind the last BARRIER of a run that has ended, and all of a copy, are read and compared with their checksums;
 // those that are not what they should be are left out, and cost their block. Throws base::DataError where the journal
 // does not begin with the head of a run; whatever else makes no sense is left out and noted.
-// Producers of all nodes are numbered anew, in the order of the nodes; where two nodes have committed a work unit of
-// one key, that of the first counts.
+// Producers of all nodes are numbered anew, in the order of the nodes; where several nodes have committed a work unit
+// of one key, the first one that is whole counts.
 Gathered gather(Journals const& journals, storage::Storage const& file, RunState state);
 inline Gathered gather(JournalFiles const& journal, storage::Storage const& file, RunState state) {
     return gather(Journals{journal}, file, state);

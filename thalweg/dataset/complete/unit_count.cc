@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "thalweg/base/error.h"
+#include "thalweg/dataset/run/parts_folder.h"
 #include "thalweg/dataset/run/unit_group.h"
 
 namespace thalweg::dataset {
 namespace {
 
-constexpr std::size_t kMostNamed = 10; // lost units that are named one by one
+constexpr std::size_t kMostNamed = 10; // units that are named one by one
 
 using Parts = std::map<std::uint32_t, PartBuilder>;
 
@@ -34,11 +36,59 @@ void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
     }
 }
 
+bool is_voided(UnitFacts const& unit) { return unit.parts_wanted == 0; } // when the run was resumed
+
+// By key, where there are several: their places in the list, in the order of the nodes.
+std::vector<std::vector<std::size_t>> rivals_in(std::vector<UnitFacts> const& units) {
+    std::map<UnitKey, std::size_t> firsts;
+    std::map<std::size_t, std::vector<std::size_t>> rivals;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        if (auto const [first, is_new] = firsts.try_emplace(units[i].key, i); !is_new)
+            rivals[first->second].push_back(i);
+    }
+    std::vector<std::vector<std::size_t>> all;
+    for (auto& [first, others] : rivals) {
+        others.insert(others.begin(), first);
+        all.push_back(std::move(others));
+    }
+    return all;
+}
+
 } // namespace
+
+// Whether one is whole is asked while all of them count: a row that does not may cost those behind it.
+std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& units, Parts& parts, RunReport& report) {
+    std::erase_if(units, is_voided);
+    auto const all_rivals = rivals_in(units);
+    if (all_rivals.empty()) return {};
+    keep_rows(units, parts);
+    auto const said_before = report.notes.size();
+    std::set<std::size_t> dropped;
+    std::map<std::uint32_t, std::uint64_t> rows;
+    for (auto const& rivals : all_rivals) {
+        auto const whole = std::ranges::find_if(rivals, [&](auto place) { return is_whole(units[place], parts); });
+        auto const counts = whole == rivals.end() ? rivals.front() : *whole;
+        std::string names;
+        for (auto const place : rivals) {
+            names += (names.empty() ? "" : " and by ") + name_of_node(units[place].node);
+            if (place == counts) continue;
+            dropped.insert(place);
+            for (auto const& part : units[place].parts) rows[part.producer] += part.rows;
+        }
+        if (report.notes.size() < said_before + kMostNamed)
+            report.notes.push_back(fmt::format("work unit {} was committed by {}: that of {} counts",
+                                               units[counts].key.str(), names, name_of_node(units[counts].node)));
+    }
+    if (all_rivals.size() > kMostNamed)
+        report.notes.push_back(fmt::format("{} work units were committed by several nodes in all", all_rivals.size()));
+    std::size_t place = 0;
+    std::erase_if(units, [&](UnitFacts const&) { return dropped.contains(place++); });
+    return rows;
+}
 
 std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, bool is_over,
                                    std::vector<UnitKey>& left_out, RunReport& report, std::uint64_t keys_per_group) {
-    std::erase_if(units, [](UnitFacts const& unit) { return unit.parts_wanted == 0; }); // voided when it was resumed
+    std::erase_if(units, is_voided);
     std::size_t lost = 0;
     while (true) {
         keep_rows(units, parts);

@@ -24,6 +24,7 @@ struct UnitFacts {
     std::string summary;
     std::uint32_t parts_wanted = 0;
     std::vector<UnitPart> parts;
+    std::uint32_t node = 0; // whose worker that was
 };
 
 } // namespace thalweg::dataset

@@ -73,6 +73,8 @@ std::string PartsFolder::journal(std::uint32_t node) const {
     return fmt::format("{}/{}{:04}{}", path_, kNodePrefix, node + 1, kJournalEnding);
 }
 
+std::string PartsFolder::beats(std::uint32_t node) const { return fmt::format("{}/beats-{:04}", path_, node + 1); }
+
 std::string PartsFolder::room(std::uint32_t node) const {
     return fmt::format("{}/{}{:04}.room", path_, kNodePrefix, node + 1);
 }

@@ -24,6 +24,8 @@ class PartsFolder {
     void make() const;
 
     std::string journal(std::uint32_t node) const;
+    // A file that grows while this node lives.
+    std::string beats(std::uint32_t node) const;
     // A file whose blocks are kept for the metadata that this node's rows will need.
     std::string room(std::uint32_t node) const;
     std::vector<std::uint32_t> nodes_with_journal() const; // ascending

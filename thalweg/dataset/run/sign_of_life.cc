@@ -1,5 +1,6 @@
 #include "thalweg/dataset/run/sign_of_life.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "thalweg/base/clock.h"
@@ -18,6 +19,25 @@ std::uint64_t size_of(std::string const& path) {
 }
 
 } // namespace
+
+// Of this node there may be one already: that of its committer.
+void Heartbeat::open() {
+    try {
+        file_ = storage::open_file_storage(path_, storage::OpenMode::create_new, storage::Engine::posix);
+    } catch (base::SystemError const& error) {
+        if (error.code != EEXIST) throw;
+        file_ = storage::open_file_storage(path_, storage::OpenMode::read_write, storage::Engine::posix);
+        beats_ = file_->size();
+    }
+}
+
+void Heartbeat::beat() {
+    try {
+        if (!file_) open();
+        file_->resize(++beats_);
+    } catch (base::Error const&) {
+    }
+}
 
 SignOfLife::SignOfLife(std::string path) : path_(std::move(path)), changed_ns_(base::monotonic_ns()) {}
 

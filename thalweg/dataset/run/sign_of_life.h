@@ -1,4 +1,5 @@
-// Whether another node still writes: its journal grows with every flush, whatever it has to journal.
+// Whether another node still writes: a file of its own grows with every flush. (The size of a journal tells nothing:
+// room for it is reserved ahead.)
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,22 @@
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
+
+// Makes that file grow, by nothing, for which a full disk has room.
+class Heartbeat {
+  public:
+    explicit Heartbeat(std::string path) : path_(std::move(path)) {}
+
+    // Where it cannot be done the others will say that this node is silent.
+    void beat();
+
+  private:
+    void open();
+
+    std::string path_;
+    std::unique_ptr<storage::Storage> file_;
+    std::uint64_t beats_ = 0;
+};
 
 class SignOfLife {
   public:

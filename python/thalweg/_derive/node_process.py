@@ -1,0 +1,189 @@
+"""The process by which a machine is a node of all outputs of a job: it stays until the job ends.
+
+A worker of the engine starts it, and it is no part of that worker, which the engine may end and start again. The other
+workers of the machine attach to what it holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+
+from thalweg._attach import text_of
+from thalweg._derive.job_folder import BEGUN, CLOSING, JOB, JobFolder, durable, failed, joined, owned
+from thalweg._derive.machines import host, machine
+from thalweg._errors import Error, SystemError, UsageError  # noqa: A004
+from thalweg._write import Writer, join
+
+_TELL_EVERY_S = 0.5
+_ALARM_EVERY_S = 0.2
+_COME_S = 0.2  # so long a worker is kept, so that workers of other machines are asked, too
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What every node is told."""
+
+    machine: str
+    """That of the job's process, which is node 1."""
+    outputs: tuple[str, ...]
+    nodes: int
+    timeout: float
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def of(folder: JobFolder) -> Rules:
+        if (text := folder.text(JOB)) is None:
+            raise UsageError(
+                f"{folder.path} is not there on {host()}: outputs have to be in a folder that all machines see, by the "
+                "same path"
+            )
+        stored = json.loads(text)
+        return Rules(stored["machine"], tuple(stored["outputs"]), stored["nodes"], stored["timeout"])
+
+
+def look_every_s(nodes: int) -> float:
+    """So many look into one folder, and each of them less often."""
+    return 0.1 + nodes / 200
+
+
+def come(path: str, _: int) -> tuple[str, str]:
+    """Runs in a worker: makes its machine a node of the job where it is none. Returns which machine that is."""
+    folder, here = JobFolder(path), machine()
+    rules = Rules.of(folder)
+    if here != rules.machine and folder.text(BEGUN) is None:
+        _begin_node(folder, rules, here)
+    time.sleep(_COME_S)
+    return here, host()
+
+
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def _begin_node(folder: JobFolder, rules: Rules, here: str) -> None:
+    """The lock is this machine's own; the process that is started keeps it as long as it lives."""
+    lock = os.open(folder.file(f"machine-{here}"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (node := _number_of(folder, rules, here)) is not None:
+            words = [sys.executable, "-m", "thalweg._derive.node_process", folder.path, str(node)]
+            with open(folder.file(f"said-{node}"), "ab") as said:
+                _started.append(
+                    subprocess.Popen(
+                        words,
+                        pass_fds=[lock],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=said,
+                        start_new_session=True,
+                    )
+                )
+    except BlockingIOError:  # another worker has done it
+        pass
+    finally:
+        os.close(lock)
+
+
+def _number_of(folder: JobFolder, rules: Rules, here: str) -> int | None:
+    """None: there are enough machines without this one. The number of one whose process was killed is its own still."""
+    for node in range(2, rules.nodes + 1):
+        if folder.take(owned(node), here) or folder.owner(owned(node)) == here:
+            return node
+    return None
+
+
+def main(path: str, node: int) -> None:
+    folder = JobFolder(path)
+    writers: list[Writer] = []
+    try:
+        rules = Rules.of(folder)
+        if not _wait_until_begun(folder, rules):
+            return
+        with _as_long_as_the_job(folder):
+            for output in rules.outputs:
+                writers.append(join(output, node=node, nodes=rules.nodes, node_timeout=rules.timeout))
+        folder.put(joined(node), json.dumps([host(), [writer.handle for writer in writers]]))
+        _stay(folder, node, writers)
+        while writers:
+            writers[0].close()
+            writers.pop(0)
+        folder.remove()  # the process of the job does that, too, where it lives: all are complete, for everybody
+    except BaseException as error:
+        with suppress(OSError):
+            folder.put(failed(node), text_of(error))
+        for writer in writers:
+            writer.abandon(text_of(error))
+        raise
+
+
+@contextmanager
+def _as_long_as_the_job(folder: JobFolder) -> Iterator[None]:
+    """Where the job could not create the outputs, somebody else may do that soon, whose nodes are others."""
+
+    def look(*_: object) -> None:
+        if not folder.is_there():
+            raise Error("the job has ended before its end")
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _ALARM_EVERY_S, _ALARM_EVERY_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _wait_until_begun(folder: JobFolder, rules: Rules) -> bool:
+    """False: the job has ended before."""
+    end = time.monotonic() + 3 * rules.timeout  # its process may have been killed
+    while folder.text(BEGUN) is None:
+        if not folder.is_there() or time.monotonic() > end:
+            return False
+        time.sleep(look_every_s(rules.nodes))
+    return True
+
+
+def _stay(folder: JobFolder, node: int, writers: Sequence[Writer]) -> None:
+    """Returns when the outputs are to be closed. Raises Error where the job has ended otherwise."""
+    next_word = 0.0
+    while folder.text(CLOSING) is None:
+        if not folder.is_there():
+            raise Error("the job has ended before its end")
+        if time.monotonic() >= next_word:
+            _check(folder, writers)
+            folder.put(durable(node), json.dumps(durable_times(writers)))
+            next_word = time.monotonic() + _TELL_EVERY_S
+        time.sleep(look_every_s(writers[0].nodes))
+
+
+def _check(folder: JobFolder, writers: Sequence[Writer]) -> None:
+    for writer in writers:
+        if failure := writer.status().failure:
+            raise SystemError(0, f"{writer.path}: {failure}")
+        if why := writer.dead_nodes().get(1):  # nobody hands out ranges any more
+            folder.remove()
+            raise Error(f"the process of the job has died ({why})")
+
+
+def durable_times(writers: Sequence[Writer | None]) -> list[float]:
+    """For each output a time, by this machine's clock: whatever was committed here until then is durable."""
+    times = []
+    for writer in writers:
+        now = time.monotonic()  # before it is asked, so that the time is rather too early
+        status = writer.status() if writer is not None else None
+        times.append(now - status.oldest_unit_age if status and status.units_not_durable else now)
+    return times
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
