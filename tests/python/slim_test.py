@@ -53,7 +53,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clusters_of(path: Path) -> list[int]:
     stored = next(iter(tw.open(path).values())).stored_in()
     assert stored
-    return _core.cluster_ends(*stored)
+    clusters = _core.stored_clusters(*stored)
+    assert clusters
+    return clusters.ends
 
 
 def of_uproot(path: Path, name: str = "Events") -> ak.Array:
@@ -189,10 +191,12 @@ def test_files_of_others_give_the_same_both_ways(name: str, real_data: Path, tmp
         flat = TableSchema(table.name.rpartition("/")[2], table.fields)
         copied = {}
         for copy in (_core.CopyPages.always, _core.CopyPages.never):
-            codec = _core.codec_of_input(reader, index, names)
+            stored = _core.stored_clusters(reader, index)
+            assert stored
+            codec = stored.codec_of(names)
             out = tw.create(tmp_path / f"{copy.name}.root", Schema((flat,)), codec=codec, force=True)
             attached = tw.attach(out.handle)
-            kept = _core.kept_columns(reader, index, attached._core, flat.name, names, copy)
+            kept = _core.kept_columns(reader, index, stored, attached._core, flat.name, names, copy)
             assert kept is not None
             with attached, attached.work_unit(0) as unit:
                 unit[flat.name].append_kept(kept, 0, reader.rows(index), None, [])
