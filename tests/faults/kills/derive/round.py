@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
@@ -113,6 +114,7 @@ class Round:
         if is_alive and strike.victim == "everything":
             send_kill(process.pid, to_group=True)
         killed = self.stage.kill([process])
+        wait_for_group(process.pid)
         of = "resume" if strike.moment == "start" and self._lives else strike.moment
         self._count(f"{strike.victim}, {of}", [bool(killed), *([True] * len(workers) if killed else [])])
         return bool(killed)
@@ -135,6 +137,18 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def wait_for_group(pid: int) -> None:
+    """Until the kernel has ended all workers of a dead job: whoever resumes it before is told that it is still being
+    written. On a busy machine it takes a while."""
+    end_s = time.monotonic() + LIMIT_S
+    while time.monotonic() < end_s:
+        try:
+            os.killpg(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.001)
 
 
 def send_kill(pid: int, to_group: bool = False) -> bool:
