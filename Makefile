@@ -5,6 +5,7 @@ PYTHONS ?= $(PYTHON)
 DATA ?= ../shared/data
 SECONDS ?= 60
 ONLY ?=
+GAME ?= record
 venv := .venv/bin
 sources := $(shell find thalweg cmake python -not -name '*.test.cc' -not -path '*/__pycache__*') CMakeLists.txt README.md
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -46,8 +47,8 @@ campaign: test-packages ## Play recordings on a simulated machine for SECONDS, a
 	@mkdir -p build/simulator
 	@build/default/tests/simulator/simulate --seconds $(SECONDS) --jobs $(shell nproc) --total build/simulator/campaign.json
 
-kills: .venv/test ## Kill recordings for SECONDS, resume, move and recover them; h5py and uproot judge
-	@PYTHONPATH=tests/faults OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --seconds $(SECONDS) --total build/kills/total.json
+kills: .venv/test ## Kill recordings, or jobs (GAME=derive), for SECONDS, and go on with them; h5py and uproot judge
+	@PYTHONPATH=tests/faults:tests/python OPENBLAS_NUM_THREADS=1 $(venv)/python -m kills --game $(GAME) --seconds $(SECONDS) --total build/kills/$(GAME).json
 
 bench: bench-packages .venv/bench ## Measure, as the folders of studies/ describe it
 	@$(venv)/python studies/run.py record

@@ -11,6 +11,7 @@ set(THALWEG_PUBLIC_HEADERS
   checkpoint/restore.h
   checkpoint/save.h
   checkpoint/saving.h
+  dataset/append/page_source.h
   dataset/append/producer.h
   dataset/append/struct_producer.h
   dataset/append/struct_type.h

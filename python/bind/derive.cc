@@ -18,10 +18,18 @@ namespace nb = nanobind;
 using namespace derive;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
+using format::rntuple::StoredClusters;
+using SharedClusters = std::shared_ptr<StoredClusters>;
+
+// Who is bound has no const.
+SharedClusters find_clusters(dataset::Reader const& input, std::size_t table) {
+    return std::const_pointer_cast<StoredClusters>(stored_clusters(input, table));
+}
+
 std::unique_ptr<KeptColumns> find_kept(dataset::Reader const& input, std::size_t input_table,
-                                       std::shared_ptr<dataset::OpenRun> const& out, std::string const& table,
-                                       std::vector<std::string> const& kept, CopyPages copy) {
-    return KeptColumns::find(input, input_table, out->head, table, kept, copy);
+                                       SharedClusters const& stored, std::shared_ptr<dataset::OpenRun> const& out,
+                                       std::string const& table, std::vector<std::string> const& kept, CopyPages copy) {
+    return KeptColumns::find(input, input_table, stored, out->head, table, kept, copy);
 }
 
 void append_kept(OpenUnit& open, std::string const& table, KeptColumns& kept, std::uint64_t first, std::uint64_t count,
@@ -48,14 +56,17 @@ void bind_derive(nb::module_& module) {
     nb::class_<KeptColumns>(module, "KeptColumns").def_prop_ro("copied", [](KeptColumns const& kept) {
         return std::pair(kept.copied().pages, kept.copied().bytes);
     });
-    module.def("kept_columns", find_kept, nb::arg("input"), nb::arg("input_table"), nb::arg("out"), nb::arg("table"),
-               nb::arg("kept"), nb::arg("copy"), nb::keep_alive<0, 1>(), WithoutGil(),
-               nb::sig("def kept_columns(input: Reader, input_table: int, out: OpenRun, table: str, "
-                       "kept: collections.abc.Sequence[str], copy: CopyPages) -> KeptColumns | None"));
+    nb::class_<StoredClusters>(module, "StoredClusters")
+        .def_prop_ro("ends", cluster_ends)
+        .def("codec_of", codec_of_input, nb::arg("fields"), WithoutGil());
+    module.def("stored_clusters", find_clusters, nb::arg("input"), nb::arg("table"), WithoutGil(),
+               nb::sig("def stored_clusters(input: Reader, table: int) -> StoredClusters | None"));
+    module.def("kept_columns", find_kept, nb::arg("input"), nb::arg("input_table"), nb::arg("stored").none(),
+               nb::arg("out"), nb::arg("table"), nb::arg("kept"), nb::arg("copy"), nb::keep_alive<0, 1>(), WithoutGil(),
+               nb::sig("def kept_columns(input: Reader, input_table: int, stored: StoredClusters | None, out: OpenRun, "
+                       "table: str, kept: collections.abc.Sequence[str], copy: CopyPages) -> KeptColumns | None"));
     module.def("append_kept", append_kept, nb::arg("unit"), nb::arg("table"), nb::arg("kept"), nb::arg("first"),
                nb::arg("count"), nb::arg("mask").none(), nb::arg("computed"));
-    module.def("codec_of_input", codec_of_input, nb::arg("input"), nb::arg("table"), nb::arg("fields"), WithoutGil());
-    module.def("cluster_ends", cluster_ends, nb::arg("input"), nb::arg("table"), WithoutGil());
 }
 
 } // namespace thalweg::bind

@@ -193,15 +193,23 @@ class Attached:
         """As `Writer.take_keys`."""
         return self._units.take(stored_key(key))
 
-    def kept_columns(self, of: Table, table: str, names: Sequence[str], copy_pages: bool | None) -> Kept | None:
+    def kept_columns(
+        self,
+        of: Table,
+        stored: _core.StoredClusters | None,
+        table: str,
+        names: Sequence[str],
+        copy_pages: bool | None,
+    ) -> Kept | None:
         """For derivations: columns of another file's table that are columns of this one. None: they go through Python.
 
+        stored: where pages of that table lie; None: none are copied.
         copy_pages: whether whole pages are copied; None: where that is worth it.
         """
-        if (stored := of.stored_in()) is None:
+        if (who := of.stored_in()) is None:
             return None
         copy = {True: _core.CopyPages.always, False: _core.CopyPages.never, None: _core.CopyPages.where_worth}
-        return _core.kept_columns(*stored, self._core, table, names, copy[copy_pages])
+        return _core.kept_columns(*who, stored, self._core, table, names, copy[copy_pages])
 
     def finish(self) -> None:
         """Finishes all producers made here, and writes what committed work units have in memory."""

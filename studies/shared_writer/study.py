@@ -63,6 +63,10 @@ class Programs(programs.Programs):
         command = [ROOT / "bin/python", "-W", "ignore", HERE / "root_snapshot.py", *files, threads]
         return dict(json.loads(call([str(word) for word in command])))
 
+    def uproot_loop(self) -> Measurement:
+        files = [self.files / "input-wide.root", self.files / "target-uproot.root"]
+        return self.python("uproot_loop.py", *files)
+
     def way(self, way: str, processing_s: float, *words: object, times: int = 1) -> Measurement:
         options = ("--ranges", times * self.ranges, "--processing", processing_s)
         return self.python("ways.py", way, self.files, *options, *words)
@@ -120,6 +124,7 @@ VARIANTS = {
     "hadd -ff": lambda each: each.hadd(),
     **{f"rewrite, {count}": of_single("rewrite", count) for count in (1, 2)},
     **{f"Snapshot, {count}": of_snapshot(count) for count in (1, 2)},
+    "uproot loop": lambda each: each.uproot_loop(),
     **{f"loop in C++, {processes} x {threads}": of_loop(processes, threads) for processes, threads in LOOPS},
 }
 
@@ -165,6 +170,7 @@ def all_figures(_: Best) -> list[Figure]:
         ),
         ratio_of("the same, 2 threads, 2 workers", "", "seconds", "Snapshot, 2", "rewrite, 2"),
         ratio_of("the same, CPU, 1 thread", "", "cpu_s", "Snapshot, 1", "rewrite, 1"),
+        ratio_of("the same, CPU, a loop with uproot / ours", "", "cpu_s", "uproot loop", "rewrite, 1"),
         *(
             ratio_of(f"{what} of a loop in C++, {a} x {b} / 1 x 1", "", key, f"loop in C++, {a} x {b}", LOOP)
             for a, b in LOOPS[1:]

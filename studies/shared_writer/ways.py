@@ -4,6 +4,7 @@ own     workers write extents of the outputs themselves, as `tw.derive` has it
 shared  workers write small files in memory, and one process copies their clusters (the paper's new mode)
 legacy  workers send rows, and one process encodes and writes them (the paper's old mode)
 merge   workers write files of their own, which are merged at the end
+serial  the same, and one process reads and writes all rows again at the end: plain workers, the paper's worst case
 """
 
 import argparse
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from shared_writer.material import RANGE, Output, train
+from shared_writer.sample import sampled_train
+from shared_writer.watch import Watch, pss_mib
 
 import thalweg as tw
 from thalweg import _core
 
 AUTO_FLUSH = 4000  # events of a file in memory
-WAYS = ("own", "shared", "legacy", "merge")
+WAYS = ("own", "shared", "legacy", "merge", "serial")
 CODEC = "zstd-5"
 _context = multiprocessing.get_context("fork")
 
@@ -39,11 +42,6 @@ def work(seconds: float) -> None:
         pass
 
 
-def pss_mib() -> float:
-    text = Path("/proc/self/smaps_rollup").read_text()
-    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1024
-
-
 class Job:
     """`processing`: seconds of CPU an event, before its rows are appended."""
 
@@ -53,6 +51,7 @@ class Job:
         self.next = _context.Value("q", 0)
         self.ends = _context.Queue()
         self.per_file = max(1, AUTO_FLUSH // RANGE)
+        self.taken = 0  # ranges, by this process
         self.tuning: dict[str, Any] = {}
 
     def path(self, output: Output) -> Path:
@@ -68,12 +67,13 @@ class Job:
         if number >= self.ranges:
             return None
         work(self.processing * RANGE)
+        self.taken += 1
         return number
 
     def start(self, run: Callable[[int], None]) -> list[Any]:
         def main(index: int) -> None:
             run(index)
-            self.ends.put((time.monotonic(), pss_mib()))
+            self.ends.put((time.monotonic(), pss_mib(), self.taken * RANGE, index))
 
         processes = [_context.Process(target=main, args=(index,)) for index in range(self.workers)]
         for process in processes:
@@ -180,7 +180,8 @@ def shared(job: Job) -> dict[str, float]:
             if rows:
                 reader = _core.Reader.open(path)
                 table = tw.open(path)["Events"]
-                kept = each.kept_columns(table, "Events", list(output.schema), True)
+                stored = _core.stored_clusters(reader, 0)
+                kept = each.kept_columns(table, stored, "Events", list(output.schema), True)
                 assert kept is not None
                 with each.work_unit(number) as unit:
                     unit["Events"].append_kept(kept, 0, reader.rows(0), None, [])
@@ -192,7 +193,11 @@ def shared(job: Job) -> dict[str, float]:
     return closed(writers, begin)
 
 
-def merge(job: Job) -> dict[str, float]:
+def merged(job: Job) -> Callable[[list[Path], Output], None]:
+    return lambda parts, output: tw.merge(parts, job.path(output), force=True) and None
+
+
+def merge(job: Job, into_one: Callable[[list[Path], Output], None] | None = None) -> dict[str, float]:
     def path(output: Output, index: int) -> Path:
         return job.folder / f"target-part{index}-{output.name}.root"
 
@@ -209,14 +214,23 @@ def merge(job: Job) -> dict[str, float]:
     begin = time.monotonic()
     job.join(job.start(run))
     merging, before = time.monotonic(), cpu()
-    pages = 0
     for output in job.outputs:
         parts = [path(output, index) for index in range(job.workers)]
-        pages += sum(table.pages for table in tw.merge(parts, job.path(output), force=True).tables)
+        (into_one or merged(job))(parts, output)
         for part in parts:
             part.unlink()
     end = time.monotonic()
-    return {"begin": begin, "end": end, "merge_s": end - merging, "close_cpu_s": cpu() - before, "pages": pages}
+    return {"begin": begin, "end": end, "merge_s": end - merging, "close_cpu_s": cpu() - before}
+
+
+def serial(job: Job) -> dict[str, float]:
+    def rewritten(parts: list[Path], output: Output) -> None:
+        with job.create(job.path(output), output) as out, out.producer("Events") as producer:
+            for part in parts:
+                for rows in tw.open(part)["Events"].iterate(step_size=job.per_file * RANGE):
+                    producer.append(rows)
+
+    return merge(job, rewritten)
 
 
 def alone(job: Job) -> dict[str, float]:
@@ -232,21 +246,28 @@ def alone(job: Job) -> dict[str, float]:
     return {"begin": begin, "end": time.monotonic()}
 
 
-def told(job: Job, way: Callable[[Job], dict[str, float]]) -> dict[str, Any]:
-    """Does the job in that way. Seconds do not count start and close, CPU does."""
+def told(job: Job, way: Callable[[Job], dict[str, float]], watch: bool = False) -> dict[str, Any]:
+    """Does the job in that way. Seconds do not count start and close, CPU does.
+
+    watch: a process of its own looks at the others now and then, and its CPU counts, too.
+    """
     before, children = cpu(), cpu(resource.RUSAGE_CHILDREN)
+    watching = Watch() if watch else None
     measured = way(job)
+    seen = watching.end() if watching else {}
     own_cpu, workers = cpu() - before, cpu(resource.RUSAGE_CHILDREN) - children
     begin, end = measured.pop("begin"), measured.pop("end")
-    events, ends = job.ranges * RANGE, sorted(end for end, _ in job.told)
+    events, ends = job.ranges * RANGE, sorted(each[0] for each in job.told)
     return {
         **measured,
+        **seen,
         "seconds": end - begin,
         "events_per_s": events / (end - begin),
         "cpu_us_per_event": (own_cpu + workers) / events * 1e6,
         "worker_cpu_us_per_event": workers / events * 1e6,
         "writer_cpu_share": own_cpu / (own_cpu + workers),
-        "worker_pss_MiB": max(pss for _, pss in job.told),
+        "worker_pss_MiB": max(each[1] for each in job.told),
+        "events_of_workers": [events for *_, events, _ in sorted(job.told, key=lambda each: each[3])],
         "tail_s": ends[-1] - ends[0],
         "range_s": (end - begin) * job.workers / job.ranges,
         "file_bytes": sum(path.stat().st_size for output in job.outputs if (path := job.path(output)).exists()),
@@ -268,13 +289,18 @@ def main() -> None:
     parser.add_argument("--ranges", type=int, default=50)
     parser.add_argument("--processing", type=float, default=0.0, help="seconds of CPU an event")
     parser.add_argument("--cheap", action="store_true", help="an output for which compression is nothing")
+    parser.add_argument("--sample", action="store_true", help="outputs like those of a PHYSLITE file")
+    parser.add_argument("--auto-flush", type=int, default=AUTO_FLUSH, help="events of a file in memory (shared)")
+    parser.add_argument("--watch", action="store_true", help="tell CPU over time, and the most memory of each process")
     parser.add_argument("--page-bytes", type=int, help="so that there are many pages")
     options = parser.parse_args()
-    ways = {"own": own, "shared": shared, "legacy": legacy, "merge": merge, "alone": alone}
-    job = Job(options.folder, train(options.cheap), options.workers, options.ranges, options.processing)
+    ways = {"own": own, "shared": shared, "legacy": legacy, "merge": merge, "serial": serial, "alone": alone}
+    outputs = sampled_train() if options.sample else train(options.cheap)
+    job = Job(options.folder, outputs, options.workers, options.ranges, options.processing)
+    job.per_file = max(1, options.auto_flush // RANGE)
     if options.page_bytes:
         job.tuning = {"narrow_page_bytes": options.page_bytes}
-    print(json.dumps(told(job, ways[options.way])))
+    print(json.dumps(told(job, ways[options.way], options.watch)))
 
 
 if __name__ == "__main__":

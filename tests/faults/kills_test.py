@@ -1,6 +1,7 @@
 """The campaign of kills, in short: always the same rounds. THALWEG_KILLS_S makes it last so many seconds, with any.
 
-(THALWEG_KILLS_JOBS says how many rounds are played at a time.) And the judge finds what is wrong with a file.
+(THALWEG_KILLS_JOBS says how many rounds are played at a time.) And the judge finds what is wrong with a file. Jobs of
+derivations have derive_kills_test.py.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""A job of its own process, for tests that kill it: INPUT FOLDER ENDING ORDER WORKERS. It resumes what it finds."""
+"""A job of its own process, for tests that interrupt it: INPUT FOLDER. It resumes what it finds."""
 
 import sys
 import time
@@ -12,16 +12,14 @@ import thalweg as tw
 
 
 def slow(of: Any) -> dict[str, Any]:
-    """So that there is time to kill."""
+    """So that there is time to interrupt."""
     time.sleep(0.05)
     return muons(of)
 
 
-def main(path: str, folder: str, ending: str, order: str, workers: str) -> None:
-    first, second = train(Path(folder), ending)
-    both = [replace(first, function=slow), second]
-    groups = {"ranges_per_group": 3} if order == "input" else {}
-    job = tw.derive(path, both, workers=int(workers), order=order, resume=True, attempts=1000, range_bytes=1, **groups)
+def main(path: str, folder: str) -> None:
+    first, second = train(Path(folder))
+    job = tw.derive(path, [replace(first, function=slow), second], workers=2, resume=True, range_bytes=1)
     said: list[str] = []
 
     def progress(state: Any) -> None:

@@ -1,4 +1,4 @@
-"""The four ways of `studies/shared_writer` give the same rows, as uproot reads them; and what its model says."""
+"""The ways of `studies/shared_writer` give the same rows, as uproot reads them; what its model says, and its sample."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import uproot
 STUDIES = Path(__file__).parents[2] / "studies"
 sys.path.insert(0, str(STUDIES))
 
-from shared_writer import model  # noqa: E402
+from shared_writer import model, paper, sample  # noqa: E402
 from shared_writer.material import RANGE, train  # noqa: E402
 from shared_writer.ways import WAYS  # noqa: E402
 
@@ -67,3 +67,40 @@ def test_mean_value_analysis_is_exact() -> None:
 def test_cheap_outputs_are_few_columns() -> None:
     (cheap,) = train(cheap=True)
     assert len(cheap.columns(0)) == 11
+
+
+def test_sampled_events_have_the_weight_of_their_file_and_none_repeats() -> None:
+    if not sample.FILE.exists():
+        pytest.skip(f"there is no {sample.FILE}")
+    phys, lite = sample.sampled_train()
+    first, second = lite.columns(0), lite.columns(1)
+    numbers = sum(1 if ends is None else 2 for _, ends, _ in sample.sample())
+    assert [len(first), len(phys.columns(0))] == [1 + numbers, 1 + sample.COPIES * numbers]
+    assert numbers > 1000
+    assert all(np.array_equal(a, b) for a, b in zip(first, lite.columns(0), strict=True))  # whoever makes the range
+    assert list(first[0]) == list(range(RANGE))
+    floats = [(a, b) for a, b in zip(first, second, strict=True) if a.dtype.kind == "f" and len(a) > RANGE]
+    assert len(floats) > 100
+    others = sum(not np.array_equal(a, b) for a, b in floats)
+    assert others > 0.8 * len(floats)  # some columns have one value in all events
+    mean = sum(values.nbytes for _, _, values in sample.sample()) / 100  # of the sample's events
+    assert sum(each.nbytes for each in first[1:] if each.dtype != np.uint64) / RANGE == pytest.approx(mean, rel=0.2)
+
+
+def test_without_the_sample_outputs_are_generated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sample, "FILE", tmp_path / "none.root")
+    phys, lite = sample.sampled_train()
+    assert len(phys.columns(0)) == 1 + 3 * (60 + 2 * 670)
+    assert len(lite.columns(0)) == 1 + 60 + 2 * 670
+
+
+def test_every_cell_of_the_papers_table_stands_beside_ours() -> None:
+    runs = {
+        f"{way}, {count} workers": {"events_per_s": rate * count, "worker_most_pss_MiB": 100.0 + rate}
+        for way, rate in (("legacy", 10), ("shared", 20), ("own", 30))
+        for count in paper.WORKERS
+    }
+    lines = paper.table(runs).splitlines()
+    assert lines[3] == "| the paper | 8 | 6.7 | 11.4 | +70% | 1.67 GB | 1.88 GB | +13% |"
+    assert lines[-1] == "| `own` | 4 | 40 | 120 | +200% | 110 MiB | 130 MiB | +18% |"
+    assert len(lines) == 2 + 3 + 2 * len(paper.WORKERS)

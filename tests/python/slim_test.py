@@ -3,11 +3,6 @@
 uproot reads both, of our own files and of those that ROOT wrote.
 """
 
-import os
-import random
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +53,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clusters_of(path: Path) -> list[int]:
     stored = next(iter(tw.open(path).values())).stored_in()
     assert stored
-    return _core.cluster_ends(*stored)
+    clusters = _core.stored_clusters(*stored)
+    assert clusters
+    return clusters.ends
 
 
 def of_uproot(path: Path, name: str = "Events") -> ak.Array:
@@ -194,10 +191,12 @@ def test_files_of_others_give_the_same_both_ways(name: str, real_data: Path, tmp
         flat = TableSchema(table.name.rpartition("/")[2], table.fields)
         copied = {}
         for copy in (_core.CopyPages.always, _core.CopyPages.never):
-            codec = _core.codec_of_input(reader, index, names)
+            stored = _core.stored_clusters(reader, index)
+            assert stored
+            codec = stored.codec_of(names)
             out = tw.create(tmp_path / f"{copy.name}.root", Schema((flat,)), codec=codec, force=True)
             attached = tw.attach(out.handle)
-            kept = _core.kept_columns(reader, index, attached._core, flat.name, names, copy)
+            kept = _core.kept_columns(reader, index, stored, attached._core, flat.name, names, copy)
             assert kept is not None
             with attached, attached.work_unit(0) as unit:
                 unit[flat.name].append_kept(kept, 0, reader.rows(index), None, [])
@@ -247,50 +246,3 @@ def pages_of(path: Path, column: str) -> list[tuple[int, int, int]]:
             found.append((row, row + page.num_elements, page.locator.offset))
             row += page.num_elements
     return found
-
-
-PROGRAM = """
-import sys, time
-import thalweg as tw
-path, folder, order = sys.argv[1:]
-both = [
-    tw.Derivation(f"{folder}/all.root", keep="*", copy_pages=True),
-    tw.Derivation(f"{folder}/few.root", keep=["event", "Jet"], copy_pages=True,
-                  summary=lambda of: {"weight": of.weight.to_numpy().sum()}),
-]
-job = tw.derive(path, both, workers=2, order=order, resume=True, attempts=1000, range_bytes=1)
-report = job.run(lambda state: time.sleep(0.02))
-assert report.is_whole, report
-"""
-
-
-@pytest.mark.parametrize("order", ["any", "input"])
-def test_jobs_that_are_killed_copy_each_cluster_once(tmp_path: Path, order: str, long_mode: bool) -> None:
-    path = write(tmp_path / "in.root", None, 3 * EVENTS)
-    expected, weight = of_uproot(path), None
-    choose = random.Random(7)
-    kills = 0
-    for round_ in range(15 if long_mode else 4):
-        folder = tmp_path / str(round_)
-        folder.mkdir()
-        for attempt in range(40):
-            with subprocess.Popen([sys.executable, "-c", PROGRAM, path, folder, order], stderr=subprocess.PIPE) as job:
-                if attempt < 6 and round_ > 0:  # the first is not disturbed
-                    time.sleep(0.25 + choose.random() * 0.5)
-                    victims = Path(f"/proc/{job.pid}/task/{job.pid}/children")
-                    children = victims.read_text().split() if victims.exists() and choose.random() < 0.5 else []
-                    kills += job.poll() is None
-                    os.kill(int(choose.choice(children)) if children else job.pid, 9) if job.poll() is None else None
-                errors = job.communicate(timeout=120)[1].decode()
-            if job.returncode == 0:
-                break
-            assert job.returncode == -9 or "the functions were tried" in errors, errors
-        assert job.returncode == 0
-        assert_same(of_uproot(folder / "all.root"), expected)
-        assert_same(of_uproot(folder / "few.root"), expected[["event", "Jet"]])
-        stored = tw.open(folder / "few.root").metadata["derive.result"]
-        weight = weight or stored
-        assert stored == weight  # sums, exactly, as without kills
-        assert not [name for name in os.listdir(folder) if name.endswith(".journal")]
-    assert kills > 3
-    print(f"{kills} kills in order '{order}'")

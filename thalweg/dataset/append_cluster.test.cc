@@ -1,4 +1,5 @@
 // Clusters of pages that are encoded already become a producer's own, in work units and outside of them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <numeric>
@@ -6,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/append/page_encoder.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/reader.h"
@@ -47,7 +50,7 @@ void append_encoded(Producer& to, model::RunHead const& head, ListRows const& ro
     PageEncoder encoder(head.columns[0], head.layouts[0]);
     auto const columns = rows.columns();
     std::vector<std::uint64_t> const items{rows.count, rows.count, rows.hits.size()};
-    to.append_cluster(rows.count, items, [&](Producer::TakePage const& take) {
+    to.append_cluster(rows.count, items, [&](Producer::TakePages const& take) {
         for (std::size_t column = columns.size(); column-- > 0;) { // in another order than the schema's
             auto const item_bytes = head.columns[0][column].item_bytes();
             std::uint64_t sum = 0;
@@ -57,13 +60,61 @@ void append_encoded(Producer& to, model::RunHead const& head, ListRows const& ro
                 auto const raw = columns[column].subspan(first * item_bytes, count * item_bytes);
                 std::vector<std::byte> stored(encoder.bound_bytes(column, raw.size()));
                 stored.resize(encoder.encode(column, raw, sum, stored).stored_bytes);
-                take({column, first, count, sum, stored});
+                take.one({column, first, count, sum, stored.size()}, stored);
                 if (column == 1)
                     sum = std::accumulate(rows.lengths.begin() + static_cast<std::ptrdiff_t>(first),
                                           rows.lengths.begin() + static_cast<std::ptrdiff_t>(first + count), sum);
             }
         }
     });
+}
+
+// Pages as another file has them: each with its checksum behind it.
+struct OtherFile {
+    std::vector<std::byte> bytes;
+    std::vector<Producer::EncodedPage> pages;
+
+    void add(Producer::EncodedPage page, std::span<std::byte const> stored) {
+        page.stored_bytes = stored.size();
+        pages.push_back(page);
+        bytes.insert(bytes.end(), stored.begin(), stored.end());
+        auto const checksum = base::xxh3(stored);
+        auto const tail = std::as_bytes(std::span(&checksum, 1));
+        bytes.insert(bytes.end(), tail.begin(), tail.end());
+    }
+
+    // The pages from one to another one, as one run.
+    void give(Producer::TakePages const& take, std::size_t first, std::size_t end) const {
+        std::size_t begin = 0, size = 0;
+        for (std::size_t i = 0; i < end; ++i)
+            (i < first ? begin : size) += pages[i].stored_bytes + format::kPageChecksumBytes;
+        take.run(std::span(pages).subspan(first, end - first),
+                 {[&](std::span<std::byte> to) {
+                      ASSERT_EQ(to.size(), size);
+                      std::ranges::copy(std::span(bytes).subspan(begin, size), to.begin());
+                  },
+                  [&](std::size_t i) { base::fail_data({fmt::format("page {} is damaged", first + i)}); }});
+    }
+};
+
+// One cluster of numbers, their lengths in two pages that are equal, and no hits.
+OtherFile empty_lists(model::RunHead const& head, std::uint64_t first_id) {
+    OtherFile file;
+    PageEncoder encoder(head.columns[0], head.layouts[0]);
+    auto const add = [&](std::size_t column, std::uint64_t first, std::vector<std::uint64_t> const& values) {
+        auto const raw = std::as_bytes(std::span(values));
+        std::vector<std::byte> stored(encoder.bound_bytes(column, raw.size()));
+        stored.resize(encoder.encode(column, raw, 0, stored).stored_bytes);
+        file.add({column, first, values.size()}, stored);
+    };
+    std::vector<std::uint64_t> ids(1000);
+    std::iota(ids.begin(), ids.end(), first_id);
+    add(0, 0, ids);
+    for (std::uint64_t first = 0; first < 1000; first += 500) add(1, first, std::vector<std::uint64_t>(500));
+    std::iota(ids.begin(), ids.end(), first_id + 1000);
+    add(0, 1000, ids);
+    for (std::uint64_t first = 1000; first < 2000; first += 500) add(1, first, std::vector<std::uint64_t>(500));
+    return file;
 }
 
 // The numbers of all rows, each of which has its list.
@@ -169,9 +220,52 @@ TEST_P(AppendCluster, OfOneThatEndsInTheMiddleNothingCounts) {
     EXPECT_EQ(ids, numbers(0, 1400));
 }
 
+// Of pages that are equal the first is there, and those behind it move up.
+TEST_P(AppendCluster, PagesThatLieOneBehindTheOtherAreReadAtOnce) {
+    auto const writer = create();
+    auto producer = writer->producer("t");
+    auto const file = empty_lists(writer->head(), 7);
+    for (auto const& cuts : {std::vector<std::size_t>{0, 6}, std::vector<std::size_t>{0, 1, 4, 6}}) {
+        producer.append_cluster(2000, std::vector<std::uint64_t>{2000, 2000, 0}, [&](auto const& take) {
+            for (std::size_t i = 1; i < cuts.size(); ++i) file.give(take, cuts[i - 1], cuts[i]);
+        });
+    }
+    producer.finish();
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 4000u);
+    auto const reader = Reader::open(path);
+    std::vector<std::uint64_t> ids(4000), lengths(4000, 1), expected = numbers(7, 2000);
+    expected.insert(expected.end(), expected.begin(), expected.begin() + 2000);
+    reader->read(0, 0, {0, 4000}, std::as_writable_bytes(std::span(ids)));
+    reader->read(0, 1, {0, 4000}, std::as_writable_bytes(std::span(lengths)));
+    EXPECT_EQ(ids, expected);
+    EXPECT_EQ(lengths, std::vector<std::uint64_t>(4000));
+    std::set<std::uint64_t> places;
+    for (auto const& page : reader->column(0, 1).pages) places.insert(page.offset);
+    EXPECT_EQ(places.size(), 2u); // one a cluster
+    EXPECT_EQ(verify(path).faults, 0u);
+}
+
+TEST_P(AppendCluster, APageThatDoesNotFitItsChecksumIsNamed) {
+    auto const writer = create();
+    auto const whole = empty_lists(writer->head(), 7);
+    for (std::size_t damaged = 0; damaged < whole.pages.size(); ++damaged) {
+        auto file = whole;
+        std::size_t end = 0;
+        for (std::size_t i = 0; i <= damaged; ++i) end += file.pages[i].stored_bytes + format::kPageChecksumBytes;
+        file.bytes[end - (damaged % 2 == 0 ? 1 : format::kPageChecksumBytes + 1)] ^= std::byte{0x40};
+        auto producer = writer->producer("t");
+        auto const give = [&](auto const& take) { file.give(take, 0, file.pages.size()); };
+        EXPECT_EQ(message_of([&] {
+                      producer.append_cluster(2000, std::vector<std::uint64_t>{2000, 2000, 0}, give);
+                  }),
+                  fmt::format("page {} is damaged", damaged));
+    }
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 0u);
+}
+
 TEST_P(AppendCluster, PagesThatDoNotFitAreRefused) {
     auto const writer = create();
-    auto const nothing = [](Producer::TakePage const&) {};
+    auto const nothing = [](Producer::TakePages const&) {};
     auto const refused = [&](std::vector<std::uint64_t> const& items, auto const& give) {
         auto producer = writer->producer("t");
         return message_of([&] { producer.append_cluster(10, items, give); });
@@ -180,7 +274,7 @@ TEST_P(AppendCluster, PagesThatDoNotFitAreRefused) {
     EXPECT_NE(refused({9, 10, 0}, nothing).find("column 'id' has 9 items, and there are 10 rows"), std::string::npos);
     EXPECT_NE(refused({10, 10, 4}, nothing).find("pages of column 'id' have 0 items, and 10"), std::string::npos);
     std::byte const byte{};
-    auto const beyond = [&](auto const& take) { take({2, 3, 2, 0, {&byte, 1}}); };
+    auto const beyond = [&](auto const& take) { take.one({2, 3, 2, 0, 1}, {&byte, 1}); };
     EXPECT_NE(refused({10, 10, 4}, beyond).find("has no place in its cluster"), std::string::npos);
     EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, 0u);
 }

@@ -52,7 +52,9 @@ TEST_P(LaneTest, PagesThatAreEncodedAlreadyEnterAsTheyAre) {
 
     Lane lane(run, *staging, *blocks, *announcer, 0, 0);
     for (std::uint64_t i = 0; i < 3; ++i) {
-        lane.add_stored({.column = 0, .first = i * values.size(), .count = values.size()}, stored, true, nullptr);
+        lane.add_stored(
+            {.column = 0, .first = i * values.size(), .count = values.size(), .stored_bytes = stored.size()}, stored,
+            nullptr);
     }
     lane.drain(nullptr);
     std::vector<PageRecord> records;

@@ -1,11 +1,9 @@
 #include "thalweg/derive/cluster_copier.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 
-#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/format.h"
@@ -17,8 +15,9 @@ using format::rntuple::PageDescription;
 using format::rntuple::StoredPages;
 using model::Column;
 
-constexpr std::uint64_t kMostReadBytes = 4 * base::kMiB;    // at once, but for larger pages
-constexpr std::uint64_t kMostGapBytes = 32 * base::kKiB;    // of columns that are not kept: read rather than skipped
+constexpr std::uint64_t kMostRunBytes = 1 * base::kMiB;     // read at once, but for larger pages
+constexpr std::uint64_t kMostStretchBytes = 4 * base::kMiB; // announced at once, but for larger pages
+constexpr std::uint64_t kMostGapBytes = 32 * base::kKiB;    // in it, of columns that are not kept
 constexpr std::uint64_t kMostPageBytes = 1020 * base::kMiB; // a key holds 1 GiB at most
 
 std::uint64_t begin_of(PageDescription const& page) { return page.locator.offset; }
@@ -27,15 +26,27 @@ std::uint64_t end_of(PageDescription const& page) {
     return page.locator.offset + page.locator.stored_bytes + (page.checksum ? format::kPageChecksumBytes : 0);
 }
 
-bool fits_checksum(std::span<std::byte const> page_and_checksum, std::uint64_t stored_bytes) {
-    std::uint64_t checksum = 0;
-    std::memcpy(&checksum, page_and_checksum.data() + stored_bytes, sizeof checksum);
-    return base::xxh3(page_and_checksum.first(stored_bytes)) == checksum;
+// How many of the next pages lie near each other in the file; without a gap they are of one run, in which each page has
+// its checksum behind it.
+template <class Pages> std::size_t stretch_of(Pages const& pages, std::uint64_t most_gap, std::uint64_t most_bytes) {
+    bool const is_run = most_gap == 0;
+    auto const begin = begin_of(*pages.front().page);
+    auto end = end_of(*pages.front().page);
+    std::size_t count = 1;
+    for (auto const& each : pages.subspan(1)) {
+        auto const& page = *each.page;
+        bool const follows = is_run ? begin_of(page) == end && page.checksum && pages.front().page->checksum
+                                    : begin_of(page) <= end + most_gap;
+        if (!follows || end_of(page) - begin > most_bytes) break;
+        end = std::max(end, end_of(page));
+        ++count;
+    }
+    return count;
 }
 
 } // namespace
 
-ClusterCopier::ClusterCopier(KeptTable const& table, format::rntuple::StoredClusters stored)
+ClusterCopier::ClusterCopier(KeptTable const& table, std::shared_ptr<format::rntuple::StoredClusters const> stored)
     : table_(table), stored_(std::move(stored)), encoder_(table.columns, table.layout) {}
 
 // Pages that end within an array are not those of whole items.
@@ -52,7 +63,7 @@ ClusterCopier::Worth ClusterCopier::worth(std::size_t cluster) const {
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
         if (!table_.from[i]) continue;
         ++worth.columns;
-        auto const stored = stored_.pages(cluster, *table_.from[i]);
+        auto const stored = stored_->pages(cluster, *table_.from[i]);
         if (!stored) continue;
         auto const size = std::accumulate(stored->pages.begin(), stored->pages.end(), std::uint64_t{0},
                                           [](auto sum, auto const& page) { return sum + page.locator.stored_bytes; });
@@ -64,9 +75,9 @@ ClusterCopier::Worth ClusterCopier::worth(std::size_t cluster) const {
 }
 
 void ClusterCopier::copy(std::size_t cluster, dataset::RowSlices& computed, dataset::Producer& to) {
-    auto const rows = stored_.clusters()[cluster].entries;
+    auto const rows = stored_->clusters()[cluster].entries;
     auto const parts = parts_of(cluster, computed);
-    auto wanted = wanted_pages(parts);
+    auto const wanted = wanted_pages(parts);
     std::vector<std::uint64_t> items;
     for (auto const& part : parts) items.push_back(part.items);
     to.append_cluster(rows, items, [&](auto const& take) {
@@ -84,7 +95,7 @@ std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, da
     std::vector<Part> parts(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto& part = parts[i];
-        part.items = columns[i].parent ? elements[*columns[i].parent] : stored_.clusters()[cluster].entries;
+        part.items = columns[i].parent ? elements[*columns[i].parent] : stored_->clusters()[cluster].entries;
         if (table_.from[i])
             read_kept(cluster, i, part);
         else
@@ -101,7 +112,7 @@ std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, da
 std::uint64_t ClusterCopier::stored_elements(std::size_t cluster, std::size_t lengths) const {
     for (std::size_t i = lengths + 1; i < table_.columns.size(); ++i) {
         if (table_.columns[i].parent != lengths) continue;
-        auto const inside = stored_.pages(cluster, *table_.from[i]);
+        auto const inside = stored_->pages(cluster, *table_.from[i]);
         return inside ? inside->elements / table_.columns[i].values_per_item : 0;
     }
     return 0;
@@ -111,10 +122,10 @@ std::uint64_t ClusterCopier::stored_elements(std::size_t cluster, std::size_t le
 void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& part) {
     auto const& facts = table_.columns[column];
     auto const from = *table_.from[column];
-    auto const stored = stored_.pages(cluster, from);
+    auto const stored = stored_->pages(cluster, from);
     auto const wanted = part.items * facts.values_per_item;
     if (stored && facts.parent && stored->elements != wanted) {
-        auto const& entry = stored_.clusters()[cluster];
+        auto const& entry = stored_->clusters()[cluster];
         base::fail_data({fmt::format("{}: table '{}', column '{}', rows {} to {} cannot be copied", table_.input.path(),
                                      table_.input.head().schema.tables[table_.input_table].name, facts.path,
                                      entry.first_entry, entry.first_entry + entry.entries),
@@ -155,7 +166,7 @@ void ClusterCopier::find_sums(std::size_t cluster, std::size_t column, Part& par
 
 std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column) const {
     auto const& facts = table_.input.head().columns[table_.input_table][column];
-    auto const first_row = stored_.clusters()[cluster].first_entry;
+    auto const first_row = stored_->clusters()[cluster].first_entry;
     if (!facts.parent) return first_row;
     auto const& map = table_.input.column(table_.input_table, column);
     auto const page =
@@ -164,7 +175,7 @@ std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column)
     return map.by_value ? page->first / facts.values_per_item : page->first;
 }
 
-void ClusterCopier::give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take) {
+void ClusterCopier::give_encoded(std::size_t column, Part const& part, TakePages const& take) {
     auto const item_bytes = table_.columns[column].item_bytes();
     bool const are_lengths = table_.columns[column].role == Column::Role::lengths;
     std::uint64_t sum = 0;
@@ -174,7 +185,7 @@ void ClusterCopier::give_encoded(std::size_t column, Part const& part, dataset::
         auto const room = encoder_.bound_bytes(column, raw.size());
         std::span const out(encoded_.of(room), room);
         auto const stored_bytes = encoder_.encode(column, raw, sum, out).stored_bytes;
-        take({column, first, count, sum, out.first(stored_bytes)});
+        take.one({column, first, count, sum, stored_bytes}, out.first(stored_bytes));
         if (are_lengths) sum += dataset::sum_of(raw);
         first += count;
     }
@@ -189,7 +200,8 @@ std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part>
             auto const& page = parts[i].stored->pages[k];
             auto const count = page.elements / table_.columns[i].values_per_item;
             if (count == 0) continue;
-            wanted.push_back({&page, {i, first, count, parts[i].sums.empty() ? 0 : parts[i].sums[k], {}}});
+            auto const sum_before = parts[i].sums.empty() ? 0 : parts[i].sums[k];
+            wanted.push_back({&page, {i, first, count, sum_before, page.locator.stored_bytes}});
             first += count;
         }
     }
@@ -197,40 +209,49 @@ std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part>
     return wanted;
 }
 
-void ClusterCopier::give_stored(std::size_t cluster, std::vector<Wanted>& wanted,
-                                dataset::Producer::TakePage const& take) {
-    auto const& file = table_.input.file();
-    auto const file_bytes = file.size();
-    for (std::span<Wanted> rest = wanted; !rest.empty();) {
-        auto const begin = begin_of(*rest.front().page);
-        auto end = begin;
-        std::size_t count = 0;
-        for (auto const& each : rest) {
-            if (begin_of(*each.page) > file_bytes || end_of(*each.page) > file_bytes)
-                fail(cluster, each, fmt::format("the file ends at {}", file_bytes));
-            bool const is_near = begin_of(*each.page) <= end + kMostGapBytes;
-            if (count > 0 && (!is_near || end_of(*each.page) - begin > kMostReadBytes)) break;
-            end = std::max(end, end_of(*each.page));
-            ++count;
-        }
-        std::span const bytes(read_.of(end - begin), end - begin);
-        file.read(begin, bytes);
-        for (auto& each : rest.first(count)) {
-            auto const stored_bytes = each.page->locator.stored_bytes;
-            auto const stored = bytes.subspan(begin_of(*each.page) - begin);
-            if (each.page->checksum && !fits_checksum(stored, stored_bytes))
-                fail(cluster, each, "its checksum does not fit: it is damaged");
-            each.as.stored = stored.first(stored_bytes);
-            take(each.as);
-            ++copied_.pages;
-            copied_.bytes += stored_bytes;
-        }
-        rest = rest.subspan(count);
+void ClusterCopier::check_places(std::size_t cluster, std::vector<Wanted> const& wanted) const {
+    auto const file_bytes = table_.input.file().size();
+    for (auto const& each : wanted) {
+        if (begin_of(*each.page) > file_bytes || end_of(*each.page) > file_bytes)
+            fail(cluster, each, fmt::format("the file ends at {}", file_bytes));
     }
 }
 
+void ClusterCopier::give_stored(std::size_t cluster, std::vector<Wanted> const& wanted, TakePages const& take) {
+    check_places(cluster, wanted);
+    for (std::span<Wanted const> rest = wanted; !rest.empty();) {
+        auto stretch = rest.first(stretch_of(rest, kMostGapBytes, kMostStretchBytes));
+        rest = rest.subspan(stretch.size());
+        auto const begin = begin_of(*stretch.front().page);
+        auto const kept = table_.input.file().expect_reads(begin, end_of(*stretch.back().page) - begin);
+        while (!stretch.empty()) {
+            auto const run = stretch.first(stretch_of(stretch, 0, kMostRunBytes));
+            give_run(cluster, run, take);
+            stretch = stretch.subspan(run.size());
+        }
+    }
+}
+
+// Pages are read to where they are written from, and compared with their checksums there.
+void ClusterCopier::give_run(std::size_t cluster, std::span<Wanted const> run, TakePages const& take) {
+    auto const& file = table_.input.file();
+    auto const& first = run.front();
+    if (first.page->checksum) {
+        run_.clear();
+        for (auto const& each : run) run_.push_back(each.as);
+        take.run(run_, {[&](auto bytes) { file.read(begin_of(*first.page), bytes); },
+                        [&](auto i) { fail(cluster, run[i], "its checksum does not fit: it is damaged"); }});
+    } else {
+        std::span const stored(read_.of(first.as.stored_bytes), first.as.stored_bytes);
+        file.read(begin_of(*first.page), stored);
+        take.one(first.as, stored);
+    }
+    copied_.pages += run.size();
+    for (auto const& each : run) copied_.bytes += each.as.stored_bytes;
+}
+
 void ClusterCopier::fail(std::size_t cluster, Wanted const& wanted, std::string const& why) const {
-    auto const& entry = stored_.clusters()[cluster];
+    auto const& entry = stored_->clusters()[cluster];
     auto const& column = table_.columns[wanted.as.column];
     auto const first = entry.first_entry + (column.parent ? 0 : wanted.as.first);
     auto const count = column.parent ? entry.entries : wanted.as.count;

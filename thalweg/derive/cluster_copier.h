@@ -2,6 +2,7 @@
 // as the output's are, and decoded and encoded where not.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,9 +35,10 @@ struct CopiedPages {
 // Not thread-safe.
 class ClusterCopier {
   public:
-    ClusterCopier(KeptTable const& table, format::rntuple::StoredClusters stored);
+    // `stored`: of the input.
+    ClusterCopier(KeptTable const& table, std::shared_ptr<format::rntuple::StoredClusters const> stored);
 
-    std::vector<format::rntuple::ClusterDescription> const& clusters() const { return stored_.clusters(); }
+    std::vector<format::rntuple::ClusterDescription> const& clusters() const { return stored_->clusters(); }
 
     // Of the kept columns in a cluster: bytes as they are stored, and of these the ones that can be copied.
     struct Worth {
@@ -67,6 +69,7 @@ class ClusterCopier {
         format::rntuple::PageDescription const* page = nullptr;
         dataset::Producer::EncodedPage as;
     };
+    using TakePages = dataset::Producer::TakePages;
 
     bool can_copy(format::rntuple::StoredPages const& stored, std::size_t column) const;
     std::vector<Part> parts_of(std::size_t cluster, dataset::RowSlices& computed);
@@ -75,15 +78,18 @@ class ClusterCopier {
     void read_items(std::size_t cluster, std::size_t from, std::uint64_t items, std::span<std::byte> out);
     std::uint64_t stored_elements(std::size_t cluster, std::size_t lengths) const;
     std::uint64_t first_item(std::size_t cluster, std::size_t column) const;
-    void give_encoded(std::size_t column, Part const& part, dataset::Producer::TakePage const& take);
+    void give_encoded(std::size_t column, Part const& part, TakePages const& take);
     std::vector<Wanted> wanted_pages(std::vector<Part> const& parts) const;
-    void give_stored(std::size_t cluster, std::vector<Wanted>& wanted, dataset::Producer::TakePage const& take);
+    void give_stored(std::size_t cluster, std::vector<Wanted> const& wanted, TakePages const& take);
+    void give_run(std::size_t cluster, std::span<Wanted const> run, TakePages const& take);
+    void check_places(std::size_t cluster, std::vector<Wanted> const& wanted) const;
     [[noreturn]] void fail(std::size_t cluster, Wanted const& wanted, std::string const& why) const;
 
     KeptTable const& table_;
-    format::rntuple::StoredClusters stored_;
+    std::shared_ptr<format::rntuple::StoredClusters const> stored_;
     dataset::PageEncoder encoder_;
     base::Scratch read_, encoded_, lengths_;
+    std::vector<dataset::Producer::EncodedPage> run_;
     CopiedPages copied_;
 };
 

@@ -75,7 +75,8 @@ Described describe(Input const& input, unsigned workers) {
             base::fail_usage({fmt::format("{} is no input", path), "it is still being written, or waits for recovery"});
         auto const table = table_of(*reader, input.table);
         auto const rows = reader->rows(table);
-        auto ends = cluster_ends(*reader, table);
+        auto const stored = stored_clusters(*reader, table);
+        auto ends = stored ? cluster_ends(*stored) : std::vector<std::uint64_t>();
         // With few clusters, to decode some of them twice costs less than to leave workers without any.
         if (ends.size() * input.paths.size() < kClustersPerWorker * workers) ends = page_ends(*reader, table);
         described.files.push_back({path, reader->head().schema.tables[table].name});

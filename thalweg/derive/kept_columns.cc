@@ -23,14 +23,6 @@ bool is_same(Column const& a, Column const& b) {
            a.parent.has_value() == b.parent.has_value();
 }
 
-// Nothing where the file is no RNTuple, or is still being written.
-std::optional<StoredClusters> stored_clusters(dataset::Reader const& input, std::size_t table) {
-    if (input.is_open_run() || !input.path().ends_with(".root")) return std::nullopt;
-    auto stored = StoredClusters::read(input.file(), input.head().schema.tables[table].name);
-    bool const is_known = stored && stored->columns().size() == input.head().columns[table].size();
-    return is_known ? std::move(stored) : std::nullopt;
-}
-
 std::span<std::byte const> part_of(std::span<std::byte const> mask, RowRange all, RowRange part) {
     return mask.empty() ? mask : mask.subspan(part.first - all.first, part.count);
 }
@@ -42,8 +34,9 @@ bool has_all(std::span<std::byte const> mask) {
 } // namespace
 
 std::unique_ptr<KeptColumns> KeptColumns::find(dataset::Reader const& input, std::size_t input_table,
-                                               model::RunHead const& out, std::string const& name,
-                                               std::vector<std::string> const& kept, CopyPages copy) {
+                                               std::shared_ptr<StoredClusters const> stored, model::RunHead const& out,
+                                               std::string const& name, std::vector<std::string> const& kept,
+                                               CopyPages copy) {
     auto const table = out.schema.table_index(name);
     KeptTable found{input, input_table, out.columns[table], out.layouts[table], {}};
     auto const& there = input.head().columns[input_table];
@@ -56,8 +49,7 @@ std::unique_ptr<KeptColumns> KeptColumns::find(dataset::Reader const& input, std
     }
     std::unique_ptr<KeptColumns> columns(new KeptColumns(std::move(found), copy));
     if (copy == CopyPages::never || out.layouts[table].cluster_bytes == 0) return columns;
-    if (auto stored = stored_clusters(input, input_table))
-        columns->copier_ = std::make_unique<ClusterCopier>(columns->table_, std::move(*stored));
+    if (stored) columns->copier_ = std::make_unique<ClusterCopier>(columns->table_, std::move(stored));
     return columns;
 }
 
@@ -155,23 +147,25 @@ void KeptColumns::append_decoded(RowRange rows, std::span<std::byte const> mask,
     to.append(count, parts);
 }
 
-std::optional<std::string> codec_of_input(dataset::Reader const& input, std::size_t table,
-                                          std::vector<std::string> const& fields) {
-    auto const stored = stored_clusters(input, table);
-    if (!stored) return std::nullopt;
-    std::vector<std::size_t> columns;
-    for (std::size_t i = 0; i < stored->columns().size(); ++i) {
-        if (is_of(input.head().columns[table][i], fields)) columns.push_back(i);
-    }
-    return format::rntuple::usual_codec(*stored, columns);
+std::shared_ptr<StoredClusters const> stored_clusters(dataset::Reader const& input, std::size_t table) {
+    if (input.is_open_run() || !input.path().ends_with(".root")) return nullptr;
+    auto stored = StoredClusters::read(input.file(), input.head().schema.tables[table].name);
+    bool const is_known = stored && stored->columns().size() == input.head().columns[table].size();
+    return is_known ? std::make_shared<StoredClusters const>(std::move(*stored)) : nullptr;
 }
 
-std::vector<std::uint64_t> cluster_ends(dataset::Reader const& input, std::size_t table) {
+std::optional<std::string> codec_of_input(StoredClusters const& stored, std::vector<std::string> const& fields) {
+    std::vector<std::size_t> columns;
+    for (std::size_t i = 0; i < stored.columns().size(); ++i) {
+        if (is_of(stored.columns()[i], fields)) columns.push_back(i);
+    }
+    return format::rntuple::usual_codec(stored, columns);
+}
+
+std::vector<std::uint64_t> cluster_ends(StoredClusters const& stored) {
     std::vector<std::uint64_t> ends;
-    if (auto const stored = stored_clusters(input, table)) {
-        for (auto const& cluster : stored->clusters()) {
-            if (cluster.entries > 0) ends.push_back(cluster.first_entry + cluster.entries);
-        }
+    for (auto const& cluster : stored.clusters()) {
+        if (cluster.entries > 0) ends.push_back(cluster.first_entry + cluster.entries);
     }
     return ends;
 }

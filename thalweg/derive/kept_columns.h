@@ -24,8 +24,10 @@ enum class CopyPages : std::uint8_t {
 class KeptColumns {
   public:
     // The fields `kept` of a table of `input`, which outlives this, are fields of table `table` of the run `out`.
-    // Nothing where one is stored in columns of other types there.
+    // Nothing where one is stored in columns of other types there. `stored`: where pages of the input lie; none: they
+    // are not copied.
     static std::unique_ptr<KeptColumns> find(dataset::Reader const& input, std::size_t input_table,
+                                             std::shared_ptr<format::rntuple::StoredClusters const> stored,
                                              model::RunHead const& out, std::string const& table,
                                              std::vector<std::string> const& kept, CopyPages copy);
 
@@ -50,12 +52,16 @@ class KeptColumns {
     std::unique_ptr<ClusterCopier> copier_; // none: no pages are copied
 };
 
+// Where the pages of a table lie. Nothing where they cannot be copied: its container has no clusters, or it is still
+// being written.
+std::shared_ptr<format::rntuple::StoredClusters const> stored_clusters(dataset::Reader const& input, std::size_t table);
+
 // The codec, as a user says it, that most bytes of these fields have in the input: with it they can be copied. Nothing
 // where there is none.
-std::optional<std::string> codec_of_input(dataset::Reader const& input, std::size_t table,
+std::optional<std::string> codec_of_input(format::rntuple::StoredClusters const& stored,
                                           std::vector<std::string> const& fields);
 
-// The rows at which clusters of a table end; empty where its container has none.
-std::vector<std::uint64_t> cluster_ends(dataset::Reader const& input, std::size_t table);
+// The rows at which clusters end.
+std::vector<std::uint64_t> cluster_ends(format::rntuple::StoredClusters const& stored);
 
 } // namespace thalweg::derive

@@ -84,7 +84,7 @@ std::vector<std::string> const kAll{"id", "hits", "pair", "flag"};
 CopiedPages slim(std::string const& path, Reader const& input, std::string const& codec, CopyPages copy,
                  std::vector<std::byte> const& mask = {}) {
     auto const writer = Writer::create(path, events(), with_codec(codec));
-    auto const kept = KeptColumns::find(input, 0, writer->head(), "t", kAll, copy);
+    auto const kept = KeptColumns::find(input, 0, stored_clusters(input, 0), writer->head(), "t", kAll, copy);
     EXPECT_NE(kept, nullptr);
     auto unit = writer->work_unit(0, "");
     kept->append({0, input.rows(0)}, mask, {}, unit["t"]);
@@ -141,15 +141,15 @@ TEST_F(KeptColumnsTest, PagesOfOneFormAreCopiedAndOthersEncoded) {
     auto const few = slim(path("few"), *input, "zstd-4", CopyPages::always);
     EXPECT_EQ(few.pages, 0u) << "another level is another setting";
     expect_events(path("few"), wanted);
-    EXPECT_EQ(codec_of_input(*Reader::open(path("a")), 0, kAll), "zstd-3");
-    EXPECT_EQ(codec_of_input(*Reader::open(path("b")), 0, kAll), "plain+lz4");
-    EXPECT_EQ(cluster_ends(*input, 0).back(), 2 * kRows);
+    EXPECT_EQ(codec_of_input(*stored_clusters(*Reader::open(path("a")), 0), kAll), "zstd-3");
+    EXPECT_EQ(codec_of_input(*stored_clusters(*Reader::open(path("b")), 0), kAll), "plain+lz4");
+    EXPECT_EQ(cluster_ends(*stored_clusters(*input, 0)).back(), 2 * kRows);
 }
 
 TEST_F(KeptColumnsTest, MasksChooseRowsAndWholeClustersAreCopiedAllTheSame) {
     write(path("a"), 0, "zstd-1");
     auto const input = Reader::open(path("a"));
-    auto const ends = cluster_ends(*input, 0);
+    auto const ends = cluster_ends(*stored_clusters(*input, 0));
     ASSERT_GE(ends.size(), 3u);
     std::vector<std::byte> mask(kRows);
     Events wanted(0, 0);
@@ -207,8 +207,9 @@ TEST_F(KeptColumnsTest, WhatIsOfAnotherTypeThereIsNotKept) {
     schema.tables[0].fields[0].scalar = model::Scalar::int64;
     auto const writer = Writer::create(path("out"), schema, {});
     auto const input = Reader::open(path("a"));
-    EXPECT_EQ(KeptColumns::find(*input, 0, writer->head(), "t", kAll, CopyPages::always), nullptr);
-    EXPECT_NE(KeptColumns::find(*input, 0, writer->head(), "t", {"hits"}, CopyPages::always), nullptr);
+    EXPECT_EQ(KeptColumns::find(*input, 0, stored_clusters(*input, 0), writer->head(), "t", kAll, CopyPages::always),
+              nullptr);
+    EXPECT_NE(KeptColumns::find(*input, 0, nullptr, writer->head(), "t", {"hits"}, CopyPages::always), nullptr);
     writer->abandon();
 }
 

@@ -36,6 +36,9 @@ class FarFile final : public ReadOnly {
     // Asks for all of these at once; neighbours come as one range. They are kept as long as the result lives. Ranges
     // that do not lie in the file are left out: whoever reads them is told so.
     std::shared_ptr<void const> fetch(std::vector<ByteRange> ranges) const;
+    std::shared_ptr<void const> expect_reads(std::uint64_t offset, std::uint64_t size_bytes) const override {
+        return fetch({{offset, size_bytes}});
+    }
 
   private:
     using Bytes = std::shared_ptr<std::string const>;

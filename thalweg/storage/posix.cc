@@ -142,6 +142,13 @@ std::uint64_t PosixStorage::hole_at(std::uint64_t offset) const {
     return end > offset ? end - offset : 0;
 }
 
+// Else the kernel takes small reads with gaps between them for random ones, and reads no more than these.
+std::shared_ptr<void const> PosixStorage::expect_reads(std::uint64_t offset, std::uint64_t size_bytes) const {
+    static_cast<void>(
+        ::posix_fadvise(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(size_bytes), POSIX_FADV_WILLNEED));
+    return {};
+}
+
 void PosixStorage::sync() {
     static auto& timer = trace::timer("storage.sync");
     trace::Span const span(timer);

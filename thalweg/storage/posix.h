@@ -27,6 +27,7 @@ class PosixStorage : public Storage {
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override;
     void give_back(std::uint64_t offset, std::uint64_t size_bytes) override;
     std::uint64_t hole_at(std::uint64_t offset) const override;
+    std::shared_ptr<void const> expect_reads(std::uint64_t offset, std::uint64_t size_bytes) const override;
     void sync() override;
     std::unique_ptr<WriteQueue> write_queue(std::size_t depth) override;
 

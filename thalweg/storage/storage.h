@@ -64,6 +64,10 @@ class Storage {
     // So many bytes from `offset` on lie in no block, and read as zeros. 0: there are none, or nobody knows.
     virtual std::uint64_t hole_at(std::uint64_t) const { return 0; }
 
+    // Much of this range will be read next, in small pieces. What is fetched for that is kept as long as the result
+    // lives, and where it need not be kept there is no result.
+    virtual std::shared_ptr<void const> expect_reads(std::uint64_t, std::uint64_t) const { return {}; }
+
     // Everything written and reaped before is durable afterwards. Once it has failed it fails for ever: the kernel
     // forgets what it could not write.
     virtual void sync() = 0;

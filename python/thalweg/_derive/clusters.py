@@ -1,10 +1,9 @@
-"""Where pages and clusters of a table end: what is read together costs least."""
+"""Where pages of a table end: what is read together costs least."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg import _core
 from thalweg._table import Table
 
 _MOST_COLUMNS = 64  # that are asked for where their pages end
@@ -16,12 +15,6 @@ def page_ends(table: Table) -> list[int]:
     if rows == 0:
         return []
     return _common(table.page_ends(_MOST_COLUMNS), rows) or [rows]
-
-
-def whole_clusters(table: Table) -> list[int]:
-    """Where clusters end whose pages can be copied, in rows; empty where the file has none."""
-    stored = table.stored_in()
-    return _core.cluster_ends(*stored) if stored else []
 
 
 def _common(columns: Iterable[list[int]], rows: int) -> list[int]:

@@ -6,12 +6,13 @@ import glob
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 from typing import Any
 
-from thalweg._derive.clusters import page_ends, whole_clusters
+from thalweg._derive.clusters import page_ends
+from thalweg._derive.opened import OpenInput, OpenInputs, opened
 from thalweg._errors import DataError, UsageError
 from thalweg._open import open  # noqa: A004
 from thalweg._read import Run
@@ -52,6 +53,7 @@ class Inputs:
     """Those that all files have."""
     absent: dict[str, str]
     """Other columns, and why they are not among the fields."""
+    opened: OpenInputs = field(default_factory=OpenInputs, compare=False, repr=False)
 
     @property
     def rows(self) -> int:
@@ -63,12 +65,20 @@ class Inputs:
 
     def kept(self, patterns: Sequence[str], output: str) -> list[str]:
         """Columns that match. Raises UsageError where a pattern matches none, or names one that cannot be had."""
+        names = [name for name, _ in self.fields]
+        there, found = set(names), set[str]()
         for pattern in patterns:
             if pattern in self.absent:
                 raise UsageError(f"{output}: column '{pattern}' cannot be kept ({self.absent[pattern]})")
-            if not any(fnmatchcase(name, pattern) for name, _ in self.fields):
+            # Most are plain names, and there may be thousands.
+            matching = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
+            if not matching:
                 raise UsageError(f"{output}: keep='{pattern}' is no column of '{self.table}' in {self.files[0].path}")
-        return [name for name, _ in self.fields if any(fnmatchcase(name, pattern) for pattern in patterns)]
+            found |= matching
+        return [name for name in names if name in found]
+
+    def open(self, file: int) -> OpenInput:
+        return self.opened.open(self.files[file].path, self.files[file].table)
 
     def left_out(self, patterns: Sequence[str]) -> list[LeftOut]:
         """Columns that match, and cannot be had."""
@@ -84,11 +94,14 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
     files: list[InputFile] = []
     schemas: list[TableSchema] = []
     problems: dict[str, str] = {}
+    kept = OpenInputs()
     for each in given:
         for path, table in _files_of(os.fspath(each)):
             run = open(path)
             name = _table_of(run, path, table)
-            files.append(_described(path, run[name]))
+            table_of = opened(run[name])
+            files.append(_described(path, table_of))
+            kept.keep(path, table_of)
             schemas.append(run.schema[name])
             found = (problem for problem in run.problems if problem.path.startswith(f"{name}/"))
             problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
@@ -96,7 +109,7 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice as input: its events would be there twice")
     fields, absent = _common(files, schemas)
-    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent})
+    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent}, kept)
 
 
 def _files_of(given: str) -> list[tuple[str, str | None]]:
@@ -120,10 +133,11 @@ def _table_of(run: Run, path: str, name: str | None) -> str:
     return name or next(iter(run))
 
 
-def _described(path: str, table: Table) -> InputFile:
+def _described(path: str, each: OpenInput) -> InputFile:
+    table = each.table
     try:
         raw_bytes = sum(size for size, _ in table.storage())
-        ends, clusters = tuple(page_ends(table)), tuple(whole_clusters(table))
+        ends, clusters = tuple(page_ends(table)), tuple(each.stored.ends if each.stored else ())
         return InputFile(path, table.name, len(table), raw_bytes, ends, clusters, _identity(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error

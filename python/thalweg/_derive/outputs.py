@@ -104,8 +104,8 @@ def _codec_of_input(job: Job, index: int) -> str | None:
     is_told = any(name in (derivation.tuning or {}) for name in ("wide_codec", "narrow_codec"))
     if is_told or not derivation.copies:
         return None
-    stored = job.inputs.files[0].open().stored_in()
-    return _core.codec_of_input(*stored, job.kept[index]) if stored else None
+    stored = job.inputs.open(0).stored
+    return stored.codec_of(job.kept[index]) if stored else None
 
 
 def resume_output(job: Job, index: int) -> Output:

@@ -16,13 +16,13 @@ from thalweg._derive.compute import Derived, Source, derived
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.lazy import LazyForm
+from thalweg._derive.opened import OpenInput
 from thalweg._derive.ranges import Range
 from thalweg._derive.summaries import Summary
 from thalweg._derive.types import UnknownTypeError, type_of
 from thalweg._derive.unit import EventRange, Loop, OutputRows, looped
 from thalweg._errors import UsageError
 from thalweg._schema import TableSchema
-from thalweg._table import Table
 from thalweg._types import Type, as_type
 from thalweg._work_unit import UnitOfGroup, UnitTable, WorkGroup, WorkUnit
 
@@ -73,9 +73,10 @@ class Session:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._tables: dict[int, Table] = {}
+        self._inputs: dict[int, OpenInput] = {}
         self._attached: dict[int, Attached] = {}
         self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
+        self._computed: dict[int, TableSchema] = {}  # of each output, without what it keeps
         self._counted = (0, 0)
         self.used: set[str] = set()
 
@@ -89,7 +90,7 @@ class Session:
 
     def open(self, handles: Sequence[str | None]) -> None:
         """None: that output is complete."""
-        self._kept, self._counted = {}, (0, 0)
+        self._kept, self._computed, self._counted = {}, {}, (0, 0)
         self._attached = {out: attach(handle) for out, handle in enumerate(handles) if handle is not None}
 
     def do(self, task: Task, announce: Announce) -> list[float]:
@@ -168,28 +169,38 @@ class Session:
 
     def _append_derived(self, table: UnitTable, out: int, file: int, result: Derived) -> None:
         names = self._job.kept[out]
-        kept = self._kept_of(out, file, result.source.lazy.table) if names else None
+        kept = self._kept_of(out, file) if names else None
         if kept is None:
             table.append(result.kept(names) | result.computed)
             return
-        schema = table.schema
-        rest = TableSchema(schema.name, tuple((name, type_) for name, type_ in schema.fields if name not in names))
+        rest = self._computed_of(out, table.schema)
         computed = columns_of(rest, result.computed, {})[1] if rest.fields or result.computed else []
         self.used.update(names)
         table.append_kept(kept, result.source.lazy.start, len(result.source), result.mask, computed)
 
-    def _kept_of(self, out: int, file: int, table: Table) -> Kept | None:
+    def _computed_of(self, out: int, schema: TableSchema) -> TableSchema:
+        if out not in self._computed:
+            names = set(self._job.kept[out])
+            fields = tuple((name, type_) for name, type_ in schema.fields if name not in names)
+            self._computed[out] = TableSchema(schema.name, fields)
+        return self._computed[out]
+
+    def _kept_of(self, out: int, file: int) -> Kept | None:
         """None: its rows go through Python, since something else reads that file or its columns are others there."""
         if (out, file) not in self._kept:
-            name, derivation = self._job.tables[out], self._job.train[out]
-            kept = self._attached[out].kept_columns(table, name, self._job.kept[out], derivation.copy_pages)
-            self._kept[out, file] = kept
+            name, derivation, each = self._job.tables[out], self._job.train[out], self._input(file)
+            self._kept[out, file] = self._attached[out].kept_columns(
+                each.table, each.stored, name, self._job.kept[out], derivation.copy_pages
+            )
         return self._kept[out, file]
 
+    def _input(self, file: int) -> OpenInput:
+        if file not in self._inputs:
+            self._inputs[file] = self._job.inputs.open(file)
+        return self._inputs[file]
+
     def _source(self, file: int, start: int, stop: int) -> Source:
-        if file not in self._tables:
-            self._tables[file] = self._job.inputs.files[file].open()
-        return Source(lambda: self._form, self._tables[file], start, stop, self.used)
+        return Source(lambda: self._form, self._input(file).table, start, stop, self.used)
 
     def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
         derivation = self._job.train[index]

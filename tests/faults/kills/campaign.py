@@ -1,4 +1,7 @@
-"""Many rounds, on several processors, for a number of rounds or for a time; what they did is added up."""
+"""Many rounds, on several processors, for a number of rounds or for a time; what they did is added up.
+
+What is played is a `Game`: recordings (`kills.round`), or jobs of derivations (`kills.derive.round`).
+"""
 
 import json
 import os
@@ -9,25 +12,45 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from kills.mounts import mount_small_memory, why_not
-from kills.plan import Plan, make_plan
-from kills.round import Round
 
 LONGEST_ROUND_S = 3600
 
 
+class Round(Protocol):
+    counts: Counter[str]
+
+    def play(self) -> None:
+        """Raises what it finds wrong."""
+
+    def end(self) -> None:
+        """Of all processes that are left."""
+
+    def save_reports(self, path: Path) -> None:
+        """What they have said."""
+
+
+@dataclass(frozen=True)
+class Game:
+    name: str
+    plan: Callable[[int], Any]
+    """From a seed: with `seed`, `place` and `small_memory`."""
+    round: Callable[[Any, Path, bool], Round]
+
+
 @dataclass(frozen=True)
 class Options:
+    game: Game
     folder: Path  # on a disk; what is found stays there
     first_seed: int
     rounds: int  # 0: until the time is over
     seconds: float  # 0: until the rounds are done
     jobs: int
-    most_columns: int
     keep: bool = False  # also the files of rounds without a discrepancy
 
 
@@ -39,7 +62,7 @@ class Playing:
     end_s: float
 
 
-def play(options: Options, plan: Plan, may_mount: bool) -> dict[str, object]:
+def play(options: Options, plan: Any, may_mount: bool) -> dict[str, object]:
     """In a process of its own. What was counted, and what was found."""
     if plan.small_memory and not may_mount:
         return {"counts": {"rounds left out for want of a mount": 1}}
@@ -47,7 +70,7 @@ def play(options: Options, plan: Plan, may_mount: bool) -> dict[str, object]:
         mount_small_memory(plan.small_memory)
     parent = Path("/dev/shm") if plan.place == "memory" else options.folder
     folder = Path(tempfile.mkdtemp(prefix="kills-", dir=parent))
-    round_ = Round(plan, folder, options.keep)
+    round_ = options.game.round(plan, folder, options.keep)
     found = ""
     try:
         round_.play()
@@ -55,10 +78,10 @@ def play(options: Options, plan: Plan, may_mount: bool) -> dict[str, object]:
         found = f"{type(error).__name__}: {error}"
         (folder / "found.txt").write_text("".join(traceback.format_exception(error)))
         (folder / "plan.txt").write_text(f"{plan}\n")
-        round_.reports.save(folder / "reports.txt")
+        round_.save_reports(folder / "reports.txt")
     finally:
-        round_.stage.end()
-    counts = round_.context.counts
+        round_.end()
+    counts = round_.counts
     counts["rounds"] += 1
     if found or options.keep:
         kept = options.folder / f"seed-{plan.seed}"
@@ -108,7 +131,7 @@ class Campaign:
             os.close(reading)
             os.setpgid(0, 0)
             try:
-                answer = play(self.options, make_plan(seed, self.options.most_columns), not self.why_not_mount)
+                answer = play(self.options, self.options.game.plan(seed), not self.why_not_mount)
             except BaseException as error:
                 answer = {"counts": {}, "found": "".join(traceback.format_exception(error))}
             os.write(writing, json.dumps(answer)[:60_000].encode())

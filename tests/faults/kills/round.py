@@ -21,6 +21,13 @@ class Round:
         self.plan, self.keep = plan, keep
         self.context = Context(plan, folder)
         self.stage, self.reports = self.context.stage, self.context.reports
+        self.counts = self.context.counts
+
+    def end(self) -> None:
+        self.stage.end()
+
+    def save_reports(self, path: Path) -> None:
+        self.reports.save(path)
 
     def play(self) -> None:
         for seconds in self.plan.creations_s:

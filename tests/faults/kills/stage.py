@@ -122,7 +122,7 @@ class Stage:
     def wait(self, process: Process) -> None:
         """Until it has ended by itself."""
         end_s = time.monotonic() + LIMIT_S
-        while not self._has_ended(process):
+        while not self.has_ended(process):
             if time.monotonic() > end_s:
                 raise StuckError(f"in {LIMIT_S} s process '{process.name}' did not end")
             self.listen(0.002)
@@ -131,11 +131,11 @@ class Stage:
     def crashed(self) -> list[str]:
         """Those that a signal has ended which was not ours."""
         for process in self.alive():
-            self._has_ended(process)
+            self.has_ended(process)
         return [f"{process.name} was ended by signal {process.signal}" for process in self.processes if process.signal]
 
     @staticmethod
-    def _has_ended(process: Process) -> bool:
+    def has_ended(process: Process) -> bool:
         if process.is_alive:
             done, status = os.waitpid(process.pid, os.WNOHANG)
             process.is_alive = not done

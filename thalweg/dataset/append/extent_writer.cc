@@ -14,8 +14,8 @@
 namespace thalweg::dataset {
 namespace {
 
-void set_checksums(PageRecord& record, std::span<std::byte const> stored) {
-    record.checksum = base::xxh3(stored);
+void set_checksums(PageRecord& record, std::span<std::byte const> stored, std::uint64_t checksum) {
+    record.checksum = checksum;
     record.adler32 = base::adler32(1, stored);
 }
 
@@ -55,16 +55,22 @@ std::span<std::byte> ExtentWriter::room_for(std::size_t size_bytes) {
 }
 
 void ExtentWriter::add(PageRecord record) {
+    auto const stored = gathering_->buffer.bytes().subspan(gathering_->filled_bytes, record.stored_bytes);
+    add_with_checksum(record, stored, base::xxh3(stored));
+}
+
+void ExtentWriter::add_with_checksum(PageRecord record, std::span<std::byte const> stored, std::uint64_t checksum) {
     auto& extent = *gathering_;
     THALWEG_ASSERT(with_checksum(record.stored_bytes) <= extent.buffer.size() - extent.filled_bytes,
                    "a page fits into the extent that is gathered");
-    auto const stored = extent.buffer.bytes().subspan(extent.filled_bytes, record.stored_bytes);
-    set_checksums(record, stored);
+    set_checksums(record, stored, checksum);
     if (rules_.equal_pages_once && add_to_equal(record, stored)) return;
+    auto* const place = extent.buffer.data() + extent.filled_bytes;
+    if (stored.data() != place) std::memmove(place, stored.data(), stored.size()); // one in front of it was equal
     record.offset = extent.filled_bytes; // within the extent, until it has a place
     extent.filled_bytes += record.stored_bytes;
     if (rules_.page_checksums) {
-        std::memcpy(stored.data() + stored.size(), &record.checksum, format::kPageChecksumBytes);
+        std::memcpy(place + record.stored_bytes, &record.checksum, format::kPageChecksumBytes);
         extent.filled_bytes += format::kPageChecksumBytes;
     }
     extent.pages.push_back(record);
@@ -104,7 +110,7 @@ void ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> 
     std::span const padded(page.data(), base::round_up(page.size(), base::kBlockBytes));
     auto const offset = run_.ledger->claim(padded.size(), while_waiting);
     auto* const extent = free_extent();
-    set_checksums(record, page);
+    set_checksums(record, page, base::xxh3(page));
     record.offset = 0;
     extent->pages.assign(1, record);
     submit(*extent, padded, offset);

@@ -33,6 +33,8 @@ class ExtentWriter {
     // The page lies at the beginning of that room, in `record.stored_bytes`. Where an equal one is in its cluster, and
     // the container allows it, it gets the place of that one.
     void add(PageRecord record);
+    // The page lies anywhere in that room, behind those that were added since, and this is its XXH3.
+    void add_with_checksum(PageRecord record, std::span<std::byte const> stored, std::uint64_t checksum);
     // What was gathered has the size of an extent.
     bool is_full() const { return gathering_ != nullptr && gathering_->filled_bytes >= limit_bytes_; }
 

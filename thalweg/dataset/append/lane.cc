@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/run/backoff.h"
@@ -84,16 +85,45 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
     reap(false);
 }
 
-void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored, bool encoded,
+PageRecord Lane::record_of_stored(SealedPage const& page) const {
+    auto record = record_of(page);
+    record.stored_bytes = page.stored_bytes;
+    record.encoded = 1;
+    return record;
+}
+
+void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored,
                       std::function<void()> const& while_waiting) {
     writer_.check_writes();
-    auto record = record_of(page);
-    record.stored_bytes = stored.size();
-    record.encoded = encoded ? 1 : 0;
     std::memcpy(room_for(stored.size(), while_waiting).data(), stored.data(), stored.size());
-    add_to_extent(record, 0, while_waiting); // nothing of it is in staging
+    add_to_extent(record_of_stored(page), 0, while_waiting); // nothing of it is in staging
+    reap_stored();
+}
+
+// In the other file a page and its checksum lie as they will lie here.
+void Lane::add_run(std::span<SealedPage const> run, PageSource const& from,
+                   std::function<void()> const& while_waiting) {
+    writer_.check_writes();
+    std::size_t size_bytes = 0;
+    for (auto const& page : run) size_bytes += page.stored_bytes + format::kPageChecksumBytes;
+    auto rest = room_for(size_bytes, while_waiting).first(size_bytes);
+    from.read(rest);
+    for (std::size_t i = 0; i < run.size(); ++i) {
+        auto const stored = rest.first(run[i].stored_bytes);
+        auto const checksum = base::xxh3(stored);
+        std::uint64_t expected = 0;
+        std::memcpy(&expected, rest.data() + stored.size(), sizeof expected);
+        if (checksum != expected) from.fail_at(i);
+        rest = rest.subspan(stored.size() + format::kPageChecksumBytes);
+        writer_.add_with_checksum(record_of_stored(run[i]), stored, checksum);
+    }
+    if (writer_.is_full()) flush(while_waiting);
+    reap_stored();
+}
+
+// Staging bounds what is in flight of all other pages.
+void Lane::reap_stored() {
     reap(false);
-    // Staging bounds what is in flight of all other pages.
     while (writer_.in_flight() > kStoredInFlight) reap(true);
 }
 

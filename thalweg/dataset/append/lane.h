@@ -8,6 +8,7 @@
 #include "thalweg/dataset/append/announcer.h"
 #include "thalweg/dataset/append/extent_writer.h"
 #include "thalweg/dataset/append/page_encoder.h"
+#include "thalweg/dataset/append/page_source.h"
 
 namespace thalweg::dataset {
 
@@ -19,6 +20,7 @@ struct SealedPage {
     std::uint64_t cluster = 0;      // its first row; 0 where the container has no clusters
     std::uint32_t block = kNoBlock; // in which it begins
     std::uint64_t sum_before = 0;   // of a lengths column: of the lengths in front of the page in its cluster
+    std::uint64_t stored_bytes = 0; // where it is encoded already
 };
 
 class Lane {
@@ -28,9 +30,11 @@ class Lane {
 
     // Encodes the page. Its bytes in staging stay as they are until it is announced.
     void add(SealedPage const& page, std::function<void()> const& while_waiting);
-    // A page that is encoded already. `encoded`: by the column's codec.
-    void add_stored(SealedPage const& page, std::span<std::byte const> stored, bool encoded,
+    // A page that is encoded already, by the column's codec.
+    void add_stored(SealedPage const& page, std::span<std::byte const> stored,
                     std::function<void()> const& while_waiting);
+    // Several, which are read into the memory from which they are written. Their checksums are compared there.
+    void add_run(std::span<SealedPage const> run, PageSource const& from, std::function<void()> const& while_waiting);
     // Starts writing what is gathered.
     void flush(std::function<void()> const& while_waiting);
     // Announces what has been written, as far as the ring has room; with `wait`, waits until something has been written
@@ -48,6 +52,8 @@ class Lane {
     std::span<std::byte const> raw_of(SealedPage const& page);
     std::uint64_t gather_limit_bytes() const;
     PageRecord record_of(SealedPage const& page) const;
+    PageRecord record_of_stored(SealedPage const& page) const;
+    void reap_stored();
     std::span<std::byte> room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
     void add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting);
 

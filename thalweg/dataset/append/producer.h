@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalweg/dataset/append/page_source.h"
 #include "thalweg/dataset/run/open_run.h"
 #include "thalweg/dataset/run/unit_table.h"
 
@@ -42,17 +43,22 @@ class Producer {
         std::uint64_t first = 0; // item, counted from the beginning of its cluster
         std::uint64_t count = 0;
         std::uint64_t sum_before = 0; // of a lengths column: of the lengths in front of the page in its cluster
-        std::span<std::byte const> stored;
+        std::uint64_t stored_bytes = 0;
     };
-    using TakePage = std::function<void(EncodedPage const&)>;
+    // How such pages are handed over: one as it lies in memory, or several that lie one behind the other in another
+    // file.
+    struct TakePages {
+        std::function<void(EncodedPage const&, std::span<std::byte const> stored)> one;
+        std::function<void(std::span<EncodedPage const>, PageSource const&)> run;
+    };
 
     // One whole cluster, of `rows` rows and so many `items` of each column, where the container has clusters. `give`
-    // hands over all its pages, in any order; each is copied before the call returns. Rows in front of it end their
+    // hands over all its pages, in any order; each is copied before `take` returns. Rows in front of it end their
     // cluster. The rows are published when this returns: all pages are in the file then. Throws base::UsageError where
     // the pages are not those of `items`; what `give` throws passes. After an error the producer takes no more rows, a
     // work unit can only be dropped, and nothing of the cluster counts.
     void append_cluster(std::uint64_t rows, std::span<std::uint64_t const> items,
-                        std::function<void(TakePage const&)> const& give);
+                        std::function<void(TakePages const&)> const& give);
 
     // Raw bytes behind the last end of a cluster, and with how many one is full; 0: the container has no clusters.
     std::uint64_t open_bytes() const { return cluster_.bytes; }

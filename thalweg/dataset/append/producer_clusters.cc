@@ -30,7 +30,7 @@ void Producer::check_cluster(std::uint64_t rows, std::span<std::uint64_t const> 
 // Items of the pages never lie in staging, so none is published before its page is announced: whoever looks for what is
 // published and in no page would not find them.
 void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const> items,
-                              std::function<void(TakePage const&)> const& give) {
+                              std::function<void(TakePages const&)> const& give) {
     check_usable();
     check_cluster(rows, items);
     if (rows == 0) return;
@@ -48,7 +48,7 @@ void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const>
         memory_->skip(i, items[i] * columns()[i].item_bytes());
         bytes += items[i] * columns()[i].item_bytes();
     }
-    give([&](EncodedPage const& page) {
+    auto const placed = [&](EncodedPage const& page) {
         auto const column = page.column;
         bool const fits = column < items.size() && page.count > 0 && page.count <= kMostItems &&
                           page.count <= items[column] && page.first <= items[column] - page.count;
@@ -58,13 +58,22 @@ void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const>
                               fmt::format("items {} to {} of column {}", page.first, page.first + page.count, column)});
         }
         given[column] += page.count;
-        sealer_->add_stored({.column = column,
-                             .first = begins[column] + page.first,
-                             .count = page.count,
-                             .cluster = rows_,
-                             .sum_before = page.sum_before},
-                            page.stored, while_waiting_);
-    });
+        return SealedPage{.column = column,
+                          .first = begins[column] + page.first,
+                          .count = page.count,
+                          .cluster = rows_,
+                          .sum_before = page.sum_before,
+                          .stored_bytes = page.stored_bytes};
+    };
+    std::vector<SealedPage> run;
+    give({[&](EncodedPage const& page, std::span<std::byte const> stored) {
+              sealer_->add_stored(placed(page), stored, while_waiting_);
+          },
+          [&](std::span<EncodedPage const> pages, PageSource const& from) {
+              run.clear();
+              for (auto const& page : pages) run.push_back(placed(page));
+              sealer_->add_run(run, from, while_waiting_);
+          }});
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (given[i] == items[i]) continue;
         base::fail_usage({fmt::format("table '{}' of {}: an encoded cluster is not whole", table().name, run_->path()),

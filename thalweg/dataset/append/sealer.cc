@@ -62,7 +62,13 @@ Lane& Sealer::stored_lane() {
 void Sealer::add_stored(SealedPage const& page, std::span<std::byte const> stored,
                         std::function<void()> const& while_waiting) {
     announcer_.expect(page.cluster);
-    stored_lane().add_stored(page, stored, true, while_waiting);
+    stored_lane().add_stored(page, stored, while_waiting);
+}
+
+void Sealer::add_run(std::span<SealedPage const> run, PageSource const& from,
+                     std::function<void()> const& while_waiting) {
+    for (auto const& page : run) announcer_.expect(page.cluster);
+    stored_lane().add_run(run, from, while_waiting);
 }
 
 // Ends of clusters, which the lane's own `drain` waits for, may be due to threads that have failed.

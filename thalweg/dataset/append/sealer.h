@@ -21,6 +21,8 @@ class Sealer {
     // A page that is encoded already. Its bytes are copied; nothing of it is in staging.
     void add_stored(SealedPage const& page, std::span<std::byte const> stored,
                     std::function<void()> const& while_waiting);
+    // Several of one cluster, from another file.
+    void add_run(std::span<SealedPage const> run, PageSource const& from, std::function<void()> const& while_waiting);
     // All of these are written and announced afterwards.
     void drain_stored(std::function<void()> const& while_waiting);
     // No page of the cluster will follow.

@@ -1,0 +1,42 @@
+"""Inputs that are open: workers that are forked have what the process of the job has opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg import _core
+from thalweg._open import open  # noqa: A004
+from thalweg._table import Table
+
+_MOST = 16  # files that stay open in the process of a job
+
+
+@dataclass(frozen=True)
+class OpenInput:
+    table: Table
+    stored: _core.StoredClusters | None
+    """Where its pages lie; None: they cannot be copied."""
+
+
+def opened(table: Table) -> OpenInput:
+    who = table.stored_in()
+    return OpenInput(table, _core.stored_clusters(*who) if who else None)
+
+
+@dataclass
+class OpenInputs:
+    """By path and name of the table. It is not sent to who has a memory of its own."""
+
+    _kept: dict[tuple[str, str], OpenInput] = field(default_factory=dict)
+
+    def keep(self, path: str, each: OpenInput) -> None:
+        """Not what somebody else reads for us: the place in a file, and threads, do not bear a fork."""
+        if each.table.stored_in() is not None and len(self._kept) < _MOST:
+            self._kept[path, each.table.name] = each
+
+    def open(self, path: str, table: str) -> OpenInput:
+        return self._kept.get((path, table)) or opened(open(path)[table])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": {}}

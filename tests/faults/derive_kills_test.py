@@ -1,0 +1,114 @@
+"""The campaign of jobs of derivations that are killed, in short: always the same rounds, as `kills_test.py` has them of
+recordings. THALWEG_KILLS_S makes it last so many seconds, with any. And the judge finds what is wrong with an output.
+"""
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kills.derive import job
+from kills.derive.judge import judge
+from kills.derive.plan import Plan, make_plan
+from kills.judge import WrongError
+
+import thalweg as tw
+
+SECONDS = os.environ.get("THALWEG_KILLS_S", "")
+JOBS = os.environ.get("THALWEG_KILLS_JOBS", "2")
+
+
+@pytest.mark.timeout(float(SECONDS or 0) + 1200)
+def test_whatever_is_killed_the_outputs_are_the_same(repository: Path, tmp_path: Path) -> None:
+    rounds = ["--seconds", SECONDS] if SECONDS else ["--seed", "1", "--rounds", "8"]
+    command = [sys.executable, "-m", "kills", "--game", "derive", *rounds, "--jobs", JOBS, "--folder", tmp_path]
+    path = os.pathsep.join(str(repository / "tests" / name) for name in ("faults", "python"))
+    environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kills = re.search(r"([\d,]+) kills", done.stdout)
+    assert kills
+    assert int(kills[1].replace(",", "")) > 20
+    kinds = re.findall(r"\d   ([a-z ]+), ([a-z]+)$", done.stdout, re.MULTILINE)
+    assert {"ranges", "commit", "resume"} <= {moment for _, moment in kinds}
+    assert {"worker", "job", "everything"} <= {victim for victim, _ in kinds}
+
+
+Jobs = tuple[Plan, Path, Path]
+
+
+@pytest.fixture(
+    scope="module", params=[(".root", "functions", "any"), (".h5", "loop", "any"), (".root", "copies", "input")]
+)
+def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    """A job, done twice: nobody is killed. The tests change what the second has written."""
+    extension, way, order = request.param
+    changes = {"extension": extension, "way": way, "order": order, "workers": (2,), "clusters": 6, "pace_s": 0.0}
+    plan = dataclasses.replace(make_plan(1), **changes)
+    source = tmp_path_factory.mktemp("input") / "in.root"
+    job.write_input(plan, source)
+    calm, killed = tmp_path_factory.mktemp("calm"), tmp_path_factory.mktemp("killed")
+    for folder in (calm, killed):
+        derive(plan, source, folder)
+    judge(plan, calm, killed)
+    return plan, calm, killed
+
+
+def derive(plan: Plan, source: Path, folder: Path) -> None:
+    train, loop = job.outputs(plan, folder)
+    groups = {"ranges_per_group": 2} if plan.is_ordered else {}
+    tw.derive(source, train, workers=2, order=plan.order, range_bytes=1, force=True, **groups, **loop).run()
+
+
+def source_of(done: Jobs) -> Path:
+    plan, calm, _ = done
+    return Path(json.loads(tw.open(calm / f"lite{plan.extension}").metadata["derive.plan"])["inputs"][0]["path"])
+
+
+def test_the_judge_finds_rows_that_are_missing(done: Jobs, tmp_path: Path) -> None:
+    plan, calm, killed = done
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    source = tmp_path / "in.root"
+    fewer = dataclasses.replace(plan, clusters=plan.clusters - 1)
+    job.write_input(fewer, source)
+    derive(fewer, source, tmp_path)
+    source.unlink()
+    with pytest.raises(WrongError, match="not those of an undisturbed job"):
+        judge(plan, calm, tmp_path)
+
+
+def test_the_judge_finds_values_that_are_wrong_in_both(done: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, calm, killed = done
+    right = job.expected(plan)
+    right["lite"] = right["lite"][:-1]
+    monkeypatch.setattr("kills.derive.judge.expected", lambda _: right)
+    with pytest.raises(WrongError, match=r"lite.*not those that the input gives"):
+        judge(plan, calm, killed)
+
+
+def test_the_judge_finds_sums_that_are_others(done: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each range, and of all."""
+    plan, calm, _ = done
+    monkeypatch.setattr("kills.derive.job.sums", lambda of: {"weight": float(np.sum(of.weight)) * 1.001})
+    monkeypatch.setattr("kills.derive.job.WEIGHT", 1.001)
+    derive(plan, source_of(done), tmp_path)
+    with pytest.raises(WrongError, match="sums of ranges are not those"):
+        judge(plan, calm, tmp_path)
+    monkeypatch.setattr("kills.derive.judge.read_units", lambda _: [])
+    with pytest.raises(WrongError, match=r"sums are .* of an undisturbed job"):
+        judge(plan, calm, tmp_path)
+
+
+def test_the_judge_finds_what_is_left_behind(done: Jobs, tmp_path: Path) -> None:
+    plan, calm, killed = done
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    (tmp_path / f"lite{plan.extension}.journal").touch()
+    with pytest.raises(WrongError, match="left behind"):
+        judge(plan, calm, tmp_path)
