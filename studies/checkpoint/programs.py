@@ -13,7 +13,7 @@ from harness.programs import WORK, Measurement, MissingError, call
 FOLDER = WORK / "studies" / "checkpoint" / "programs"
 ELEMENT_BYTES = 8
 # Bytes of each of so many ranks where the study is as large as it should be: 127 MB is the paper's.
-RANK_BYTES = {1: 127_000_000, 2: 254_000_000, 4: 127_000_000, 8: 32_000_000}
+RANK_BYTES = {1: 127_000_000, 2: 254_000_000, 4: 127_000_000, 8: 32_000_000, 16: 32_000_000}
 # Open MPI refuses to be run by root, and more ranks than cores, unless it is told to.
 ENVIRONMENT = {
     "mpich": {},
