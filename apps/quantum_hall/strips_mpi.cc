@@ -76,7 +76,8 @@ void Strips::begin_exchange(Wave& wave) {
     messages_->pending = 4;
 }
 
-// A rank that waits in a call of MPI's own keeps its core, which another rank may need to get as far; here it offers it.
+// A rank that waits in a call of MPI's own keeps its core, which another rank may need to get as far; here it offers
+// it.
 void Strips::end_exchange() {
     for (int done = 0;;) {
         MPI_Testall(messages_->pending, messages_->requests.data(), &done, MPI_STATUSES_IGNORE);

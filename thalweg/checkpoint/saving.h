@@ -81,7 +81,7 @@ class Saving {
     std::uint64_t free_begin_ = 0; // where pages begin that no plan gives a place
     std::vector<OwnPart> parts_;
     bool may_copy_ = true;
-    bool syncs_ = true; // by itself: what rank 0 syncs does not hold what this rank has written
+    bool syncs_ = true;       // by itself: what rank 0 syncs does not hold what this rank has written
     bool have_ended_ = false; // its writes
     std::unique_ptr<PageWriter> writer_;
     std::unique_ptr<Completion> completion_; // rank 0's

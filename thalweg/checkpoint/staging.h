@@ -30,7 +30,7 @@ class Staging {
     void reap();
 
     storage::Storage& file_;
-    base::AlignedBuffer buffers_; // of all slots
+    base::AlignedBuffer buffers_;                                 // of all slots
     std::vector<std::pair<std::uint64_t, std::uint64_t>> places_; // offset and bytes of what each slot writes
     std::vector<std::size_t> free_;
     std::unique_ptr<storage::WriteQueue> queue_; // last: it waits for what is in flight before the buffers go

@@ -65,7 +65,8 @@ void tell_restore(std::string const& path, std::uint64_t bytes, std::uint64_t sa
     check_values(values, count * static_cast<std::uint64_t>(rank_of()), saved);
     if (rank_of() == 0) {
         std::printf("{\"seconds\": %.6f, \"open_s\": %.6f, \"read_s\": %.6f, \"raw_bytes\": %llu}\n", seconds, open_s,
-                    read_s, static_cast<unsigned long long>(count * sizeof(double) * static_cast<std::uint64_t>(ranks())));
+                    read_s,
+                    static_cast<unsigned long long>(count * sizeof(double) * static_cast<std::uint64_t>(ranks())));
     }
 }
 
