@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--without", default="", help="no variants whose names hold one of these words")
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    parser.add_argument(
+        "--keep-others", action="store_true", help="keep what the results have of others that are measured seldom"
+    )
     parser.add_argument("--minutes", type=float, help="begin nothing after so many; go on with --resume another time")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
@@ -85,6 +89,30 @@ def in_turn(names: list[str], index: int) -> list[str]:
     return names[first:] + names[:first]
 
 
+def in_passes(study: Study[Any], names: list[str], rounds: int) -> Iterator[tuple[int, list[str]]]:
+    """Rounds with what is measured in them: first what is most wanted, in all its rounds, then the rest."""
+    for wanted, count in (*study.first, (tuple(names), rounds)):
+        group = [name for name in names if name in wanted]
+        for index in range(min(count, rounds) if group else 0):
+            yield index, in_turn(group, index)
+
+
+def earlier_rounds(options: argparse.Namespace) -> list[figures.Round]:
+    """What the results have already of variants that are measured seldom and are not ours, as rounds of their own:
+    nothing of today is divided by them."""
+    if not options.keep_others:
+        return []
+    study = options.study
+    summary = json.loads((study.folder / "results" / "summary.json").read_text())
+
+    def stays(name: str) -> bool:
+        is_ours = any(word in name for word in study.ours)
+        return name in study.variants and name.startswith(tuple(study.seldom)) and not is_ours
+
+    kept = ({name: measured for name, measured in each.items() if stays(name)} for each in summary["rounds"])
+    return [each for each in kept if each]
+
+
 def measure(study: Study[Any], programs: Programs, name: str) -> dict[str, Any] | None:
     settle(programs)
     before = machine.Moment.now()
@@ -125,20 +153,30 @@ def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> li
                 rounds[entry["round"]][entry["variant"]] = entry["measured"]
     else:
         log.write_text("")
+    earlier = earlier_rounds(options)
+    names = [name for name in names if not any(name in each for each in earlier)]
     begin = time.monotonic()
-    for index, done in enumerate(rounds):
-        say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
-        for name in in_turn(names, index):
-            is_late = options.minutes is not None and time.monotonic() - begin > 60 * options.minutes
-            wanted = name not in done and is_due(options.study, name, index) and not is_late
-            measured = measure(options.study, programs, name) if wanted else None
+
+    def is_late() -> bool:
+        return options.minutes is not None and time.monotonic() - begin > 60 * options.minutes
+
+    for index, group in in_passes(options.study, names, len(rounds)):
+        done = rounds[index]
+        wanted = [name for name in group if name not in done and is_due(options.study, name, index)]
+        if is_late():
+            break
+        if wanted:
+            say(f"round {index + 1} of {len(rounds)}, after {(time.monotonic() - begin) / 60:.1f} minutes")
+        for name in wanted:
+            measured = None if is_late() else measure(options.study, programs, name)
             if measured is None:
                 continue
             done[name] = measured
             with log.open("a") as file:
                 file.write(json.dumps({"round": index, "variant": name, "measured": measured}) + "\n")
             say(f"  {name:<34} {told(measured, options.study.told)}")
-    return [{name: each[name] for name in options.study.variants if name in each} for each in rounds]
+    known = options.study.variants
+    return [{name: each[name] for name in known if name in each} for each in rounds + earlier if each]
 
 
 def summarise(

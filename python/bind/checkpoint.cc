@@ -170,6 +170,8 @@ void bind_checkpoint(nb::module_& module) {
         .def("place", place, nb::arg("ranks"))
         .def(
             "write", [](PythonSaving& self) { self.saving->write(); }, WithoutGil())
+        .def(
+            "end_writes", [](PythonSaving& self) { self.saving->end_writes(); }, WithoutGil())
         .def("finish", finish, nb::arg("ranks"));
     nb::class_<State>(module, "CheckpointState")
         .def_prop_ro("path", &State::path)

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from checkpoint import paper
 from checkpoint.variants import RANKS
 from harness.figures import Best, Figure, Round, rate_ratio
 
@@ -133,4 +134,4 @@ def write_phases(folder: Path, rounds: list[Round]) -> None:
 def write_tables(folder: Path, rounds: list[Round]) -> list[str]:
     for write in (write_intervals, write_who_wrote, write_phases):
         write(folder, rounds)
-    return []
+    return paper.draw(folder, rounds)

@@ -10,7 +10,9 @@
 #include "thalweg/checkpoint/save.h"
 #include "thalweg/checkpoint/test_blocks.h"
 #include "thalweg/ranks/test_ranks.h"
+#include "thalweg/storage/probe.h"
 #include "thalweg/storage/test_directory.h"
+#include "thalweg/trace/trace.h"
 
 namespace thalweg::checkpoint {
 using ranks::run_all_ranks;
@@ -86,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
         testing::Values(Case{"slabs", {103, 40}, {7, 1}, false, "none", false, false},
                         Case{"large_slabs", {700, 301}, {5, 1}, false, "none", false, false},
                         Case{"tiny_slabs", {9}, {9}, false, "none", false, false},
+                        Case{"larger_slabs", {1100, 301}, {2, 1}, false, "none", false, false},
                         Case{"one_block", {20, 3}, {1, 1}, true, "none", false, false},
                         Case{"a_value", {}, {}, true, "none", false, false},
                         Case{"nothing", {0, 4}, {1, 1}, true, "none", false, false},
@@ -151,6 +154,28 @@ TEST(Checkpoints, KeepsAttributesAndAllTypes) {
         state.read(array.name, {{0}, {10}}, read);
         EXPECT_EQ(std::memcmp(read.data(), bytes.data(), read.size()), 0) << array.name;
     }
+}
+
+std::uint64_t syncs_so_far() {
+    for (auto const& [name, value] : trace::snapshot()) {
+        if (name == "storage.sync.calls") return value;
+    }
+    return 0;
+}
+
+TEST(Checkpoints, OneRankSyncsForAllOfItsMachine) {
+    storage::TestDirectory const directory;
+    auto const path = directory.path("psi.h5");
+    if (auto const name = storage::file_system_of(path); name != "ext4" && name != "xfs") {
+        GTEST_SKIP() << name << " is not known to sync what other processes have written";
+    }
+    auto const before = syncs_so_far();
+    run_all_ranks(4, [&](Communicator& comm) {
+        auto const box = cut({40, 10}, {4, 1}, false).at(static_cast<std::size_t>(comm.rank()));
+        auto const values = values_of(box);
+        save(path, {{"psi", model::Scalar::complex128, {40, 10}, {{box, values.data()}}}}, comm);
+    });
+    EXPECT_EQ(syncs_so_far() - before, 1u);
 }
 
 } // namespace

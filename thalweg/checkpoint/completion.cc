@@ -84,24 +84,24 @@ void write_edges(storage::Storage& file, std::vector<Json> const& facts) {
     }
 }
 
-std::uint64_t complete_file(storage::Storage& file, Record const& record) {
+Completion::Completion(storage::Storage& file, Record const& record) : file_(file), id_(record.id), made_(0) {
     auto const bytes = to_bytes(record);
-    RecordPlace place;
-    place.record = write_checked(file, end_of_pages(record), bytes.text);
-    auto const behind = base::round_up(place.record.offset + place.record.size_bytes, base::kBlockBytes);
-    place.checksums = write_checked(file, behind, bytes.checksums);
+    place_.record = write_checked(file, end_of_pages(record), bytes.text);
+    auto const behind = base::round_up(place_.record.offset + place_.record.size_bytes, base::kBlockBytes);
+    place_.checksums = write_checked(file, behind, bytes.checksums);
     auto arrays = record.arrays;
-    arrays.push_back(plain_dataset(kRecordName, model::Scalar::uint8, place.record));
-    arrays.push_back(plain_dataset(kChecksumsName, model::Scalar::uint64, place.checksums));
+    arrays.push_back(plain_dataset(kRecordName, model::Scalar::uint8, place_.record));
+    arrays.push_back(plain_dataset(kChecksumsName, model::Scalar::uint64, place_.checksums));
+    made_ = make_metadata(file.path(), arrays, record.attributes, behind + place_.checksums.size_bytes);
+    file.write(made_.begin(), made_.metadata());
+}
 
-    auto const made = make_metadata(file.path(), arrays, record.attributes, behind + place.checksums.size_bytes);
-    file.write(made.begin(), made.metadata());
-    file.write(0, head_block(record.id, place));
-    format::hdf5::write_seal(file, made.begin(), made.metadata());
-    format::hdf5::write_superblock(file, made.superblock());
-    file.resize(made.allocated_end());
-    file.sync();
-    return made.allocated_end();
+void Completion::finish() {
+    file_.write(0, head_block(id_, place_));
+    format::hdf5::write_seal(file_, made_.begin(), made_.metadata());
+    format::hdf5::write_superblock(file_, made_.superblock());
+    file_.resize(made_.allocated_end());
+    file_.sync();
 }
 
 } // namespace thalweg::checkpoint

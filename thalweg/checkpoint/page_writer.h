@@ -31,8 +31,26 @@ struct Edge {
     Bytes bytes;
 };
 
-// All pages have their places. Sets checksums that are not there yet, and returns what is left for rank 0. Nothing is
-// synced.
-std::vector<Edge> write_pages(storage::Storage& file, std::vector<ArrayPlan> const& plans, std::vector<OwnPart>& parts);
+// Its writes go on behind the caller's back until `finish`, or until it is destroyed.
+class PageWriter {
+  public:
+    PageWriter(storage::Storage& file, std::vector<ArrayPlan> const& plans);
+    PageWriter(PageWriter const&) = delete;
+    PageWriter& operator=(PageWriter const&) = delete;
+    ~PageWriter();
+
+    // All pages of `parts` have their places. Sets checksums that are not there yet. On return the last writes are
+    // still on their way; of the memory of arrays only `copies` are in use then.
+    void write(std::vector<OwnPart>& parts);
+    // What is left for rank 0.
+    std::vector<Edge> const& edges() const;
+    // Until all is written. Nothing is synced.
+    void finish();
+
+  private:
+    class Writing;
+    std::vector<ArrayPlan> const& plans_;
+    std::unique_ptr<Writing> writing_;
+};
 
 } // namespace thalweg::checkpoint

@@ -1,4 +1,4 @@
-// Pages are written, read and checked in pieces.
+// Pages are read and checked in pieces, and written in groups of pieces.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,10 @@ namespace thalweg::checkpoint {
 
 // Pieces end where the offset in the file is a multiple of that, and at the end of the page.
 inline constexpr std::uint64_t kPieceBytes = base::kMiB;
+
+// What is written at once ends at multiples of that. A file system that was given its blocks before notes after each
+// write that they have bytes now: several pieces in one write are noted once. A multiple of a piece.
+inline constexpr std::uint64_t kWriteBytes = 2 * base::kMiB;
 
 struct Piece {
     std::uint64_t offset = 0; // in the file
@@ -33,6 +37,17 @@ inline std::vector<Piece> pieces_of(std::uint64_t offset, std::uint64_t size_byt
     auto const count = piece_count(offset, size_bytes);
     for (std::uint64_t i = 0; i < count; ++i) pieces.push_back(piece_of(offset, size_bytes, i));
     return pieces;
+}
+
+// Each has whole pieces of `pieces_of`, in the same order.
+inline std::vector<Piece> groups_of(std::uint64_t offset, std::uint64_t size_bytes) {
+    std::vector<Piece> groups;
+    for (auto at = offset; at < offset + size_bytes;) {
+        auto const end = std::min(base::round_down(at, kWriteBytes) + kWriteBytes, offset + size_bytes);
+        groups.push_back({at, end - at});
+        at = end;
+    }
+    return groups;
 }
 
 } // namespace thalweg::checkpoint

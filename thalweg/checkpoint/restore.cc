@@ -21,8 +21,8 @@ Json binary(Bytes const& bytes) {
     return Json::binary({begin, begin + bytes.size()});
 }
 
-Bytes bytes_of(Json const& json) {
-    auto const& binary = json.get_binary();
+Bytes bytes_of(Json const& said) {
+    auto const& binary = said.get_binary();
     auto const* const begin = reinterpret_cast<std::byte const*>(binary.data());
     return {begin, begin + binary.size()};
 }

@@ -97,7 +97,10 @@ SavingInBackground save_async(std::string const& path, std::vector<Array> const&
         at->saving.encode();
         at->saving.place(comm);
         if (at->saving.may_copy()) {
-            at->in_background([at] { at->saving.write(); });
+            at->in_background([at] {
+                at->saving.write();
+                at->saving.end_writes();
+            });
         } else {
             at->saving.write();
         }

@@ -1,15 +1,17 @@
 #include "thalweg/checkpoint/saving.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/process.h"
 #include "thalweg/base/random.h"
 #include "thalweg/base/units.h"
-#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/copies.h"
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/codec/codec.h"
+#include "thalweg/storage/probe.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -35,6 +37,13 @@ std::uint64_t bytes_of(std::vector<Array> const& arrays) {
         for (auto const& block : array.blocks) bytes += block.box.count() * model::size_bytes(array.scalar);
     }
     return bytes;
+}
+
+// What one process of a machine syncs there holds what all its processes have written: the file is one thing of one
+// kernel. Of file systems that are not known (FUSE) or that have servers nobody promises it.
+bool is_synced_by_one(std::string const& path) {
+    constexpr std::array kLocal{"ext4", "xfs", "btrfs", "f2fs", "tmpfs"};
+    return std::ranges::count(kLocal, storage::file_system_of(path)) > 0;
 }
 
 } // namespace
@@ -88,7 +97,8 @@ Json Saving::begin(std::vector<Json> const& said) {
             {"file", new_file_->path()},
             {"arrays", plans},
             {"free_begin", free_begin},
-            {"may_copy", may_copy_}};
+            {"may_copy", may_copy_},
+            {"synced_on", is_synced_by_one(new_file_->path()) ? base::boot_id() : ""}};
 }
 
 void Saving::open(Json const& plan) {
@@ -96,6 +106,8 @@ void Saving::open(Json const& plan) {
     plan.at("arrays").get_to(plans_);
     plan.at("free_begin").get_to(free_begin_);
     plan.at("may_copy").get_to(may_copy_);
+    auto const synced_on = plan.at("synced_on").get<std::string>();
+    syncs_ = synced_on.empty() || synced_on != base::boot_id();
     file_ =
         storage::open_file_storage(plan.at("file").get<std::string>(), storage::OpenMode::read_write, options_.engine);
 }
@@ -167,10 +179,20 @@ void Saving::place(Communicator& comm) {
 
 void Saving::write() {
     attempt([&] {
-        auto edges = write_pages(*file_, plans_, parts_);
-        std::ranges::move(edges, std::back_inserter(edges_));
-        file_->sync();
+        writer_ = std::make_unique<PageWriter>(*file_, plans_);
+        writer_->write(parts_);
     });
+    if (syncs_) end_writes(); // at once: all machines sync at the same time
+}
+
+void Saving::end_writes() {
+    if (!writer_ || have_ended_) return;
+    have_ended_ = true;
+    attempt([&] {
+        writer_->finish();
+        if (syncs_) file_->sync();
+    });
+    if (failure_) writer_.reset(); // which waits for what is on its way
 }
 
 Json Saving::facts() {
@@ -182,25 +204,46 @@ Json Saving::facts() {
         parts.push_back({{"array", own.array}, {"part", own.part}, {"checksums", std::move(checksums)}});
     }
     auto edges = Json::array();
-    for (auto const& edge : edges_) {
+    for (auto const& edge : writer_->edges()) {
         auto const* const bytes = reinterpret_cast<std::uint8_t const*>(edge.bytes.data());
         edges.push_back({edge.offset, Json::binary({bytes, bytes + edge.bytes.size()})});
     }
     return {{"parts", std::move(parts)}, {"edges", std::move(edges)}};
 }
 
-Json Saving::complete(std::vector<Json> const& facts) {
+Json Saving::write_metadata(std::vector<Json> const& facts) {
     if (failure_) std::rethrow_exception(failure_);
-    Record const record{id_, options_.attributes, gather_arrays(plans_, facts)};
     write_edges(*file_, facts);
-    auto const file_bytes = complete_file(*file_, record);
-    new_file_->publish();
-    return {{"engine", file_->engine()}, {"file_bytes", file_bytes}};
+    Record const record{id_, options_.attributes, gather_arrays(plans_, facts)};
+    completion_ = std::make_unique<Completion>(*file_, record);
+    return nullptr;
 }
 
+Json Saving::publish() {
+    completion_->finish();
+    new_file_->publish();
+    return {{"engine", file_->engine()}, {"file_bytes", completion_->file_bytes()}};
+}
+
+// Rank 0 writes the metadata while the last writes of all are on their way. What it syncs at the end is all that was
+// written on its machine; other machines have synced before.
 SaveReport Saving::finish(Communicator& comm) {
+    std::exception_ptr refused;
+    try {
+        agree(
+            comm, problem_, [&] { return facts(); }, [&](std::vector<Json> const& all) { return write_metadata(all); });
+    } catch (...) {
+        refused = std::current_exception();
+    }
+    end_writes();
+    if (refused) std::rethrow_exception(refused);
     auto const answer = agree(
-        comm, problem_, [&] { return facts(); }, [&](std::vector<Json> const& all) { return complete(all); });
+        comm, problem_,
+        [&] {
+            if (failure_) std::rethrow_exception(failure_);
+            return Json();
+        },
+        [&](std::vector<Json> const&) { return publish(); });
     SaveReport report{path_, id_, answer.at("engine"), 0, answer.at("file_bytes")};
     for (auto const& plan : plans_) report.bytes += plan.bytes();
     return report;

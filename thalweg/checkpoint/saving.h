@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "thalweg/base/memory.h"
+#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/page_writer.h"
 #include "thalweg/checkpoint/place.h"
 #include "thalweg/checkpoint/ranks.h"
@@ -53,8 +54,11 @@ class Saving {
     void copy_blocks(base::AlignedBuffer& memory);
     void encode();
     void place(Communicator& comm);
+    // On return the last writes may still be on their way.
     void write();
-    // Until then nobody sees the file.
+    // Waits for them. Whoever calls `finish` in another thread than `write` calls this in that of `write`.
+    void end_writes();
+    // Until then nobody sees the file. What is left to write is, whatever it throws.
     SaveReport finish(Communicator& comm);
 
   private:
@@ -63,7 +67,8 @@ class Saving {
     void add_parts(std::vector<Array> const& arrays);
     void encode_part(OwnPart& part);
     Json facts();
-    Json complete(std::vector<Json> const& facts); // on rank 0
+    Json write_metadata(std::vector<Json> const& facts); // on rank 0
+    Json publish();                                      // on rank 0
     template <class Step> void attempt(Step const& step);
 
     std::string path_;
@@ -75,8 +80,11 @@ class Saving {
     std::vector<ArrayPlan> plans_;
     std::uint64_t free_begin_ = 0; // where pages begin that no plan gives a place
     std::vector<OwnPart> parts_;
-    std::vector<Edge> edges_;
     bool may_copy_ = true;
+    bool syncs_ = true;       // by itself: what rank 0 syncs does not hold what this rank has written
+    bool have_ended_ = false; // its writes
+    std::unique_ptr<PageWriter> writer_;
+    std::unique_ptr<Completion> completion_; // rank 0's
     std::exception_ptr failure_;
 };
 

@@ -21,7 +21,8 @@ namespace thalweg::ranks {
 class MpiCommunicator final : public Communicator {
   public:
     explicit MpiCommunicator(MPI_Comm given) {
-        check(MPI_Comm_dup(given, &own_));
+        // One that does not block, so that ranks that come first do not spin: `save_async` makes one each time.
+        wait_for([&](MPI_Request* request) { return MPI_Comm_idup(given, &own_, request); });
         check(MPI_Comm_rank(own_, &rank_));
         check(MPI_Comm_size(own_, &size_));
     }

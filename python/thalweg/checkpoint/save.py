@@ -156,6 +156,7 @@ class SavingInBackground:
                 saving.encode()
                 saving.place(own_ranks)
             saving.write()
+            saving.end_writes()  # here: they are this thread's
             if own_ranks is not None:
                 self._report = _report(saving.finish(own_ranks))
         except BaseException as error:

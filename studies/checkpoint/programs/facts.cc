@@ -74,7 +74,11 @@ int main(int argc, char** argv) {
     auto const gather_s = seconds([&] { record.arrays = gather_arrays(plans, heard(words)); });
     auto const file = storage::open_file_storage(argv[3], storage::OpenMode::create_new, storage::Engine::automatic);
     std::uint64_t file_bytes = 0;
-    auto const complete_s = seconds([&] { file_bytes = complete_file(*file, record); });
+    auto const complete_s = seconds([&] {
+        Completion completion(*file, record);
+        completion.finish();
+        file_bytes = completion.file_bytes();
+    });
     std::printf("{\"seconds\": %.6f, \"plan_s\": %.6f, \"gather_s\": %.6f, \"complete_s\": %.6f, \"facts_bytes\": %zu, "
                 "\"raw_bytes\": %llu, \"file_bytes\": %llu}\n",
                 plan_s + gather_s + complete_s, plan_s, gather_s, complete_s, words.back().size(),

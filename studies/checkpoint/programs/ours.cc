@@ -57,12 +57,15 @@ void tell_restore(std::string const& path, std::uint64_t bytes, std::uint64_t sa
     meet();
     auto const begin = now();
     auto const state = restore(path, comm, {.verify = verify});
+    auto const opened = now();
     state.read("psi", {{count * static_cast<std::uint64_t>(rank_of())}, {count}},
                std::as_writable_bytes(std::span(values)));
-    auto const seconds = longest(now() - begin);
+    auto const end = now();
+    auto const seconds = longest(end - begin), open_s = longest(opened - begin), read_s = longest(end - opened);
     check_values(values, count * static_cast<std::uint64_t>(rank_of()), saved);
     if (rank_of() == 0) {
-        std::printf("{\"seconds\": %.6f, \"raw_bytes\": %llu}\n", seconds,
+        std::printf("{\"seconds\": %.6f, \"open_s\": %.6f, \"read_s\": %.6f, \"raw_bytes\": %llu}\n", seconds, open_s,
+                    read_s,
                     static_cast<unsigned long long>(count * sizeof(double) * static_cast<std::uint64_t>(ranks())));
     }
 }

@@ -1,0 +1,43 @@
+"""In which order a study measures, and what it keeps of earlier results."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def run(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    pytest.importorskip("matplotlib", reason="the studies need matplotlib")
+    monkeypatch.syspath_prepend(str(repository / "studies"))
+    sys.modules.pop("run", None)
+    return importlib.import_module("run")
+
+
+def test_what_is_wanted_most_is_measured_first_in_all_its_rounds(run: ModuleType) -> None:
+    study = SimpleNamespace(first=((("b", "c"), 3), (("not chosen",), 9)))
+    order = [(index, sorted(group)) for index, group in run.in_passes(study, ["a", "b", "c"], 4)]
+    assert order[:3] == [(0, ["b", "c"]), (1, ["b", "c"]), (2, ["b", "c"])]
+    assert order[3:] == [(index, ["a", "b", "c"]) for index in range(4)]
+
+
+def test_no_more_rounds_than_are_asked_for(run: ModuleType) -> None:
+    study = SimpleNamespace(first=((("a",), 30),))
+    assert [index for index, _ in run.in_passes(study, ["a"], 2)] == [0, 1, 0, 1]
+
+
+def test_of_earlier_results_only_what_others_did_seldom_is_kept(run: ModuleType, tmp_path: Path) -> None:
+    names = ("once: theirs", "once: ours", "theirs", "once: gone")
+    (tmp_path / "results").mkdir()
+    earlier = [{name: {"seconds": 1.0} for name in names}, {"theirs": {"seconds": 2.0}}]
+    (tmp_path / "results" / "summary.json").write_text(json.dumps({"rounds": earlier}))
+    study = SimpleNamespace(folder=tmp_path, ours=("ours",), seldom={"once:": 3}, variants=dict.fromkeys(names[:3]))
+    options = argparse.Namespace(study=study, keep_others=True)
+    assert run.earlier_rounds(options) == [{"once: theirs": {"seconds": 1.0}}]
+    assert run.earlier_rounds(argparse.Namespace(study=study, keep_others=False)) == []

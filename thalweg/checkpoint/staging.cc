@@ -1,0 +1,60 @@
+#include "thalweg/checkpoint/staging.h"
+
+#include <array>
+#include <sys/mman.h>
+
+#include "thalweg/base/units.h"
+#include "thalweg/checkpoint/pieces.h"
+#include "thalweg/storage/failure.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+constexpr std::size_t kWritesInFlight = 4;
+constexpr std::size_t kBufferBytes = kWriteBytes + 2 * base::kBlockBytes;
+
+} // namespace
+
+Staging::Staging(storage::Storage& file)
+    : file_(file), places_(kWritesInFlight + 1), queue_(file.write_queue(kWritesInFlight)) {
+    for (std::size_t i = 0; i < places_.size(); ++i) free_.push_back(i);
+}
+
+void Staging::wait_for_slot() {
+    while (free_.empty()) reap();
+}
+
+std::byte* Staging::buffer() {
+    wait_for_slot();
+    if (buffers_.size() == 0) {
+        buffers_ = base::AlignedBuffer(places_.size() * kBufferBytes);
+        // Advice: the device is told of a few large pieces instead of many small ones.
+        ::madvise(buffers_.data(), buffers_.size(), MADV_HUGEPAGE);
+    }
+    return buffers_.data() + free_.back() * kBufferBytes;
+}
+
+void Staging::submit(std::uint64_t offset, std::span<std::byte const> bytes) {
+    auto const slot = free_.back();
+    free_.pop_back();
+    places_[slot] = {offset, bytes.size()};
+    queue_->submit(offset, bytes, slot);
+}
+
+void Staging::finish() {
+    while (queue_->in_flight() > 0) reap();
+}
+
+void Staging::reap() {
+    std::array<storage::Completion, kWritesInFlight> done;
+    auto const count = queue_->reap(done, true);
+    for (auto const& each : std::span(done).first(count)) {
+        if (each.error != 0) {
+            auto const& [offset, size_bytes] = places_[each.token];
+            storage::fail_at("write", file_.path(), offset, size_bytes, each.error);
+        }
+        free_.push_back(each.token);
+    }
+}
+
+} // namespace thalweg::checkpoint
