@@ -196,7 +196,10 @@ class _Tracer:
             in_shared_memory=self._folder.in_shared_memory,
             exit_status=self._command.status,
             has_mappings=self._calls.has_shared_mappings,
-            has_rings=self._calls.has_io_uring,
+            # Its rings are mapped by whoever uses it, with liburing or without.
+            has_rings=self._calls.has_io_uring or any("[io_uring]" in path for path in self._names.paths),
+            bytes_by_libaio=self._calls.bytes_by_libaio,
+            bytes_told=self._calls.bytes_told,
             levels=self._options.levels or list(LEVELS),
             libraries=sorted(self._names.libraries),
             caches=caches(),

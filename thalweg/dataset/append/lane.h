@@ -47,6 +47,7 @@ class Lane {
     // In one piece; valid until the next call.
     std::span<std::byte const> raw_of(SealedPage const& page);
     std::uint64_t gather_limit_bytes() const;
+    void encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out, PageRecord& record);
     PageRecord record_of(SealedPage const& page) const;
     std::span<std::byte> room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
     void add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting);
