@@ -1,5 +1,6 @@
 """What Thalweg says of its own work is in the trace, agrees with the file that it wrote, and `explain` tells it."""
 
+import itertools
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import thalweg as tw
 from thalweg._explain.account import Account
 from thalweg._explain.export import places
 from thalweg._explain.own_work import device_of, places_of, under_way
+from thalweg._explain.page import pictures
 from thalweg._explain.records import LEVELS, operations
 from thalweg._explain.tables import CALL, NAMES
 from thalweg._explain.trace_file import load
@@ -61,7 +63,9 @@ with create() as out:
 def engine(tmp_path: Path, wanted: str) -> str:
     """`wanted`, or a skip with the reason why it does not work here."""
     try:
-        tw.create(tmp_path / f"try{len(list(tmp_path.iterdir()))}.h5", {"t": {"x": tw.int8}}, tuning={"engine": wanted}).close()
+        tw.create(
+            tmp_path / f"try{len(list(tmp_path.iterdir()))}.h5", {"t": {"x": tw.int8}}, tuning={"engine": wanted}
+        ).close()
     except tw.Error as error:
         pytest.skip(str(error))
     return wanted
@@ -87,7 +91,7 @@ def column_facts(file: Path) -> list[dict[str, Any]]:
 
 def assert_extents_are_apart(claims: list[dict[str, Any]], size_bytes: int) -> None:
     ranges = sorted((call["result"], call["result"] + call["size"]) for call in claims)
-    assert all(end <= begin for (_, end), (begin, _) in zip(ranges, ranges[1:], strict=False))
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(ranges))
     assert ranges[0][0] >= 0
     assert ranges[-1][0] < size_bytes
 
@@ -112,7 +116,9 @@ def test_pages_extents_and_writes_are_those_of_the_file(tmp_path: Path, suffix: 
     extents = {(call["result"], call["size"]) for call in claims}
     if wanted == "posix":  # whose writes are calls
         assert writes == []
-        made = {(call["offset"], call["result"]) for call in traced.calls(of=f"/run{suffix}") if "write" in call["name"]}
+        made = {
+            (call["offset"], call["result"]) for call in traced.calls(of=f"/run{suffix}") if "write" in call["name"]
+        }
         assert extents <= made
     else:
         assert {(call["offset"], call["size"]) for call in writes} == extents
@@ -232,7 +238,7 @@ def test_timelines_show_writes_that_were_under_way(tmp_path: Path) -> None:
         by_line.setdefault((each["pid"], each["tid"]), []).append((each["ts"], each["ts"] + each["dur"]))
     for ranges in by_line.values():
         ranges.sort()
-        assert all(end <= begin + 0.001 for (_, end), (begin, _) in zip(ranges, ranges[1:], strict=False))
+        assert all(end <= begin + 0.001 for (_, end), (begin, _) in itertools.pairwise(ranges))
     names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
     assert "writes under way 1" in names
     perfetto = tmp_path / "t.pftrace"
@@ -270,7 +276,15 @@ def test_traces_from_before_have_no_such_table(tmp_path: Path) -> None:
         texts = {"command": ["", "x"], "executable": ["", "/x"], "cores": ["", "0"]}
         out.producer("processes").append(**{name: [0, value] for name, value in process.items()}, **texts)
         write = next(i for i, each in enumerate(known) if each.name == "write")
-        values = {"operation": write, "file": 1, "process": 1, "rank": -1, "duration": 100, "size": 4096, "result": 4096}
+        values = {
+            "operation": write,
+            "file": 1,
+            "process": 1,
+            "rank": -1,
+            "duration": 100,
+            "size": 4096,
+            "result": 4096,
+        }
         out.producer("posix").append(**{name: [values.get(name, 0)] for name in CALL})
         nothing = {"first_line": "", "command": [], "coverage": {}, "dropped": {}, "failed_rings": 0, "untraced": []}
         out.set_metadata("trace", json.dumps(nothing))
@@ -278,3 +292,23 @@ def test_traces_from_before_have_no_such_table(tmp_path: Path) -> None:
     (account,) = verdict.accounts
     assert (account.written_bytes, account.own_work, account.device) == (4096, [], None)
     assert verdict.trace.recorded == LEVELS[:4]
+
+
+@pytest.mark.parametrize("suffix", [".root", ".h5"])
+def test_the_page_shows_work_and_writes(tmp_path: Path, suffix: str) -> None:
+    traced, _ = recorded(tmp_path, ONE, suffix, "threads")
+    verdict = explain(str(traced.path))
+    account = own_account(verdict.accounts)
+    shown = pictures(verdict)
+    lane, writes = shown["timeline"]["lanes"]
+    assert writes["name"] == "its writes"
+    assert {"encode", "commit", "in flight"} <= set(shown["timeline"]["kinds"])
+    width = shown["timeline"]["duration_s"] / shown["timeline"]["bins"]
+    assert account.device is not None
+    drawn = sum(share for _, _, share, _ in writes["cells"]) * width * account.device.most_at_once
+    assert drawn == pytest.approx(account.device.writes * account.device.mean_s, rel=0.02)
+    threads = len({call["thread"] for level in ("posix", "stdio", "hdf5", "work") for call in traced.calls(level)})
+    encoded = sum(share for _, kind, share, _ in lane["cells"] if kind == "encode") * width * threads
+    assert encoded == pytest.approx(account.by_kind["encode"], rel=0.3, abs=0.003 * width * 500 * threads)
+    (told,) = shown["own_work"]
+    assert any(text.startswith("Thalweg's own work in it: ") for text in told["sentences"])

@@ -24,7 +24,8 @@
 #define STDIO_OPERATIONS(X) \
     X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(fclose) X(fread) X(fwrite) X(fread_unlocked) \
     X(fwrite_unlocked) X(fgets) X(fputs) X(fgetc) X(getc) X(fputc) X(putc) X(puts) X(fprintf) X(printf) \
-    X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fseek) X(fseeko) X(fseeko64) X(rewind)
+    X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fgets_unlocked) X(fputs_unlocked) X(fputc_unlocked) \
+    X(putchar) X(fseek) X(fseeko) X(fseeko64) X(rewind)
 
 // What Thalweg itself says of its work (thalweg/trace/activity.h): no calls, but written down like them.
 #define WORK_OPERATIONS(X) \

@@ -27,6 +27,7 @@ enum text_kind {
     TEXT_ENVIRONMENT = 7,   // "NAME=value": a variable that HDF5 or MPI-IO look at
     TEXT_PROPERTY = 8,      // "name=value", of an access list that HDF5 opened the file with, where it is no default
     TEXT_DATASET = 9,       // "name=how its data lie in the file"
+    TEXT_BECOMES = 10,      // the program that process `handle` is from now on; a traced one has rings of its own
 };
 
 struct record {

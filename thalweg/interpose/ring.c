@@ -269,6 +269,18 @@ void note_end_of_program(void) {
     errno = saved;
 }
 
+void note_program(int32_t pid, char const* path) {
+    if (!is_traced()) return;
+    int const saved = errno;
+    char absolute[2 * PATH_BYTES] = "";
+    bool const is_relative = *path && *path != '/' && strchr(path, '/');
+    if (is_relative && syscall(SYS_getcwd, absolute, PATH_BYTES) < 0) *absolute = 0;
+    size_t const length = strlen(absolute);
+    snprintf(absolute + length, sizeof absolute - length, "%s%.1000s", length ? "/" : "", path);
+    write_text(TEXT_BECOMES, 0, (uint64_t)pid, absolute);
+    errno = saved;
+}
+
 __attribute__((constructor)) static void begin_program(void) { is_traced(); }
 
 __attribute__((destructor)) static void end_program(void) { note_end_of_program(); }

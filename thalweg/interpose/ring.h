@@ -49,6 +49,8 @@ bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const*
 uint32_t next_file_number(void);
 // Reads /proc/self/io for the tracer, since a process that ends or becomes another one takes it with it.
 void note_end_of_program(void);
+// That this process, or a child, becomes another program, which may be one that cannot be traced; "": it has not.
+void note_program(int32_t pid, char const* path);
 
 static inline uint64_t clock_ticks(void) {
 #if defined(__x86_64__)

@@ -132,8 +132,8 @@ def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
     for place in queues:
         pid = trace.processes[place.process]["pid"]
         lines[place.row] = (pid, _MOST_TIDS + place.row)
-        name = {"ph": "M", "name": "thread_name", "pid": pid, "tid": _MOST_TIDS + place.row, "args": {"name": place.name}}
-        file.write(json.dumps(name).encode() + b",\n")
+        label = {"ph": "M", "name": "thread_name", "pid": pid, "tid": _MOST_TIDS + place.row}
+        file.write(json.dumps({**label, "args": {"name": place.name}}).encode() + b",\n")
     for each in chain(slices(trace), *(place.slices for place in queues)):
         pid, tid = lines[each.thread]
         event = {

@@ -82,7 +82,7 @@ def under_way(writes: Calls) -> tuple[Seconds, npt.NDArray[np.int64]]:
 
 
 def places_of(writes: Calls) -> npt.NDArray[np.int64]:
-    """For each write a place that no other one has meanwhile, the lowest that is free: viewers show one line a place."""
+    """For each write the lowest place that no other one has meanwhile: viewers show one line a place."""
     free_from: list[float] = []
     found = np.zeros(len(writes), np.int64)
     for index in np.argsort(writes.start, kind="stable"):
@@ -101,10 +101,11 @@ def sentences(work: list[Work], device: Device | None) -> Iterator[str]:
     if told:
         yield f"Thalweg's own work in it: {', '.join(told)}"
     if device is not None:
+        failed = f"; {device.failed:,} failed" if device.failed else ""
         yield (
-            f"its writes: {device.writes:,} of {as_bytes(device.bytes)}, each under way for {1e3 * device.mean_s:.3g} ms "
-            f"on average; at least one in {device.busy_s:.3g} s, {device.at_once:.3g} at once then, "
-            f"{device.most_at_once} at most{f'; {device.failed:,} failed' if device.failed else ''}"
+            f"its writes: {device.writes:,} of {as_bytes(device.bytes)}, each under way for "
+            f"{1e3 * device.mean_s:.3g} ms on average; at least one in {device.busy_s:.3g} s, "
+            f"{device.at_once:.3g} at once then, {device.most_at_once} at most{failed}"
         )
 
 

@@ -16,7 +16,7 @@ LAYOUT_VERSION = 3
 HEADER_BYTES = 4096
 STACK_DEPTH = 16
 CALL, TEXT = 0, 1
-PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET = range(1, 10)
+PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET, BECOMES = range(1, 11)
 LEVELS = ("posix", "stdio", "mpi", "hdf5", "work")
 """The names of the tables, in the order of their numbers. The last has no calls: what Thalweg says of its work."""
 IN_FLIGHT = "in flight"
@@ -156,13 +156,16 @@ _KINDS = (
     ("transfer", r"sendfile(64)?|copy_file_range|splice"),
     ("open", r"(f|fd|fre)?open(64)?|openat(64)?|creat(64)?|mko?stemp(64)?|MPI_File_open|H5F(open|create)\w*"),
     ("close", r"f?close|MPI_File_close|H5Fclose\w*|H5close"),
-    ("read", r"p?readv?(64)?(v2)?|preadv2|fread\w*|fgets|fgetc|getc|getline|getdelim|aio_read(64)?|MPI_File_i?read\w*"),
-    ("read", r"H5[AD]read\w*"),
+    (
+        "read",
+        r"p?readv?(64)?(v2)?|preadv2|fread\w*|fgets(_unlocked)?|fgetc|getc|getline|getdelim|aio_read(64)?",
+    ),
+    ("read", r"MPI_File_i?read\w*|H5[AD]read\w*"),
     (
         "write",
-        r"p?writev?(64)?(v2)?|pwritev2|fwrite\w*|fputs|fputc|putc|puts|v?f?printf|aio_write(64)?|lio_listio(64)?",
+        r"p?writev?(64)?(v2)?|pwritev2|fwrite\w*|fputs(_unlocked)?|fputc(_unlocked)?|putc|putchar|puts|v?f?printf",
     ),
-    ("write", r"MPI_File_i?write\w*|H5[AD]write\w*"),
+    ("write", r"aio_write(64)?|lio_listio(64)?|MPI_File_i?write\w*|H5[AD]write\w*"),
     ("metadata", r"(posix_)?fallocate(64)?|f?truncate(64)?|rename(at2?)?|unlink(at)?|remove|(sym)?link|mkdir|rmdir"),
     ("metadata", r"[fl]?stat(64)?|fstatat(64)?|statx|f?access(at)?|faccessat|opendir|MPI_File_\w+|H5[ADFGLOR]\w+"),
 )

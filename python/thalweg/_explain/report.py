@@ -89,8 +89,8 @@ class TraceReport:
             )
         if self.bytes_by_libaio:
             lines.append(
-                f"not seen: how libaio (io_submit) moved the {as_bytes(self.bytes_by_libaio)} that it was asked for; the "
-                "share does not know of them, for the kernel does not count them"
+                f"not seen: how libaio (io_submit) moved the {as_bytes(self.bytes_by_libaio)} that it was asked for; "
+                "the share does not know of them, for the kernel does not count them"
             )
         if any(self.coverage.by_streams):
             read, written = map(as_bytes, self.coverage.by_streams)

@@ -30,8 +30,8 @@ CALL = {
     "result": int64,
     "error": uint16(description="errno, 0 where it did not fail"),
     "extra": uint16(
-        description="Flags of an open; of HDF5 1: independent, 2: collective; of Thalweg: a page's column, or how it is "
-        "written, 1: by io_uring, 2: by threads"
+        description="Flags of an open; of HDF5 1: independent, 2: collective; of Thalweg: a page's column, or how "
+        "it is written, 1: by io_uring, 2: by threads"
     ),
 }
 NAMES = {
