@@ -312,3 +312,22 @@ def test_the_page_shows_work_and_writes(tmp_path: Path, suffix: str) -> None:
     assert encoded == pytest.approx(account.by_kind["encode"], rel=0.3, abs=0.003 * width * 500 * threads)
     (told,) = shown["own_work"]
     assert any(text.startswith("Thalweg's own work in it: ") for text in told["sentences"])
+
+
+@pytest.mark.parametrize("suffix", [".root", ".h5"])
+def test_pages_that_are_read_are_told(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"run{suffix}"
+    subprocess.run([sys.executable, "-c", ONE, file, "posix"], check=True)
+    script = "import sys, thalweg as tw; print(len(tw.open(sys.argv[1])['rows'].read()['x']))"
+    traced = trace(tmp_path / "t.root", sys.executable, "-c", script, file)
+    assert traced.done.stdout == b"1000000\n", traced.said
+    decoded = named(traced.calls("work", of=file.name), "decode_page")
+    columns = column_facts(file)
+    # Where threads take parts of a column, both of two neighbours need the page between them.
+    for count, wanted in (
+        (len(decoded), sum(column["pages"] for column in columns)),
+        (sum(call["size"] for call in decoded), sum(column["stored_bytes"] for column in columns)),
+        (sum(call["result"] for call in decoded), sum(column["raw_bytes"] for column in columns)),
+    ):
+        assert wanted <= count <= 1.2 * wanted
+    assert own_account(explain(str(traced.path)).accounts).by_kind["decode"] > 0

@@ -29,8 +29,8 @@
 
 // What Thalweg itself says of its work (thalweg/trace/activity.h): no calls, but written down like them.
 #define WORK_OPERATIONS(X) \
-    X(encode_page) X(claim_extent) X(wait_for_space) X(wait_for_memory) X(wait_for_writes) X(write_in_flight) \
-    X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)
+    X(encode_page) X(decode_page) X(claim_extent) X(wait_for_space) X(wait_for_memory) X(wait_for_writes) \
+    X(write_in_flight) X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)
 // clang-format on
 
 enum level { LEVEL_POSIX = 0, LEVEL_STDIO = 1, LEVEL_MPI = 2, LEVEL_HDF5 = 3, LEVEL_WORK = 4 };

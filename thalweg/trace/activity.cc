@@ -11,8 +11,8 @@ namespace thalweg::trace {
 namespace {
 
 constexpr std::array<char const*, kActivities> kNames = {
-    "encode_page",  "claim_extent",  "wait_for_space",       "wait_for_memory", "wait_for_writes", "write_in_flight",
-    "sync_data",    "sync_journal",  "write_journal",        "write_interim_footer", "complete_file"};
+    "encode_page",     "decode_page", "claim_extent", "wait_for_space", "wait_for_memory",      "wait_for_writes",
+    "write_in_flight", "sync_data",   "sync_journal", "write_journal",  "write_interim_footer", "complete_file"};
 
 template <class Function> bool find(Function& function, char const* name) {
     function = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
@@ -38,6 +38,7 @@ detail::Tracer const* find_tracer() {
 
 // The tracer's number of a file. Of each thread its own: a child of a fork would inherit a lock, and who knows how.
 std::uint32_t number_of_file(char const* path) {
+    if (path == nullptr) return 0;
     thread_local std::unordered_map<std::string, std::uint32_t> known;
     auto const found = known.find(path);
     if (found != known.end()) return found->second;

@@ -9,6 +9,7 @@ namespace thalweg::trace {
 
 enum class Activity : std::uint8_t {
     encode_page,     // size: raw bytes; result: stored ones; detail: its column
+    decode_page,     // size: stored bytes; result: raw ones
     claim_extent,    // result: where it lies
     wait_for_space,  // within a claim, for the committer
     wait_for_memory, // of a producer, for page buffers
@@ -20,7 +21,7 @@ enum class Activity : std::uint8_t {
     write_interim_footer,
     complete_file,
 };
-inline constexpr std::size_t kActivities = 11;
+inline constexpr std::size_t kActivities = 12;
 
 namespace detail {
 
@@ -41,7 +42,7 @@ extern Tracer const* const tracer;
 
 inline bool is_traced() { return detail::tracer != nullptr; }
 
-// Says its own lifetime. What ends by an exception has no result.
+// Says its own lifetime. What ends by an exception has no result. `path`: null where nobody knows of which file it is.
 class Traced {
   public:
     Traced(Activity activity, char const* path, std::uint64_t size_bytes) {

@@ -15,7 +15,7 @@ Seconds = npt.NDArray[np.float64]
 
 KINDS = (
     *("open", "close", "metadata", "read", "write", "transfer", "map", "seek", "sync", "lock", "wait"),
-    *("encode", "claim", "commit", "other"),
+    *("encode", "decode", "claim", "commit", "other"),
 )
 
 

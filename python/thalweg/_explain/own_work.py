@@ -23,9 +23,9 @@ class Work:
     seconds: float
     """Of all threads, without what was done in calls and other work within it."""
     bytes: int
-    """What it was about: of encoding, raw bytes."""
+    """What it was about: of encoding, raw bytes, of decoding, stored ones."""
     result_bytes: int
-    """Of encoding, stored bytes; 0 of all else."""
+    """Of encoding, stored bytes, of decoding, raw ones; 0 of all else."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def work_of(calls: Calls, own: Seconds) -> list[Work]:
     found = []
     for name in np.unique(calls.name):
         chosen = calls.name == name
-        result = int(calls.result[chosen].clip(0).sum()) if name == "encode_page" else 0
+        result = int(calls.result[chosen].clip(0).sum()) if name in ("encode_page", "decode_page") else 0
         size = int(calls.size[chosen].clip(0).sum())
         found.append(Work(str(name), int(chosen.sum()), float(own[chosen].sum()), size, result))
     return sorted(found, key=lambda each: -each.seconds)

@@ -90,7 +90,7 @@ class Operation:
     level: int
     kind: str
     """What it does: open, close, read, write, metadata, sync, seek, lock, map, transfer, wait or other; and what only
-    Thalweg does: encode, claim, commit, in flight."""
+    Thalweg does: encode, decode, claim, commit, in flight."""
 
 
 @functools.cache
@@ -142,6 +142,7 @@ def has_steady_counter() -> bool:
 
 _KINDS = (
     ("encode", "encode_page"),
+    ("decode", "decode_page"),
     ("claim", "claim_extent"),
     ("wait", "wait_for_(space|memory|writes)"),
     (IN_FLIGHT, "write_in_flight"),
