@@ -143,6 +143,8 @@ class Programs(programs.Programs):
             ]
             call([str(THALWEG), *words], self._environment(cell), timeout=180)
             done = subprocess.run([THALWEG, "explain", "--json", trace], capture_output=True, text=True, check=False)
+            if not done.stdout:
+                raise RuntimeError(f"its trace is not explained: {done.stderr.strip()}")
             verdict = json.loads(done.stdout)
             if not verdict["is_complete"] or (cell.hints and not verdict["settings"]):
                 raise RuntimeError(f"its trace is not whole: {verdict['first_line']}")

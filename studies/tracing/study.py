@@ -1,4 +1,4 @@
-"""study.py [--rounds N]: what tracing costs the traced program, and what a call takes in the file.
+"""study.py [--rounds N] [--only WORD]: what tracing costs the traced program, and what a call takes in the file.
 
 Plain and traced runs of the same program alternate; ratios are of one round. Writes results/results.json.
 """
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,41 @@ def bytes_a_call(folder: Path, program: Path) -> dict[str, float]:
     return found
 
 
+def parameters_a_call(folder: Path, program: Path) -> float:
+    """Bytes of all columns but the two with times, of writes in order: what a call takes if nobody asks when it was."""
+    _, report = traced(folder, [program, "write", 1_000_000, folder / "data"])
+    command = [str(THALWEG), "inspect", "--json", str(folder / "t.root")]
+    facts = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    (table,) = [each for each in facts["tables"] if each["name"] == "posix"]
+    columns = {name: each["stored_bytes"] for name, each in table["columns"].items()}
+    kept: int = report["calls"]["posix"]  # type: ignore[index]
+    return float(sum(size for name, size in columns.items() if name not in ("gap", "duration"))) / kept
+
+
+H5PY = """
+import sys, time, h5py, numpy as np
+data = np.random.default_rng(1).normal(size=1 << 24)
+with h5py.File(sys.argv[1], "w") as file:
+    begin = time.thread_time()
+    file.create_dataset("x", data=data, chunks=(1 << 17,))
+    file.flush()
+    print(time.thread_time() - begin)
+"""
+
+
+def chunks_of_h5py(folder: Path, rounds: int) -> dict[str, object]:
+    """128 MiB in chunks of 1 MiB, plain and traced in turn: CPU seconds of the thread, and calls that were recorded."""
+    plain, with_trace, calls = [], [], 0
+    for _ in range(rounds):
+        words = [sys.executable, "-c", H5PY, folder / "x.h5"]
+        plain.append(run(words))
+        took, report = traced(folder, words)
+        with_trace.append(took)
+        calls = sum(report["calls"].values())  # type: ignore[attr-defined]
+    shares = [b / a - 1 for a, b in zip(plain, with_trace, strict=True)]
+    return {"plain_s": spread(plain), "traced_s": spread(with_trace), "added_share": spread(shares), "calls": calls}
+
+
 def drain(folder: Path, rounds: int) -> dict[str, float]:
     """Million calls a second of CPU of the whole tracer: from records to a file that is closed."""
     generator = np.random.default_rng(1)
@@ -100,19 +136,24 @@ def drain(folder: Path, rounds: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", default="", help="a word of what is measured again; the rest stays as it was")
+    arguments = parser.parse_args()
+    rounds = arguments.rounds
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="thalweg-study-") as name:
         folder = Path(name)
         program = folder / "calls"
         subprocess.run(["cc", "-O2", "-o", program, HERE / "calls.c"], check=True)
-        results = {
-            "cores": os.cpu_count(),
-            "rounds": rounds,
-            "seek": costs(folder, program, "seek", 1_000_000, rounds),
-            "write": costs(folder, program, "write", 1_000_000, rounds),
-            "bytes_a_call": bytes_a_call(folder, program),
-            "drain_million_a_second_of_cpu": drain(folder, 5),
+        measured: dict[str, Callable[[], object]] = {
+            "seek": lambda: costs(folder, program, "seek", 1_000_000, rounds),
+            "write": lambda: costs(folder, program, "write", 1_000_000, rounds),
+            "bytes_a_call": lambda: bytes_a_call(folder, program),
+            "bytes_of_parameters": lambda: parameters_a_call(folder, program),
+            "h5py, chunks of 1 MiB": lambda: chunks_of_h5py(folder, 3 * rounds),
+            "drain_million_a_second_of_cpu": lambda: drain(folder, 5),
         }
+        before = json.loads((HERE / "results" / "results.json").read_text())
+        results = {"cores": os.cpu_count(), "rounds": rounds} if not arguments.only else before
+        results |= {key: measure() for key, measure in measured.items() if arguments.only in key}
     (HERE / "results" / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     print(json.dumps(results, indent=1))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpis import OMPIO, ROMIO, Mpi
 from rule_programs import FILES, START
 from tracing import MPI_COMPILER, MPI_RUN, THALWEG, compile_c, trace
 
@@ -68,6 +69,22 @@ def test_hints_are_judged_by_what_is_reported_and_by_who_wrote(
     assert (judged["name"], judged["state"]) == (words[1], state), judged
     assert why in judged["why"]
     assert ("setting without effect" in [each["rule"] for each in verdict["findings"]]) == (state != "in effect")
+
+
+@pytest.mark.parametrize("mpi", [OMPIO, ROMIO], ids=str)
+@pytest.mark.parametrize("hint", [("cb_nodes", "99"), ("nonsense", "3"), ("romio_cb_write", "enabel")])
+def test_hints_that_a_library_only_gives_back_cannot_be_told(tmp_path: Path, mpi: Mpi, hint: tuple[str, str]) -> None:
+    mpi.skip_if_missing()
+    program = compile_c(tmp_path / "programs", RANKS, compiler=mpi.compiler)
+    command = mpi.command(2, program, tmp_path / "out", "collective", *hint)
+    traced = trace(tmp_path / "t.root", *command, env=mpi.variables())
+    assert traced.done.returncode == 0, traced.said
+    verdict = explain(str(traced.path)).to_dict()
+    (judged,) = [each for each in verdict["settings"] if each["kind"] == "hint"]
+    assert (judged["name"], judged["state"]) == (hint[0], "cannot be told"), judged
+    assert "setting without effect" not in [each["rule"] for each in verdict["findings"]]
+    assert verdict["hidden_launchers"] >= 1
+    assert sorted(each["rank"] for each in verdict["accounts"]) == [0, 1]
 
 
 # The last two of three ranks open the file; what they write beside is written by both.

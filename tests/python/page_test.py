@@ -76,6 +76,24 @@ def test_a_browser_draws_all_of_it(tmp_path: Path, traced: Path) -> None:
     assert "rank" not in shown["bytes"][0]["name"]
 
 
+def test_a_browser_draws_what_thalweg_did_itself(tmp_path: Path) -> None:
+    script = "import sys, thalweg as tw, numpy as np\nwith tw.create(sys.argv[1], {'t': {'x': tw.float64}}, "
+    script += "tuning={'engine': 'threads'}) as out: out.producer('t').append(x=np.random.normal(size=1_000_000))"
+    done = trace(tmp_path / "t.root", sys.executable, "-c", script, tmp_path / "run.h5")
+    if b"direct I/O" in done.done.stderr:
+        pytest.skip("this file system has no direct I/O")
+    page = tmp_path / "page.html"
+    subprocess.run([THALWEG, "explain", done.path, "--html", page], check=True, capture_output=True)
+    html = drawn(page, "--dump-dom")
+    assert "data-error" not in html
+    assert 'data-drawn="all"' in html
+    shown = pictures(explain(str(done.path)))
+    assert html.count('class="cell"') == sum(len(lane["cells"]) for lane in shown["timeline"]["lanes"])
+    assert ">its writes</text>" in html
+    assert "Thalweg's own work in it: " in html
+    assert 'fill="undefined"' not in html  # every kind has its colour
+
+
 def test_a_page_loads_nothing(traced: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     subprocess.run([THALWEG, "explain", traced, "--html", page], check=True, capture_output=True)

@@ -177,8 +177,10 @@ class Run:
     words: tuple[str, ...] = ()
     """Hints and their values."""
     ranks: int = 2
-    launcher: tuple[str, ...] = ()
-    """Words of mpiexec."""
+    cores: tuple[int, ...] = ()
+    """On which each rank may run."""
+    gathers: bool = False
+    """One rank writes for all: also where that is no matter of hints."""
     before: tuple[str, ...] = ()
     """A command that starts mpiexec."""
 
@@ -205,7 +207,7 @@ RANKS = {
         Run(over_mpi(WRITE.format("write_at", f"rank * {MIB}", MIB)), ranks=3),
     ),
     "independent and interleaved": (Run(MANY_SMALL), Run(FEW_LARGE)),
-    "collective and apart": (Run(TOGETHER, (*ENABLED, "cb_config_list", "*:1")), Run(TOGETHER)),
+    "collective and apart": (Run(TOGETHER, (*ENABLED, "cb_config_list", "*:1"), gathers=True), Run(TOGETHER)),
     "shared file pointer": (
         Run(
             over_mpi(
@@ -230,8 +232,8 @@ RANKS = {
     ),
     "more ranks than cores": (Run(BARRIERS, before=("taskset", "-c", "0")), Run(BARRIERS)),
     "aggregators on too few cores": (
-        Run(TOGETHER, TWO, launcher=("-bind-to", "user:0,0")),
-        Run(TOGETHER, TWO, launcher=("-bind-to", "user:0,1")),
+        Run(TOGETHER, TWO, cores=(0, 0)),
+        Run(TOGETHER, TWO, cores=(0, 1)),
     ),
 }
 

@@ -4,22 +4,22 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mpis import MPIS, Mpi
 from rule_programs import END, FILES, H5PY, HDF5, PARALLEL_HDF5, RANKS, RANKS_OF_HDF5, START, STREAMS, Run
-from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
+from tracing import compile_c, trace
 
 import thalweg as tw
 from thalweg._explain.findings import Finding
 from thalweg._explain.rules import RULES
 from thalweg._explain.verdict import Verdict, explain
 
-MPI_HDF5 = [Path("/usr/include/hdf5/mpich"), Path("/usr/lib/x86_64-linux-gnu/hdf5/mpich")]
 
-
-def found_in(folder: Path, name: str, *command: object) -> list[Finding]:
+def found_in(folder: Path, name: str, *command: object, **more: Any) -> list[Finding]:
     """What is said of one program, in which every query must show as many calls as the finding is about."""
-    traced = trace(folder / f"{name}.root", *command)
+    traced = trace(folder / f"{name}.root", *command, **more)
     assert traced.done.returncode == 0, traced.said
     verdict = explain(str(traced.path))
     for each in verdict.findings:
@@ -75,32 +75,32 @@ def test_of_hdf5(tmp_path: Path, rule: str) -> None:
     assert rule not in rules(found_in(tmp_path, "right", sys.executable, "-c", H5PY + right, tmp_path / "right"))
 
 
-def started(run: Run, program: Path, out: Path) -> list[object]:
-    return [*run.before, MPI_RUN, *run.launcher, "-n", run.ranks, program, out, *run.words]
+def started(mpi: Mpi, run: Run, program: Path, out: Path) -> list[object]:
+    return [*run.before, *mpi.command(run.ranks, program, out, *run.words, cores=run.cores)]
 
 
-@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
 @pytest.mark.parametrize("rule", RANKS)
-def test_of_ranks(tmp_path: Path, rule: str) -> None:
+def test_of_ranks(tmp_path: Path, rule: str, mpi: Mpi) -> None:
+    mpi.skip_if_missing()
     if "cores" in rule and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one core")
     wrong, right = RANKS[rule]
     for name, run in (("wrong", wrong), ("right", right)):
         assert run.source.endswith(END)
-        program = compile_c(tmp_path / "programs", run.source, compiler=MPI_COMPILER)
-        found = rules(found_in(tmp_path, name, *started(run, program, tmp_path / name)))
+        program = compile_c(tmp_path / "programs", run.source, compiler=mpi.compiler)
+        command = started(mpi, run, program, tmp_path / name)
+        found = rules(found_in(tmp_path, name, *command, env=mpi.variables(gathers=run.gathers)))
         assert (rule in found) == (name == "wrong"), (name, found)
 
 
-@pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
+@pytest.mark.parametrize("mpi", MPIS, ids=str)
 @pytest.mark.parametrize("rule", RANKS_OF_HDF5)
-def test_of_hdf5_over_mpi(tmp_path: Path, rule: str) -> None:
-    if not all(folder.is_dir() for folder in MPI_HDF5):
-        pytest.skip("there is no parallel HDF5: `tools/system-packages bench` installs it")
-    flags = (f"-I{MPI_HDF5[0]}", f"-L{MPI_HDF5[1]}", "-lhdf5")
-    program = compile_c(tmp_path / "programs", PARALLEL_HDF5, *flags, compiler=MPI_COMPILER)
+def test_of_hdf5_over_mpi(tmp_path: Path, rule: str, mpi: Mpi) -> None:
+    mpi.skip_if_missing()
+    program = compile_c(tmp_path / "programs", PARALLEL_HDF5, *mpi.flags_of_hdf5(), compiler=mpi.compiler)
     for name, words in zip(("wrong", "right"), RANKS_OF_HDF5[rule], strict=True):
-        found = rules(found_in(tmp_path, name, MPI_RUN, "-n", 2, program, tmp_path / name, *words))
+        found = rules(found_in(tmp_path, name, *mpi.command(2, program, tmp_path / name, *words), env=mpi.variables()))
         assert (rule in found) == (name == "wrong"), (name, found)
 
 

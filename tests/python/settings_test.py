@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mpis import OMPIO, ROMIO, Mpi
 from rule_programs import FEW_LARGE, H5PY
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
@@ -86,6 +87,24 @@ def test_variables_of_romio(tmp_path: Path) -> None:
     found = [each.sentence for each in verdict.findings if each.rule == "setting without effect"]
     assert len(found) == 2
     assert any("OMPI_MCA_io=ompio is inert: it is Open MPI's" in sentence for sentence in found)
+
+
+@pytest.mark.parametrize("mpi", [OMPIO, ROMIO], ids=str)
+def test_variables_with_open_mpi(tmp_path: Path, mpi: Mpi) -> None:
+    mpi.skip_if_missing()
+    program = compile_c(tmp_path, FEW_LARGE, compiler=mpi.compiler)
+    (tmp_path / "hints").write_text("cb_buffer_size 1048576\n")
+    environment = {"ROMIO_HINTS": str(tmp_path / "hints"), "OMPI_MCA_fcoll": "vulcan", "MPIR_CVAR_ENABLE_GPU": "0"}
+    command = mpi.command(2, program, tmp_path / "out")
+    traced = trace(tmp_path / "t.root", *command, env={**mpi.variables(), **environment})
+    assert traced.done.returncode == 0, traced.said
+    verdict = explain(str(traced.path))
+    states = {each.name: each.state for each in verdict.settings if each.name in environment}
+    assert states == {
+        "ROMIO_HINTS": "in effect" if mpi is ROMIO else "inert",
+        "OMPI_MCA_fcoll": "cannot be told",
+        "MPIR_CVAR_ENABLE_GPU": "inert",
+    }, verdict.settings
 
 
 def test_cores_are_told_as_ranges() -> None:

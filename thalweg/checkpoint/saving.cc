@@ -12,6 +12,7 @@
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/storage/probe.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -151,7 +152,9 @@ void Saving::encode_part(OwnPart& own) {
         raw.resize(page.stored_bytes);
         encoded.resize(codec->bound_bytes(raw.size()));
         Overlap(page.box, shape, own.memory, plan.element_bytes()).to_page(0, raw);
+        trace::Traced traced(trace::Activity::encode_page, path_.c_str(), raw.size());
         auto const size_bytes = codec->encode(raw, encoded);
+        traced.set_result(size_bytes == 0 ? raw.size() : size_bytes);
         if (size_bytes == 0) continue;
         page.encoded = true;
         page.stored_bytes = size_bytes;

@@ -7,6 +7,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/format.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::derive {
 namespace {
@@ -184,7 +185,13 @@ void ClusterCopier::give_encoded(std::size_t column, Part const& part, TakePages
         auto const raw = part.raw.subspan(first * item_bytes, count * item_bytes);
         auto const room = encoder_.bound_bytes(column, raw.size());
         std::span const out(encoded_.of(room), room);
-        auto const stored_bytes = encoder_.encode(column, raw, sum, out).stored_bytes;
+        std::size_t stored_bytes = 0;
+        {
+            trace::Traced traced(trace::Activity::encode_page, nullptr, raw.size());
+            stored_bytes = encoder_.encode(column, raw, sum, out).stored_bytes;
+            traced.set_detail(column);
+            traced.set_result(stored_bytes);
+        }
         take.one({column, first, count, sum, stored_bytes}, out.first(stored_bytes));
         if (are_lengths) sum += dataset::sum_of(raw);
         first += count;

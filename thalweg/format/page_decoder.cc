@@ -8,6 +8,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/format/byte_order.h"
 #include "thalweg/format/format.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::format {
 namespace {
@@ -70,6 +71,17 @@ std::span<std::byte const> PageDecoder::stored(model::Page const& page, storage:
     return stored;
 }
 
+namespace {
+
+void decode_traced(codec::Codec& codec, std::span<std::byte const> stored, std::span<std::byte> out,
+                   storage::Storage const& storage) {
+    trace::Traced traced(trace::Activity::decode_page, storage.path().c_str(), stored.size());
+    codec.decode(stored, out);
+    traced.set_result(out.size());
+}
+
+} // namespace
+
 void PageDecoder::decode(model::Page const& page, storage::Storage const& storage, PageUnit const& unit,
                          std::string const& codec, bool check_checksum, std::span<std::byte> out) {
     auto const from = page.skip * unit.size_bytes;
@@ -87,7 +99,8 @@ void PageDecoder::decode(model::Page const& page, storage::Storage const& storag
         return;
     }
     if (page.encoded && whole) {
-        codec_for(codec, model::size_bytes(unit.scalar)).decode(stored(page, storage, check_checksum), out);
+        auto const bytes = stored(page, storage, check_checksum);
+        decode_traced(codec_for(codec, model::size_bytes(unit.scalar)), bytes, out, storage);
         if (unit.big_endian) swap_numbers(out, unit.scalar);
         return;
     }
@@ -107,7 +120,7 @@ std::span<std::byte const> PageDecoder::raw(model::Page const& page, storage::St
     auto const decoded_bytes = page.encoded ? page.raw_bytes : bytes.size();
     std::span const decoded(raw_.of(decoded_bytes), decoded_bytes);
     if (page.encoded) {
-        codec_for(codec, model::size_bytes(unit.scalar)).decode(bytes, decoded);
+        decode_traced(codec_for(codec, model::size_bytes(unit.scalar)), bytes, decoded, storage);
     } else {
         std::copy(bytes.begin(), bytes.end(), decoded.begin());
     }

@@ -12,6 +12,7 @@
     X(pwritev) X(pwritev64) X(preadv2) X(preadv64v2) X(pwritev2) X(pwritev64v2) \
     X(aio_read) X(aio_read64) X(aio_write) X(aio_write64) X(aio_fsync) X(aio_fsync64) X(aio_suspend) X(aio_suspend64) \
     X(aio_return) X(aio_return64) X(lio_listio) X(lio_listio64) X(io_uring_submit) X(io_uring_submit_and_wait) \
+    X(io_submit) X(io_getevents) \
     X(lseek) X(lseek64) X(fsync) X(fdatasync) X(sync) X(syncfs) X(sync_file_range) X(msync) \
     X(truncate) X(truncate64) X(ftruncate) X(ftruncate64) X(fallocate) X(fallocate64) X(posix_fallocate) \
     X(posix_fallocate64) X(posix_fadvise) X(posix_fadvise64) X(mmap) X(mmap64) X(dup) X(dup2) X(dup3) \
@@ -23,10 +24,16 @@
 #define STDIO_OPERATIONS(X) \
     X(fopen) X(fopen64) X(freopen) X(freopen64) X(fdopen) X(fclose) X(fread) X(fwrite) X(fread_unlocked) \
     X(fwrite_unlocked) X(fgets) X(fputs) X(fgetc) X(getc) X(fputc) X(putc) X(puts) X(fprintf) X(printf) \
-    X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fseek) X(fseeko) X(fseeko64) X(rewind)
+    X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fgets_unlocked) X(fputs_unlocked) X(fputc_unlocked) \
+    X(putchar) X(fseek) X(fseeko) X(fseeko64) X(rewind)
+
+// What Thalweg itself says of its work (thalweg/trace/activity.h): no calls, but written down like them.
+#define WORK_OPERATIONS(X) \
+    X(encode_page) X(decode_page) X(claim_extent) X(wait_for_space) X(wait_for_memory) X(wait_for_writes) \
+    X(write_in_flight) X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)
 // clang-format on
 
-enum level { LEVEL_POSIX = 0, LEVEL_STDIO = 1, LEVEL_MPI = 2, LEVEL_HDF5 = 3 };
+enum level { LEVEL_POSIX = 0, LEVEL_STDIO = 1, LEVEL_MPI = 2, LEVEL_HDF5 = 3, LEVEL_WORK = 4 };
 
 enum operation {
     OP_NONE = 0,
@@ -45,11 +52,16 @@ enum operation {
 #define X(name, ...) OP_##name,
     HDF5_OPERATIONS(X)
 #undef X
+        OP_LAST_HDF5,
+#define X(name) OP_##name,
+    WORK_OPERATIONS(X)
+#undef X
         OP_COUNT
 };
 
 static inline enum level level_of(unsigned operation) {
     if (operation < OP_LAST_POSIX) return LEVEL_POSIX;
     if (operation < OP_LAST_STDIO) return LEVEL_STDIO;
-    return operation < OP_LAST_MPI ? LEVEL_MPI : LEVEL_HDF5;
+    if (operation < OP_LAST_MPI) return LEVEL_MPI;
+    return operation < OP_LAST_HDF5 ? LEVEL_HDF5 : LEVEL_WORK;
 }

@@ -95,6 +95,47 @@ EXPORTED int io_uring_submit_and_wait(void* ring, unsigned count);
 WRAP_RING(io_uring_submit, (void* ring), (ring))
 WRAP_RING(io_uring_submit_and_wait, (void* ring, unsigned count), (ring, count))
 
+// Of libaio. Reads and writes are submitted in batches; what completes is not seen.
+struct batch_item { // struct iocb of <linux/aio_abi.h>
+    uint64_t data;
+    uint32_t key, flags;
+    uint16_t operation;
+    int16_t priority;
+    uint32_t fd;
+    uint64_t buffer, size;
+    int64_t at;
+};
+enum { ITEM_READ = 0, ITEM_WRITE = 1, ITEM_READ_PIECES = 7, ITEM_WRITE_PIECES = 8 };
+
+static int64_t bytes_of_item(struct batch_item const* item) {
+    if (item->operation == ITEM_READ || item->operation == ITEM_WRITE) return (int64_t)item->size;
+    if (item->operation != ITEM_READ_PIECES && item->operation != ITEM_WRITE_PIECES) return 0;
+    return total((struct iovec const*)item->buffer, (int)item->size);
+}
+
+EXPORTED int io_submit(void* context, long count, struct batch_item* items[]) {
+    int (*const real)(void*, long, struct batch_item**) =
+        real_of_caller("io_submit", __builtin_return_address(0), (void const*)io_submit);
+    if (!real) return -ENOSYS;
+    struct call call;
+    begin_call(&call, OP_io_submit, (uint64_t)context, count > 0 ? file_of((int)items[0]->fd) : 0, -1, -1);
+    int const result = real(context, count, items); // how many it has taken, or a negative errno
+    call.size = 0;
+    for (int i = 0; call.slot >= 0 && i < result; ++i) call.size += bytes_of_item(items[i]);
+    finish_call(&call, result, result < 0 ? -result : 0);
+    return result;
+}
+EXPORTED int io_getevents(void* context, long least, long most, void* events, struct timespec* until) {
+    int (*const real)(void*, long, long, void*, struct timespec*) =
+        real_of_caller("io_getevents", __builtin_return_address(0), (void const*)io_getevents);
+    if (!real) return -ENOSYS;
+    struct call call;
+    begin_call(&call, OP_io_getevents, (uint64_t)context, 0, -1, -1);
+    int const result = real(context, least, most, events, until);
+    finish_call(&call, result, result < 0 ? -result : 0);
+    return result;
+}
+
 // The second descriptor is the one that is read; the handle of the record is it.
 #define TO_FROM int fd, int from
 WRAP(ssize_t, sendfile, (TO_FROM, off_t* at, size_t size), (fd, from, at, size), from, file_of(fd), -1, size,

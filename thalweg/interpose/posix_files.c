@@ -1,6 +1,7 @@
 // POSIX calls about files: their beginning and end, their places, their sizes, what is durable, their names.
 #include <dirent.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,11 +189,31 @@ EXPORTED void _Exit(int code) { _exit(code); }
 
 #define WRAP_EXEC(name, parameters, arguments)                                                                         \
     EXPORTED int name parameters {                                                                                     \
+        int32_t const pid = (int32_t)syscall(SYS_getpid); /* maybe a child of vfork, which writes into our ring */    \
+        note_program(pid, path ? path : "");                                                                          \
         note_end_of_program();                                                                                         \
         int(*const real) parameters = (int(*) parameters)real_of_caller(#name, (void*)&_exit, (void const*)name);      \
-        return real arguments;                                                                                         \
+        int const result = real arguments;                                                                             \
+        note_program(pid, "");                                                                                         \
+        return result;                                                                                                 \
     }
 WRAP_EXEC(execve, (char const* path, char* const words[], char* const environment[]), (path, words, environment))
 WRAP_EXEC(execv, (char const* path, char* const words[]), (path, words))
 WRAP_EXEC(execvp, (char const* path, char* const words[]), (path, words))
 WRAP_EXEC(execvpe, (char const* path, char* const words[], char* const environment[]), (path, words, environment))
+
+// The C library begins these itself, past our exec.
+#define WRAP_SPAWN(name)                                                                                               \
+    EXPORTED int name(pid_t* pid, char const* path, posix_spawn_file_actions_t const* actions,                         \
+                      posix_spawnattr_t const* attributes, char* const words[], char* const environment[]) {           \
+        typedef int spawn(pid_t*, char const*, posix_spawn_file_actions_t const*, posix_spawnattr_t const*,            \
+                          char* const*, char* const*);                                                                 \
+        spawn* const real = (spawn*)real_of_caller(#name, (void*)&_exit, (void const*)name);                           \
+        pid_t child = 0;                                                                                               \
+        int const result = real(&child, path, actions, attributes, words, environment);                                \
+        if (result == 0) note_program(child, path);                                                                    \
+        if (result == 0 && pid) *pid = child;                                                                          \
+        return result;                                                                                                 \
+    }
+WRAP_SPAWN(posix_spawn)
+WRAP_SPAWN(posix_spawnp)

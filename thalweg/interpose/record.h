@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 enum {
-    LAYOUT_VERSION = 2,
+    LAYOUT_VERSION = 3,
     PATH_BYTES = 1024,
     STACK_DEPTH = 16,
     HEADER_BYTES = 4096,
     TEXT_BYTES = 40, // of a text in one record; longer ones take several
-    LEVEL_COUNT = 4,
+    LEVEL_COUNT = 5,
     CORE_BYTES = 128, // one bit for each core of a machine, as sched_getaffinity gives them
 };
 
@@ -27,6 +27,7 @@ enum text_kind {
     TEXT_ENVIRONMENT = 7,   // "NAME=value": a variable that HDF5 or MPI-IO look at
     TEXT_PROPERTY = 8,      // "name=value", of an access list that HDF5 opened the file with, where it is no default
     TEXT_DATASET = 9,       // "name=how its data lie in the file"
+    TEXT_BECOMES = 10,      // the program that process `handle` is from now on; a traced one has rings of its own
 };
 
 struct record {
@@ -41,7 +42,7 @@ struct record {
     uint64_t handle; // as the program knows it: a descriptor, a FILE*, an MPI_File, an hid_t
     uint8_t depth;
     uint8_t kind;
-    uint16_t extra; // mode of a transfer; of HDF5: 1 independent, 2 collective; flags of open
+    uint16_t extra; // flags of open; of HDF5: 1 independent, 2 collective; of Thalweg: a column, or an engine
     uint32_t spare;
 };
 

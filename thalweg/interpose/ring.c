@@ -19,6 +19,8 @@ bool is_counter_used;
 uint32_t recorded_levels = ~0u;
 
 static struct control* control; // NULL: not traced
+// There was no memory for a ring: no other is asked for, and threads that have one go on.
+static _Atomic bool has_given_up;
 static char folder[256];
 static pthread_key_t end_of_thread;
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
@@ -116,7 +118,7 @@ static bool begin_process(bool is_forked) {
         recorded_levels = found->levels;
         control = found;
     }
-    if (!control) return false;
+    if (!control || has_given_up) return false;
     process_number = atomic_fetch_add(&control->next_process, 1);
     first_ring = NULL;
     *own_process_page = is_forked ? 2 : 1;
@@ -173,7 +175,7 @@ static void use_ring(struct ring* ring) {
 
 bool grow_ring(void) {
     struct ring* const old = this_thread.ring;
-    if (!control || old->capacity >= control->ring_records) return false;
+    if (has_given_up || old->capacity >= control->ring_records) return false;
     int const saved = errno;
     struct ring* const ring = create_ring(control->ring_records);
     if (ring) {
@@ -197,7 +199,7 @@ static bool open_ring_locked(void) {
     struct ring* const ring = is_alone ? NULL : create_ring(first_size());
     if (!ring) { // and no thread tries again, which would cost every call
         atomic_fetch_add(&control->failed_rings, 1);
-        control = NULL;
+        has_given_up = true;
         return false;
     }
     bool const is_first = !first_ring;
@@ -210,7 +212,7 @@ static bool open_ring_locked(void) {
 
 bool open_ring(void) {
     static __thread bool is_opening __attribute__((tls_model("initial-exec")));
-    if (is_opening || (is_set_up && !control)) return false;
+    if (is_opening || (is_set_up && (!control || has_given_up))) return false;
     int const saved = errno;
     // A child of a process with threads may inherit the lock taken; it goes on untraced rather than wait for ever.
     is_opening = true;
@@ -267,6 +269,18 @@ void note_end_of_program(void) {
     errno = saved;
 }
 
+void note_program(int32_t pid, char const* path) {
+    if (!is_traced()) return;
+    int const saved = errno;
+    char absolute[2 * PATH_BYTES] = "";
+    bool const is_relative = *path && *path != '/' && strchr(path, '/');
+    if (is_relative && syscall(SYS_getcwd, absolute, PATH_BYTES) < 0) *absolute = 0;
+    size_t const length = strlen(absolute);
+    snprintf(absolute + length, sizeof absolute - length, "%s%.1000s", length ? "/" : "", path);
+    write_text(TEXT_BECOMES, 0, (uint64_t)pid, absolute);
+    errno = saved;
+}
+
 __attribute__((constructor)) static void begin_program(void) { is_traced(); }
 
 __attribute__((destructor)) static void end_program(void) { note_end_of_program(); }
@@ -301,6 +315,9 @@ EXPORTED char const* thalweg_interpose_operation(unsigned operation) {
 #undef X
 #define X(name, ...) [OP_##name] = #name,
                 HDF5_OPERATIONS(X)
+#undef X
+#define X(name) [OP_##name] = #name,
+                    WORK_OPERATIONS(X)
 #undef X
     };
     return operation < OP_COUNT ? names[operation] ? names[operation] : "" : NULL;

@@ -49,6 +49,8 @@ bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const*
 uint32_t next_file_number(void);
 // Reads /proc/self/io for the tracer, since a process that ends or becomes another one takes it with it.
 void note_end_of_program(void);
+// That this process, or a child, becomes another program, which may be one that cannot be traced; "": it has not.
+void note_program(int32_t pid, char const* path);
 
 static inline uint64_t clock_ticks(void) {
 #if defined(__x86_64__)
@@ -68,14 +70,15 @@ static inline bool is_traced(void) {
     return open_ring();
 }
 
-static inline void begin_call(struct call* call, uint16_t operation, uint64_t handle, uint32_t file, int64_t offset,
-                              int64_t size) {
+// `frame`: where the call is made on the stack, by which is found what was left and never finished; of what is
+// `never_left` that is not asked.
+static inline void begin_call_of(uint64_t frame, bool never_left, struct call* call, uint16_t operation,
+                                 uint64_t handle, uint32_t file, int64_t offset, int64_t size) {
     call->slot = -1;
     call->file = 0;
     if (unlikely(!is_traced()) || unlikely(!(recorded_levels >> level_of(operation) & 1))) return;
     struct thread_state* const thread = &this_thread;
     struct ring* const ring = thread->ring;
-    uint64_t const frame = (uint64_t)__builtin_frame_address(0);
     uint32_t depth = thread->depth;
     // A call that was left by longjmp or an exception never finished: its frame is below this one.
     while (unlikely(depth > 0 && depth <= STACK_DEPTH && ring->stack[depth - 1].frame <= frame)) --depth;
@@ -94,9 +97,14 @@ static inline void begin_call(struct call* call, uint16_t operation, uint64_t ha
         begun->offset = offset;
         begun->size = size;
         begun->file = file;
-        begun->frame = frame;
+        begun->frame = never_left ? UINT64_MAX : frame;
         atomic_store_explicit(&begun->operation, operation, memory_order_release);
     }
+}
+
+static inline void begin_call(struct call* call, uint16_t operation, uint64_t handle, uint32_t file, int64_t offset,
+                              int64_t size) {
+    begin_call_of((uint64_t)__builtin_frame_address(0), false, call, operation, handle, file, offset, size);
 }
 
 // A larger ring, once the first small one is full: most processes never need it, and to touch its memory takes longer

@@ -78,24 +78,32 @@ static int64_t length_of(char const* text) {
     while (text && text[length]) ++length;
     return length;
 }
-EXPORTED char* fgets(char* text, int size, FILE* stream) {
-    struct call call;
-    begin_call(&call, OP_fgets, OF_STREAM, -1, size);
-    char* const result = REAL(fgets)(text, size, stream);
-    finish_call(&call, call.slot < 0 ? 0 : length_of(result), 0);
-    return result;
-}
+#undef fgets_unlocked
+#undef fputs_unlocked
+#define WRAP_GETS(name)                                                                                                \
+    EXPORTED char* name(char* text, int size, FILE* stream) {                                                          \
+        struct call call;                                                                                              \
+        begin_call(&call, OP_##name, OF_STREAM, -1, size);                                                             \
+        char* const result = REAL(name)(text, size, stream);                                                           \
+        finish_call(&call, call.slot < 0 ? 0 : length_of(result), 0);                                                  \
+        return result;                                                                                                 \
+    }
+WRAP_GETS(fgets)
+WRAP_GETS(fgets_unlocked)
 EXPORTED char* __fgets_chk(char* text, size_t capacity, int size, FILE* stream) {
     if (size > 0 && (size_t)size > capacity) __chk_fail();
     return fgets(text, size, stream);
 }
-EXPORTED int fputs(char const* text, FILE* stream) {
-    struct call call;
-    begin_call(&call, OP_fputs, OF_STREAM, -1, -1);
-    int const result = REAL(fputs)(text, stream);
-    finish_call(&call, call.slot < 0 ? 0 : result < 0 ? -1 : length_of(text), result < 0 ? errno : 0);
-    return result;
-}
+#define WRAP_PUTS(name)                                                                                                \
+    EXPORTED int name(char const* text, FILE* stream) {                                                                \
+        struct call call;                                                                                              \
+        begin_call(&call, OP_##name, OF_STREAM, -1, -1);                                                               \
+        int const result = REAL(name)(text, stream);                                                                   \
+        finish_call(&call, call.slot < 0 ? 0 : result < 0 ? -1 : length_of(text), result < 0 ? errno : 0);             \
+        return result;                                                                                                 \
+    }
+WRAP_PUTS(fputs)
+WRAP_PUTS(fputs_unlocked)
 EXPORTED int puts(char const* text) {
     struct call call;
     begin_call(&call, OP_puts, (uint64_t)stdout, file_of_stream(stdout), -1, -1);
@@ -118,6 +126,17 @@ WRAP_LETTER(fgetc, (FILE * stream), (stream))
 WRAP_LETTER(getc, (FILE * stream), (stream))
 WRAP_LETTER(fputc, (int letter, FILE* stream), (letter, stream))
 WRAP_LETTER(putc, (int letter, FILE* stream), (letter, stream))
+#undef fputc_unlocked
+WRAP_LETTER(fputc_unlocked, (int letter, FILE* stream), (letter, stream))
+#undef putchar
+EXPORTED int putchar(int letter) {
+    FILE* const stream = stdout;
+    struct call call;
+    begin_call(&call, OP_putchar, OF_STREAM, -1, 1);
+    int const result = REAL(putchar)(letter);
+    finish_call(&call, result == EOF ? 0 : 1, 0);
+    return result;
+}
 
 // Printing: the real one is the form that takes a list.
 static int print(unsigned operation, FILE* stream, char const* format, va_list values) {

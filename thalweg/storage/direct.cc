@@ -6,6 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/thread_queue.h"
+#include "thalweg/storage/traced_queue.h"
 #include "thalweg/storage/uring_queue.h"
 
 namespace thalweg::storage {
@@ -23,11 +24,12 @@ std::string DirectStorage::engine() const {
 
 std::unique_ptr<WriteQueue> DirectStorage::write_queue(std::size_t depth) {
     if (uring_) {
-        if (auto queue = make_uring_queue(direct_.get(), path(), depth)) return queue;
+        if (auto queue = make_uring_queue(direct_.get(), path(), depth))
+            return traced(std::move(queue), path(), depth, QueueEngine::uring);
         if (wanted_ == Engine::uring) fail_whole("make a ring to write", path(), ENOMEM);
         uring_ = false;
     }
-    return make_thread_queue(direct_.get(), path(), depth);
+    return traced(make_thread_queue(direct_.get(), path(), depth), path(), depth, QueueEngine::threads);
 }
 
 } // namespace thalweg::storage

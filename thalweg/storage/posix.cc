@@ -11,6 +11,7 @@
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/storage/queue.h"
+#include "thalweg/trace/activity.h"
 #include "thalweg/trace/trace.h"
 
 namespace thalweg::storage {
@@ -152,9 +153,11 @@ std::shared_ptr<void const> PosixStorage::expect_reads(std::uint64_t offset, std
 void PosixStorage::sync() {
     static auto& timer = trace::timer("storage.sync");
     trace::Span const span(timer);
+    trace::Traced traced_sync(trace::Activity::sync_data, path_.c_str(), 0);
     // The kernel reports a failed write-back once and then forgets the lost pages: a later success would be a lie.
     if (sync_error_ == 0) sync_error_ = uninterrupted([&] { return ::fdatasync(file_.get()); });
     if (int const error = sync_error_; error != 0) fail_whole("sync", path_, error);
+    traced_sync.set_result(0);
 }
 
 std::unique_ptr<WriteQueue> PosixStorage::write_queue(std::size_t) {

@@ -15,6 +15,7 @@
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/storage/thread_queue.h"
+#include "thalweg/storage/traced_queue.h"
 #include "thalweg/storage/uring_queue.h"
 
 namespace thalweg::storage {
@@ -102,9 +103,10 @@ std::string UnpublishedFile::engine() const {
 std::unique_ptr<WriteQueue> UnpublishedFile::write_queue(std::size_t depth) {
     if (direct_.get() < 0) return PosixStorage::write_queue(depth);
     if (why_no_uring().empty()) {
-        if (auto queue = make_uring_queue(direct_.get(), path(), depth)) return queue;
+        if (auto queue = make_uring_queue(direct_.get(), path(), depth))
+            return traced(std::move(queue), path(), depth, QueueEngine::uring);
     }
-    return make_thread_queue(direct_.get(), path(), depth);
+    return traced(make_thread_queue(direct_.get(), path(), depth), path(), depth, QueueEngine::threads);
 }
 
 UnpublishedFile::~UnpublishedFile() {

@@ -7,12 +7,16 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._explain.own_work import Device, Work, device_of, work_of
 from thalweg._explain.records import LEVELS
 from thalweg._explain.trace_file import Calls, Trace
 
 Seconds = npt.NDArray[np.float64]
 
-KINDS = ("open", "close", "metadata", "read", "write", "transfer", "map", "seek", "sync", "lock", "wait", "other")
+KINDS = (
+    *("open", "close", "metadata", "read", "write", "transfer", "map", "seek", "sync", "lock", "wait"),
+    *("encode", "decode", "claim", "commit", "other"),
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Account:
     calls: int
     read_bytes: int
     written_bytes: int
+    own_work: list[Work]
+    """What Thalweg said of itself; empty where it is another program."""
+    device: Device | None
+    """Its writes that were under way, where they are not calls themselves."""
 
 
 def together(trace: Trace) -> tuple[Calls, npt.NDArray[np.uint8]]:
@@ -70,6 +78,7 @@ def accounts(trace: Trace) -> list[Account]:
         facts = trace.processes[int(process)]
         elapsed = float(mine.end.max() - mine.start.min())
         moved = mine.where(levels <= LEVELS.index("stdio"))
+        is_own = levels == LEVELS.index("work")
         found.append(
             Account(
                 int(process),
@@ -83,6 +92,8 @@ def accounts(trace: Trace) -> list[Account]:
                 len(mine),
                 int(moved.moved[np.isin(moved.kind, ("read", "transfer"))].sum()),
                 int(moved.moved[np.isin(moved.kind, ("write", "transfer"))].sum()),
+                work_of(mine.where(is_own), seconds[is_own]),
+                device_of(trace.in_flight.where(trace.in_flight.process == process)),
             )
         )
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,11 +13,14 @@ import numpy as np
 
 from thalweg._errors import SystemError, UsageError  # noqa: A004
 from thalweg._explain.account import together
+from thalweg._explain.own_work import places_of
 from thalweg._explain.perfetto import Packets
 from thalweg._explain.records import LEVELS
-from thalweg._explain.trace_file import Trace, load
+from thalweg._explain.trace_file import Calls, Trace, load
 
 SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
+_MOST_TIDS = 1 << 22
+"""Of Linux: no thread has this number or a higher one."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +58,6 @@ def slices(trace: Trace) -> Iterator[Slice]:
     begin = np.rint(calls.start * 1e9).astype(np.int64)
     end = np.rint(calls.end * 1e9).astype(np.int64)
     for i in range(len(calls)):
-        details: dict[str, int | str] = {"result": int(calls.result[i])}
-        if path := trace.files[int(calls.file[i])]:
-            details["file"] = path
-        for name, values in (("offset", calls.offset), ("size", calls.size)):
-            if values[i] >= 0:
-                details[name] = int(values[i])
-        if calls.error[i]:
-            details["errno"] = int(calls.error[i])
         yield Slice(
             str(calls.name[i]),
             LEVELS[level[i]],
@@ -69,8 +65,53 @@ def slices(trace: Trace) -> Iterator[Slice]:
             int(begin[i]),
             int(end[i]),
             int(calls.depth[i]),
-            details,
+            _details(trace, calls, i),
         )
+
+
+def _details(trace: Trace, calls: Calls, i: int) -> dict[str, int | str]:
+    details: dict[str, int | str] = {"result": int(calls.result[i])}
+    if path := trace.files[int(calls.file[i])]:
+        details["file"] = path
+    for name, values in (("offset", calls.offset), ("size", calls.size)):
+        if values[i] >= 0:
+            details[name] = int(values[i])
+    if calls.error[i]:
+        details["errno"] = int(calls.error[i])
+    return details
+
+
+@dataclass(frozen=True)
+class Place:
+    """Of a process's queue of writes: what is shown like a thread, since its slices lie behind each other."""
+
+    process: int
+    number: int
+    row: int
+    """As if it were one more thread."""
+    slices: list[Slice]
+
+    @property
+    def name(self) -> str:
+        return f"writes under way {self.number + 1}"
+
+
+def places(trace: Trace) -> Iterator[Place]:
+    """All writes that were under way beside their threads."""
+    row = len(trace.threads)
+    for process in np.unique(trace.in_flight.process):
+        writes = trace.in_flight.where(trace.in_flight.process == process)
+        place = places_of(writes)
+        for number in range(int(place.max()) + 1):
+            mine = writes.where(place == number)
+            mine = mine.where(np.argsort(mine.start, kind="stable"))
+            begin, end = (np.rint(times * 1e9).astype(np.int64) for times in (mine.start, mine.end))
+            shown = [
+                Slice(str(mine.name[i]), "work", row, int(begin[i]), int(end[i]), 0, _details(trace, mine, i))
+                for i in range(len(mine))
+            ]
+            yield Place(int(process), number, row, shown)
+            row += 1
 
 
 def _process_name(process: dict[str, Any]) -> str:
@@ -86,14 +127,21 @@ def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
         for name, value in (("process_name", _process_name(process)), ("thread_name", f"thread {thread['tid']}")):
             event = {"ph": "M", "name": name, "pid": process["pid"], "tid": thread["tid"], "args": {"name": value}}
             file.write(json.dumps(event).encode() + b",\n")
-    for each in slices(trace):
-        thread = trace.threads[each.thread]
+    lines = {row: (trace.processes[each["process"]]["pid"], each["tid"]) for row, each in enumerate(trace.threads)}
+    queues = list(places(trace))
+    for place in queues:
+        pid = trace.processes[place.process]["pid"]
+        lines[place.row] = (pid, _MOST_TIDS + place.row)
+        label = {"ph": "M", "name": "thread_name", "pid": pid, "tid": _MOST_TIDS + place.row}
+        file.write(json.dumps({**label, "args": {"name": place.name}}).encode() + b",\n")
+    for each in chain(slices(trace), *(place.slices for place in queues)):
+        pid, tid = lines[each.thread]
         event = {
             "ph": "X",
             "name": each.name,
             "cat": each.level,
-            "pid": trace.processes[thread["process"]]["pid"],
-            "tid": thread["tid"],
+            "pid": pid,
+            "tid": tid,
             "ts": each.begin_ns / 1000,
             "dur": (each.end_ns - each.begin_ns) / 1000,
             "args": each.details,
@@ -114,7 +162,10 @@ def _write_perfetto(trace: Trace, file: IO[bytes]) -> int:
             packets.describe_thread(row, thread["process"], trace.processes[thread["process"]]["pid"], thread["tid"])
     count = 0
     open_slices: list[Slice] = []
-    for each in slices(trace):
+    queues = list(places(trace))
+    for place in queues:
+        packets.describe_queue(place.row, place.process, place.name)
+    for each in chain(slices(trace), *(place.slices for place in queues)):
         while open_slices and (open_slices[-1].thread != each.thread or open_slices[-1].depth >= each.depth):
             ended = open_slices.pop()
             packets.end(ended.thread, ended.end_ns)

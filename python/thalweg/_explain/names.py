@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._explain.records import (
+    BECOMES,
     CALL,
     DATASET,
     ENVIRONMENT,
@@ -60,6 +61,8 @@ class Names:
     kinds: list[str] = field(default_factory=lambda: [""])
     settings: list[Setting] = field(default_factory=list)
     libraries: set[str] = field(default_factory=set)
+    became: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """By pid: who has said it, as the number of a process, and which program it is now."""
     _rows: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1024, np.uint32))
     _pieces: dict[int, list[bytes]] = field(default_factory=dict)
     """Of a text whose end has not come yet, by thread: a text and its call may be read apart."""
@@ -113,6 +116,8 @@ class Names:
             # The name of a dataset may be anything.
             name, _, value = text.partition("=layout=" if kind == DATASET else "=")
             self.settings.append(Setting(process, self.rows(np.array([number]))[0], _ORIGINS[kind], name, value))
+        elif kind == BECOMES:
+            self.became[int(record["handle"])] = (process, text)
         elif kind == LIBRARY:
             self.libraries.add(text.strip())
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from thalweg._errors import SystemError  # noqa: A004
 from thalweg._explain.account import KINDS, Account, own_seconds, together
 from thalweg._explain.findings import data, places
+from thalweg._explain.own_work import Device, sentences, under_way
+from thalweg._explain.records import IN_FLIGHT
 from thalweg._explain.trace_file import Calls, Trace
 from thalweg._explain.verdict import Verdict
 
@@ -50,6 +52,11 @@ def pictures(verdict: Verdict) -> dict[str, Any]:
             {"name": _name(each), "read": each.read_bytes, "written": each.written_bytes}
             for each in _shown(verdict.accounts)
         ],
+        "own_work": [
+            {"name": _name(each), "sentences": list(sentences(each.own_work, each.device))}
+            for each in _shown(verdict.accounts)
+            if each.own_work or each.device
+        ],
         "maps": [_map(trace, int(file), begin, duration) for file in most[:_MOST_MAPS]],
         "maps_left_out": max(0, len(most) - _MOST_MAPS),
         "sizes": _sizes(moves),
@@ -67,17 +74,21 @@ def _shown(accounts: list[Account]) -> list[Account]:
 
 
 def _timeline(verdict: Verdict, calls: Calls, begin: float, duration: float) -> dict[str, Any]:
-    own = own_seconds(calls)
+    own, trace = own_seconds(calls), verdict.trace
     lanes, kinds = [], set()
     for account in _shown(verdict.accounts):
         mine = calls.process == account.process
         cells = _cells(calls.where(mine), own[mine], begin, duration)
         kinds |= {cell[1] for cell in cells}
         lanes.append({"name": _name(account), "cells": cells})
+        writes = trace.in_flight.where(trace.in_flight.process == account.process)
+        if account.device is not None:
+            lanes.append({"name": "its writes", "cells": _device_cells(writes, account.device, begin, duration)})
+            kinds.add(IN_FLIGHT)
     return {
         "bins": _BINS,
         "duration_s": duration,
-        "kinds": [kind for kind in KINDS if kind in kinds],
+        "kinds": [kind for kind in (*KINDS, IN_FLIGHT) if kind in kinds],
         "lanes": lanes,
         "left_out": len(verdict.accounts) - len(lanes),
     }
@@ -97,6 +108,15 @@ def _cells(calls: Calls, own: npt.NDArray[np.float64], begin: float, duration: f
             cells.append([int(index), kind, round(share, 4), round(float(height[index]), 4)])
             height[index] += share
     return cells
+
+
+def _device_cells(writes: Calls, device: Device, begin: float, duration: float) -> list[list[Any]]:
+    """As high as the part of the most writes at once that were under way on average."""
+    at, count = under_way(writes)
+    total = np.r_[0.0, np.cumsum(count[:-1] * np.diff(at))]
+    edges = begin + np.arange(_BINS + 1) * duration / _BINS
+    share = np.diff(np.interp(edges, at, total)) / (duration / _BINS) / device.most_at_once
+    return [[int(index), IN_FLIGHT, round(float(share[index]), 4), 0.0] for index in np.flatnonzero(share > 0.002)]
 
 
 def _spread(

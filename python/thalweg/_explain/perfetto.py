@@ -50,6 +50,10 @@ class Packets:
         thread = number(1, pid) + number(2, tid)
         self._write(number(10, 1) + text(60, number(1, _THREADS + row) + number(5, process) + text(4, thread)))
 
+    def describe_queue(self, row: int, process: int, name: str) -> None:
+        """What is shown like a thread of the process, and is none."""
+        self._write(number(10, 1) + text(60, number(1, _THREADS + row) + number(5, process) + text(2, name)))
+
     def begin(self, thread: int, at_ns: int, name: str, category: str, details: dict[str, int | str]) -> None:
         event = number(9, _SLICE_BEGIN) + number(11, _THREADS + thread) + text(22, category) + text(23, name)
         event += b"".join(self._detail(*each) for each in details.items())

@@ -12,13 +12,15 @@ import numpy as np
 
 from thalweg._errors import SystemError  # noqa: A004
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 HEADER_BYTES = 4096
 STACK_DEPTH = 16
 CALL, TEXT = 0, 1
-PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET = range(1, 10)
-LEVELS = ("posix", "stdio", "mpi", "hdf5")
-"""The names of the tables, in the order of their numbers."""
+PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET, BECOMES = range(1, 11)
+LEVELS = ("posix", "stdio", "mpi", "hdf5", "work")
+"""The names of the tables, in the order of their numbers. The last has no calls: what Thalweg says of its work."""
+IN_FLIGHT = "in flight"
+"""The kind of writes that go on beside the calls of their thread: they are in no call, and none is in them."""
 
 RECORD = np.dtype(
     [
@@ -87,7 +89,8 @@ class Operation:
     name: str
     level: int
     kind: str
-    """What it does: open, close, read, write, metadata, sync, seek, lock, map, transfer, wait or other."""
+    """What it does: open, close, read, write, metadata, sync, seek, lock, map, transfer, wait or other; and what only
+    Thalweg does: encode, decode, claim, commit, in flight."""
 
 
 @functools.cache
@@ -138,8 +141,15 @@ def has_steady_counter() -> bool:
 
 
 _KINDS = (
+    ("encode", "encode_page"),
+    ("decode", "decode_page"),
+    ("claim", "claim_extent"),
+    ("wait", "wait_for_(space|memory|writes)"),
+    (IN_FLIGHT, "write_in_flight"),
+    ("sync", "sync_(data|journal)"),
+    ("commit", "write_journal|write_interim_footer|complete_file"),
     ("wait", r"MPI_(Init\w*|Finalize|Barrier|Bcast|Reduce|Allreduce|Gatherv?|Scatterv?|Allgatherv?|Alltoallv?|Scan)"),
-    ("wait", r"MPI_(Exscan|Wait\w*|Probe|Recv|Send|Ssend|Sendrecv)|aio_suspend(64)?|io_uring_submit\w*"),
+    ("wait", r"MPI_(Exscan|Wait\w*|Probe|Recv|Send|Ssend|Sendrecv)|aio_suspend(64)?|io_uring_submit\w*|io_getevents"),
     ("seek", r"lseek(64)?|fseeko?(64)?|rewind|MPI_File_seek\w*"),
     ("sync", r"fsync|fdatasync|sync\w*|msync|fflush|aio_fsync(64)?|MPI_File_sync|H5Fflush\w*|H5\wflush\w*"),
     ("lock", r"fcntl(64)?|flock|lockf(64)?"),
@@ -147,13 +157,16 @@ _KINDS = (
     ("transfer", r"sendfile(64)?|copy_file_range|splice"),
     ("open", r"(f|fd|fre)?open(64)?|openat(64)?|creat(64)?|mko?stemp(64)?|MPI_File_open|H5F(open|create)\w*"),
     ("close", r"f?close|MPI_File_close|H5Fclose\w*|H5close"),
-    ("read", r"p?readv?(64)?(v2)?|preadv2|fread\w*|fgets|fgetc|getc|getline|getdelim|aio_read(64)?|MPI_File_i?read\w*"),
-    ("read", r"H5[AD]read\w*"),
+    (
+        "read",
+        r"p?readv?(64)?(v2)?|preadv2|fread\w*|fgets(_unlocked)?|fgetc|getc|getline|getdelim|aio_read(64)?",
+    ),
+    ("read", r"MPI_File_i?read\w*|H5[AD]read\w*"),
     (
         "write",
-        r"p?writev?(64)?(v2)?|pwritev2|fwrite\w*|fputs|fputc|putc|puts|v?f?printf|aio_write(64)?|lio_listio(64)?",
+        r"p?writev?(64)?(v2)?|pwritev2|fwrite\w*|fputs(_unlocked)?|fputc(_unlocked)?|putc|putchar|puts|v?f?printf",
     ),
-    ("write", r"MPI_File_i?write\w*|H5[AD]write\w*"),
+    ("write", r"aio_write(64)?|lio_listio(64)?|MPI_File_i?write\w*|H5[AD]write\w*"),
     ("metadata", r"(posix_)?fallocate(64)?|f?truncate(64)?|rename(at2?)?|unlink(at)?|remove|(sym)?link|mkdir|rmdir"),
     ("metadata", r"[fl]?stat(64)?|fstatat(64)?|statx|f?access(at)?|faccessat|opendir|MPI_File_\w+|H5[ADFGLOR]\w+"),
 )

@@ -35,6 +35,9 @@ class TraceReport:
     exit_status: int | None
     has_mappings: bool
     has_rings: bool
+    bytes_by_libaio: int
+    bytes_told: int
+    """Of what io_uring has written: what Thalweg said of it itself."""
     levels: list[str]
     """Those that were recorded."""
     libraries: list[str]
@@ -80,7 +83,15 @@ class TraceReport:
         if self.has_mappings:
             lines.append("not seen: what was read and written through shared mappings of files, by loads and stores")
         if self.has_rings:
-            lines.append("not seen: what io_uring moved; only its submissions are in the trace")
+            told = f", but for {as_bytes(self.bytes_told)} that Thalweg says it has written" if self.bytes_told else ""
+            lines.append(
+                f"not seen: what io_uring moved{told}; the share does not know of it, for the kernel does not count it"
+            )
+        if self.bytes_by_libaio:
+            lines.append(
+                f"not seen: how libaio (io_submit) moved the {as_bytes(self.bytes_by_libaio)} that it was asked for; "
+                "the share does not know of them, for the kernel does not count them"
+            )
         if any(self.coverage.by_streams):
             read, written = map(as_bytes, self.coverage.by_streams)
             lines.append(

@@ -16,6 +16,7 @@ from thalweg._explain.findings import (
     found,
     interleaved,
     of_kind,
+    outer_of,
     ranks_of,
     seconds,
 )
@@ -192,13 +193,26 @@ def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
         )
 
 
+def _aggregators(trace: Trace) -> Iterator[tuple[int, list[int]]]:
+    """Of each file that ranks write together: as the library lists them, or, where it does not, who wrote for all."""
+    listed = {int(each["file"]): each["value"] for each in trace.settings if each["name"] == "romio_aggregator_list"}
+    for number, text in sorted(listed.items()):
+        yield number, aggregators_of(trace, number, text)
+    for number, calls in by_file(of_kind(trace.levels["mpi"], "write")):
+        together = calls.where(is_collective(calls))
+        if number in listed or not len(together):
+            continue
+        writes = of_kind(trace.posix.where((trace.posix.file == number) & (trace.posix.rank >= 0)), "write")
+        writers = writes.rank[outer_of(writes, together) >= 0]
+        yield number, [int(rank) for rank in np.unique(writers)]
+
+
 def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
     allowed = {int(str(each["rank"])): set(of_ranges(str(each.get("cores", "")))) for each in _ranks(trace)}
     everything = set().union(*allowed.values()) if allowed else set()
     machine = {core for text in trace.report.get("caches", []) for core in of_ranges(text)} or everything
-    listed = {int(each["file"]): each["value"] for each in trace.settings if each["name"] == "romio_aggregator_list"}
-    for number, text in sorted(listed.items()):
-        aggregators = [rank for rank in aggregators_of(trace, number, text) if rank in allowed]
+    for number, all_of_them in _aggregators(trace):
+        aggregators = [rank for rank in all_of_them if rank in allowed]
         cores = set().union(*(allowed[rank] for rank in aggregators)) if aggregators else set()
         # They share too few cores, and others are there.
         if len(aggregators) < 2 or not cores or len(cores) >= min(len(aggregators), len(machine)):

@@ -29,7 +29,10 @@ CALL = {
     "size": int64(description="In bytes, as it was asked for; -1: none"),
     "result": int64,
     "error": uint16(description="errno, 0 where it did not fail"),
-    "extra": uint16(description="Flags of an open; of HDF5 1: independent, 2: collective"),
+    "extra": uint16(
+        description="Flags of an open; of HDF5 1: independent, 2: collective; of Thalweg: a page's column, or how "
+        "it is written, 1: by io_uring, 2: by threads"
+    ),
 }
 NAMES = {
     "operations": {"name": string, "level": string, "kind": string},
@@ -102,9 +105,15 @@ class Calls:
         self._levels = np.array([operation.level for operation in operations()], np.uint8)
         self._maps = _numbers("mmap", "mmap64")
         self._submissions = _numbers("io_uring_submit", "io_uring_submit_and_wait")
+        self._batches = _numbers("io_submit")
+        self._in_flight = _numbers("write_in_flight")
         self.counts = [0] * len(LEVELS)
         self.has_shared_mappings = False
         self.has_io_uring = False
+        self.bytes_by_libaio = 0
+        """That were asked for by io_submit."""
+        self.bytes_told = 0
+        """Written by io_uring, as Thalweg has told."""
 
     def append(self, calls: Records, files: npt.NDArray[np.uint32], of: Mapping[str, Any]) -> None:
         """`calls` of one thread, all of them; `files`: the row of the file of each; `of`: process, thread and rank."""
@@ -131,6 +140,9 @@ class Calls:
         count = len(calls)
         if level == 0:
             self._look_for_unseen(calls)
+        if level == LEVELS.index("work"):
+            told = calls[np.isin(calls["operation"], self._in_flight) & (calls["extra"] == _BY_IO_URING)]
+            self.bytes_told += int(told["result"].clip(0).sum())
         self.counts[level] += count
         self._producers[level].append(
             gap=starts - before,
@@ -146,9 +158,12 @@ class Calls:
         if is_map.any():
             self.has_shared_mappings |= bool((calls["extra"][is_map] & 3 == _MAP_SHARED).any())
         self.has_io_uring |= bool(np.isin(calls["operation"], self._submissions).any())
+        batches = calls[np.isin(calls["operation"], self._batches)]
+        self.bytes_by_libaio += int(batches["size"][batches["error"] == 0].clip(0).sum())
 
 
 _MAP_SHARED = 1
+_BY_IO_URING = 1
 
 
 def _numbers(*names: str) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._errors import DataError, UsageError
-from thalweg._explain.records import LEVELS
+from thalweg._explain.records import IN_FLIGHT, LEVELS
 from thalweg._open import open as open_file
 from thalweg._read import Run
 
@@ -73,6 +73,9 @@ class Trace:
 
     path: str
     levels: dict[str, Calls]
+    in_flight: Calls
+    """Writes of Thalweg from their submission until their end was noticed. They are in none of the levels: their thread
+    does other things meanwhile."""
     files: list[str]
     file_kinds: npt.NDArray[np.str_]
     processes: list[dict[str, Any]]
@@ -91,7 +94,7 @@ class Trace:
     @property
     def recorded(self) -> tuple[str, ...]:
         """Levels that were traced; others have no calls for that reason alone."""
-        return tuple(self.report.get("levels", LEVELS))
+        return tuple(self.report.get("levels", LEVELS[:4]))
 
     @property
     def posix(self) -> Calls:
@@ -108,7 +111,7 @@ def load(path: str) -> Trace:
     """Raises UsageError where it is no trace, DataError where it was not finished or is damaged."""
     with open_file(path) as file:
         tables = set(file)
-        if not {*LEVELS, "operations", "processes", "files"} <= tables:
+        if not {*LEVELS, "operations", "processes", "files"} - {"work"} <= tables:
             has = ", ".join(sorted(tables)) or "none"
             raise UsageError(
                 f"{path} is no trace (its tables: {has}): `thalweg trace --out FILE -- COMMAND` writes one"
@@ -118,11 +121,15 @@ def load(path: str) -> Trace:
         operations = _rows(file, "operations")
         processes = _rows(file, "processes")
         is_launcher = np.array([_is_launcher(each) for each in processes] or [False])
-        levels = {level: _calls(file, level, operations, is_launcher) for level in LEVELS}
+        # Traces from before Thalweg said anything of itself have no such table.
+        levels = {level: _calls(file, level, operations, is_launcher) for level in LEVELS if level in tables}
+        own = levels.setdefault("work", levels["posix"].where(np.empty(0, np.int64)))
+        levels["work"] = own.where(own.kind != IN_FLIGHT)
         names = _rows(file, "files")
         return Trace(
             path,
             levels,
+            own.where(own.kind == IN_FLIGHT),
             [each["path"] for each in names],
             np.array([each["kind"] for each in names]),
             processes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import threading
 import time
 from dataclasses import dataclass, field
@@ -186,17 +187,16 @@ class _Tracer:
             processes=len(self._programs),
             threads=len(self._threads),
             coverage=self._coverage,
-            untraced=[
-                Untraced(pid, executable)
-                for pid, executable in sorted(self._watched.executables.items())
-                if pid not in {ring["pid"] for ring in self._programs.values()}
-            ],
+            untraced=self._untraced(),
             still_running=still_running,
             failed_rings=self._folder.failed_rings() + self._rings.damaged,
             in_shared_memory=self._folder.in_shared_memory,
             exit_status=self._command.status,
             has_mappings=self._calls.has_shared_mappings,
-            has_rings=self._calls.has_io_uring,
+            # Its rings are mapped by whoever uses it, with liburing or without.
+            has_rings=self._calls.has_io_uring or any("[io_uring]" in path for path in self._names.paths),
+            bytes_by_libaio=self._calls.bytes_by_libaio,
+            bytes_told=self._calls.bytes_told,
             levels=self._options.levels or list(LEVELS),
             libraries=sorted(self._names.libraries),
             caches=caches(),
@@ -213,6 +213,15 @@ class _Tracer:
         except Error as error:
             report.problem = str(error)
         return report
+
+    def _untraced(self) -> list[Untraced]:
+        """Processes that have no ring, and programs that have none though a process became them."""
+        last = {ring["pid"]: number for number, ring in sorted(self._programs.items())}
+        found = {pid: path for pid, path in self._watched.executables.items() if pid not in last}
+        for pid, (teller, path) in self._names.became.items():
+            if path and last.get(pid, 0) <= teller:  # a program that is traced begins after that
+                found[pid] = shutil.which(path) or path
+        return [Untraced(pid, path) for pid, path in sorted(found.items())]
 
     def _write_names(self) -> None:
         def rows(table: str, **columns: list[object]) -> None:

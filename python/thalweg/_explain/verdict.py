@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._explain.account import Account, accounts
 from thalweg._explain.findings import Finding
 from thalweg._explain.judged import Judged
+from thalweg._explain.own_work import sentences
 from thalweg._explain.rules import RULES
 from thalweg._explain.settings import judge
 from thalweg._explain.trace_file import Trace, load
@@ -62,7 +63,8 @@ class Verdict:
         if self.trace.hidden:
             found.append(f"{self.trace.hidden} processes of the launcher are left out")
         shown = sorted(self.accounts, key=lambda each: each.outside_s - each.elapsed_s)[:_MOST_ACCOUNTS]
-        found += [_sentence(each) for each in sorted(shown, key=lambda each: (each.rank, each.process))]
+        for each in sorted(shown, key=lambda each: (each.rank, each.process)):
+            found += [_sentence(each), *(f"  {text}" for text in sentences(each.own_work, each.device))]
         if len(self.accounts) > len(shown):
             found.append(f"{len(self.accounts) - len(shown):,} more processes spend less in I/O; --json has them")
         for call in map(self._named, self.trace.unfinished):

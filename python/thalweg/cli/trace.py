@@ -26,7 +26,7 @@ def trace(
     ] = 1 << 16,
     level: Annotated[
         list[str] | None,
-        typer.Option("--level", metavar="NAME", help="Only posix, stdio, mpi or hdf5. Can be repeated."),
+        typer.Option("--level", metavar="NAME", help="Only posix, stdio, mpi, hdf5 or work. Can be repeated."),
     ] = None,
     json: JsonOption = False,
 ) -> int:

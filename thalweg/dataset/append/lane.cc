@@ -7,6 +7,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/run/backoff.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -75,14 +76,22 @@ void Lane::add(SealedPage const& page, std::function<void()> const& while_waitin
         writer_.write_in_place(record, raw, while_waiting);
     } else {
         auto const out = room_for(encoder_.bound_bytes(page.column, raw.size()), while_waiting);
-        auto const begin_ns = base::thread_cpu_ns();
-        auto const encoded = encoder_.encode(page.column, raw, page.sum_before, out);
-        staging_.add(Count::encode_ns, base::thread_cpu_ns() - begin_ns);
-        record.stored_bytes = encoded.stored_bytes;
-        record.encoded = encoded.by_codec ? 1 : 0;
+        encode(page, raw, out, record);
         add_to_extent(record, raw.size(), while_waiting);
     }
     reap(false);
+}
+
+void Lane::encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out,
+                  PageRecord& record) {
+    trace::Traced traced(trace::Activity::encode_page, run_.path().c_str(), raw.size());
+    traced.set_detail(page.column);
+    auto const begin_ns = base::thread_cpu_ns();
+    auto const encoded = encoder_.encode(page.column, raw, page.sum_before, out);
+    staging_.add(Count::encode_ns, base::thread_cpu_ns() - begin_ns);
+    record.stored_bytes = encoded.stored_bytes;
+    record.encoded = encoded.by_codec ? 1 : 0;
+    traced.set_result(encoded.stored_bytes);
 }
 
 PageRecord Lane::record_of_stored(SealedPage const& page) const {

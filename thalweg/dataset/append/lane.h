@@ -51,6 +51,7 @@ class Lane {
     // In one piece; valid until the next call.
     std::span<std::byte const> raw_of(SealedPage const& page);
     std::uint64_t gather_limit_bytes() const;
+    void encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out, PageRecord& record);
     PageRecord record_of(SealedPage const& page) const;
     PageRecord record_of_stored(SealedPage const& page) const;
     void reap_stored();

@@ -9,6 +9,7 @@
 #include "thalweg/dataset/append/row_slices.h"
 #include "thalweg/dataset/append/sealer.h"
 #include "thalweg/dataset/append/staging_memory.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 
@@ -94,6 +95,7 @@ std::uint64_t Producer::blocks_for(std::size_t index, std::uint64_t size_bytes) 
 
 template <class HasRoom> void Producer::wait_until(HasRoom const& has_room) {
     if (has_room()) return;
+    trace::Traced traced(trace::Activity::wait_for_memory, run_->path().c_str(), 0);
     auto const begin_ns = base::monotonic_ns();
     while (!has_room()) {
         run_->ledger->check_alive();
@@ -112,6 +114,7 @@ template <class HasRoom> void Producer::wait_until(HasRoom const& has_room) {
         sealer_->make_progress(while_waiting_);
     }
     staging_->add(Count::append_wait_ns, base::monotonic_ns() - begin_ns);
+    traced.set_result(0);
 }
 
 bool Producer::nothing_in_flight() const {

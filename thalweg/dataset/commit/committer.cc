@@ -9,6 +9,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -122,6 +123,7 @@ void Committer::look_now() {
 }
 
 void Committer::step() {
+    trace::Traced traced(trace::Activity::write_journal, run_.path().c_str(), 0);
     run_.ledger->beat();
     serve_units();
     journal_metadata();
@@ -138,7 +140,10 @@ void Committer::step() {
         next_look_ns_ = now + kLookIntervalNs;
     }
     advance_flush(now);
-    journal_bytes_ = journal_.total_bytes();
+    auto const before = journal_bytes_.exchange(journal_.total_bytes());
+    if (before == journal_bytes_) return traced.cancel();
+    traced.set_size(journal_bytes_ - before);
+    traced.set_result(0);
 }
 
 // Which clusters are too old to stay open (docs/decisions/0046): so few that they do not make the file larger, however
@@ -379,7 +384,7 @@ JournalWriter Committer::finish() {
     run_.file->sync();
     if (run_.keys) run_.keys->sync();
     journal_.append(RecordType::barrier, BarrierRecord{covers});
-    journal_.sync();
+    flush_.sync_journal();
     return std::move(journal_);
 }
 

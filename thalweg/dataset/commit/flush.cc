@@ -6,6 +6,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 
@@ -95,6 +96,7 @@ bool Flush::begin_interim_footer() {
 
 // Only those who look at the open file need it: where it cannot be written the run goes on without.
 void Flush::write_interim_footer() {
+    trace::Traced traced(trace::Activity::write_interim_footer, run_.path().c_str(), interim_footers_->pending_bytes());
     try {
         interim_footers_->write(*run_.file, footer_offset_);
     } catch (base::SystemError const&) {
@@ -103,6 +105,13 @@ void Flush::write_interim_footer() {
     }
     run_.file->sync();
     interim_footers_->publish(*run_.file); // durable with the next sync: until then the last one stands
+    traced.set_result(footer_offset_);
+}
+
+void Flush::sync_journal() {
+    trace::Traced traced(trace::Activity::sync_journal, run_.path().c_str(), 0);
+    journal_.sync();
+    traced.set_result(0);
 }
 
 void Flush::sync_payload() {
@@ -122,7 +131,7 @@ void Flush::loop() {
         std::exception_ptr error;
         try {
             if (work == Step::payload) sync_payload();
-            if (work == Step::journal) journal_.sync();
+            if (work == Step::journal) sync_journal();
             if (work == Step::footer) write_interim_footer();
         } catch (...) {
             error = std::current_exception();

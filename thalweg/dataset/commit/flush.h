@@ -27,6 +27,7 @@ class Flush {
     // The next step, where one has ended. True once the BARRIER is durable.
     bool advance();
     void stop();
+    void sync_journal();
 
     // None where the container has none, or they cannot be written any more.
     format::InterimFooters* interim_footers() { return interim_footers_failed_ ? nullptr : interim_footers_.get(); }

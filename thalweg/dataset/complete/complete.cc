@@ -23,6 +23,7 @@
 #include "thalweg/dataset/run/region_plan.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 
@@ -165,6 +166,7 @@ void begin_again(storage::Storage& file, format::Format const& format, Gathered 
 
 CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
                             CompleteOptions const& options) {
+    trace::Traced traced(trace::Activity::complete_file, file.path().c_str(), 0);
     CompleteResult result;
     result.path = file.path();
     auto const begin_ns = base::thread_cpu_ns();
@@ -200,6 +202,8 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
     if (options.whole_file_checksum) result.adler32 = file_adler32(file, std::move(gathered.known));
     JournalWriter::resume(journals.front().main).append(RecordType::closed, {});
     result.report = std::move(gathered.report);
+    traced.set_size(result.file_bytes);
+    traced.set_result(0);
     return result;
 }
 

@@ -10,6 +10,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/run_memory.h"
+#include "thalweg/trace/activity.h"
 
 namespace thalweg::dataset {
 namespace {
@@ -275,17 +276,34 @@ std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
     return std::nullopt;
 }
 
-std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
-    auto& shared = head();
+namespace {
+
+std::uint64_t claim_when_allocated(Ledger& ledger, std::uint64_t size_bytes,
+                                   std::function<void()> const& while_waiting) {
+    auto& shared = ledger.head();
+    trace::Traced traced(trace::Activity::wait_for_space, shared.path, size_bytes);
     Backoff backoff;
     while (true) {
-        if (auto const offset = try_claim(size_bytes)) return *offset;
         raise_to(shared.wanted, size_bytes);
         raise_to(shared.waiting, size_bytes);
-        check_room();
+        ledger.check_room();
         if (while_waiting) while_waiting();
         backoff.pause();
+        if (auto const offset = ledger.try_claim(size_bytes)) {
+            traced.set_result(0);
+            return *offset;
+        }
     }
+}
+
+} // namespace
+
+std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
+    trace::Traced traced(trace::Activity::claim_extent, head().path, size_bytes);
+    auto const at_once = try_claim(size_bytes);
+    auto const offset = at_once ? *at_once : claim_when_allocated(*this, size_bytes, while_waiting);
+    traced.set_result(offset);
+    return offset;
 }
 
 void Ledger::check_alive() const {
