@@ -1,5 +1,6 @@
 """Ctrl-C ends `verify` in the midst of it, and `thalweg recover`, which can be repeated."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -51,6 +52,12 @@ def test_a_signal_ends_verify(path: Path) -> None:
     assert took < max(0.6 * whole, 0.15), (took, whole)
 
 
+def has_open(pid: int, path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # it has closed one meanwhile, or has ended
+        return str(path) in [os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd")]
+    return False
+
+
 def test_ctrl_c_ends_recover_at_once_and_it_can_be_repeated(tmp_path: Path) -> None:
     path = tmp_path / "run.root"
     out = tw.create(path, {"t": {"x": tw.int64}}, tuning={"narrow_page_bytes": "512 B", "narrow_codec": "none"})
@@ -60,9 +67,11 @@ def test_ctrl_c_ends_recover_at_once_and_it_can_be_repeated(tmp_path: Path) -> N
     producer.finish()
     out.abandon("the test wants it so")
     ended = set()
-    for wait_s in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+    for wait_s in (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4):
         command = [sys.executable, "-m", "thalweg", "recover", str(path)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while child.poll() is None and not has_open(child.pid, path):
+            time.sleep(0.001)
         time.sleep(wait_s)
         child.send_signal(signal.SIGINT)
         said = child.communicate(timeout=60)

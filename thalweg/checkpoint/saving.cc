@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/random.h"
 #include "thalweg/base/units.h"
+#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/copies.h"
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/codec/codec.h"
@@ -45,6 +47,14 @@ std::uint64_t bytes_of(std::vector<Array> const& arrays) {
 bool is_synced_by_one(std::string const& path) {
     constexpr std::array kLocal{"ext4", "xfs", "btrfs", "f2fs", "tmpfs"};
     return std::ranges::count(kLocal, storage::file_system_of(path)) > 0;
+}
+
+// Equal for ranks that have the very same file, of one kernel; empty where each rank syncs itself. Another mount of the
+// same folder (by FUSE, NFS or an overlay) has another device.
+std::string what_one_syncs(std::string const& path) {
+    struct stat status {};
+    if (!is_synced_by_one(path) || ::stat(path.c_str(), &status) != 0) return "";
+    return fmt::format("{}:{}:{}", base::boot_id(), status.st_dev, status.st_ino);
 }
 
 } // namespace
@@ -99,7 +109,7 @@ Json Saving::begin(std::vector<Json> const& said) {
             {"arrays", plans},
             {"free_begin", free_begin},
             {"may_copy", may_copy_},
-            {"synced_on", is_synced_by_one(new_file_->path()) ? base::boot_id() : ""}};
+            {"synced_on", what_one_syncs(new_file_->path())}};
 }
 
 void Saving::open(Json const& plan) {
@@ -108,9 +118,9 @@ void Saving::open(Json const& plan) {
     plan.at("free_begin").get_to(free_begin_);
     plan.at("may_copy").get_to(may_copy_);
     auto const synced_on = plan.at("synced_on").get<std::string>();
-    syncs_ = synced_on.empty() || synced_on != base::boot_id();
-    file_ =
-        storage::open_file_storage(plan.at("file").get<std::string>(), storage::OpenMode::read_write, options_.engine);
+    auto const path = plan.at("file").get<std::string>();
+    syncs_ = synced_on.empty() || synced_on != what_one_syncs(path);
+    file_ = storage::open_file_storage(path, storage::OpenMode::read_write, options_.engine);
 }
 
 void Saving::add_parts(std::vector<Array> const& arrays) {

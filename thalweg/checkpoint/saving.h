@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "thalweg/base/memory.h"
-#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/page_writer.h"
 #include "thalweg/checkpoint/place.h"
 #include "thalweg/checkpoint/ranks.h"
 #include "thalweg/checkpoint/record.h"
 
 namespace thalweg::checkpoint {
+
+class Completion; // which needs the headers of HDF5
 
 struct SaveOptions {
     model::Attributes attributes = {}; // those of rank 0 count

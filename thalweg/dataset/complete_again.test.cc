@@ -1,7 +1,9 @@
 // A file that was completed by somebody who died before the journal was removed: it is completed once more, and loses
 // nothing by it.
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
+#include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/verify.h"
@@ -84,6 +86,71 @@ TEST_P(CompleteAgain, WhereItsLastWriteIsTorn) {
             EXPECT_EQ(verify(path_).faults, 0) << whole;
         }
     }
+}
+
+// As a program does that adds to the file: of a ROOT file its end and the date of its directory change.
+void add_to(std::string const& path) {
+    if (path.ends_with(".h5")) {
+        auto const file = ::H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        auto const space = ::H5Screate(H5S_SCALAR);
+        auto const attribute = ::H5Acreate2(file, "note", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+        EXPECT_GE(attribute, 0);
+        ::H5Aclose(attribute);
+        ::H5Sclose(space);
+        EXPECT_GE(::H5Fclose(file), 0);
+        return;
+    }
+    auto const file = storage::open_file_storage(path, storage::OpenMode::read_write);
+    std::array<std::byte, 8> end;
+    file->read(12, end);
+    end[6] ^= std::byte{1}; // 256 bytes more or less
+    file->write(12, end);
+    std::array<std::byte, 1> second;
+    file->read(169, second);
+    second[0] ^= std::byte{1};
+    file->write(169, second);
+}
+
+// Its journal was left by a close that died behind its last write but one: the file is complete, and stays what it is.
+TEST_P(CompleteAgain, WhatAnotherProgramHasAddedStays) {
+    add_to(path_);
+    auto const changed = bytes_of(path_);
+    copy_journal(kept_, std::filesystem::path(path_).parent_path());
+    auto const report = recover(path_).report;
+    EXPECT_EQ(report.tables[0].rows, kRows);
+    ASSERT_EQ(report.notes.size(), 1u);
+    EXPECT_NE(report.notes[0].find("another program has changed it"), std::string::npos) << report.notes[0];
+    EXPECT_TRUE(bytes_of(path_) == changed);
+}
+
+// So are runs that go on: while they are open, too, anybody can tell whose the file is.
+TEST_P(CompleteAgain, ARunGoesOnBehindATornLastWrite) {
+    auto const after = bytes_of(path_);
+    int resumed = 0;
+    CreateOptions resumed_options;
+    resumed_options.shared = true;
+    for (std::size_t whole = 4; whole < 512; whole += 60) {
+        for (bool const is_front : {true, false}) {
+            auto const from = is_front ? 0 : whole, to = is_front ? whole : 512;
+            overwrite(path_, 0, after);
+            file()->resize(after.size());
+            overwrite(path_, from, std::span(before_).subspan(from, to - from));
+            copy_journal(kept_, std::filesystem::path(path_).parent_path());
+            std::unique_ptr<Writer> writer;
+            try {
+                writer = Writer::resume(path_, {}, resumed_options);
+            } catch (base::UsageError const& error) {
+                EXPECT_NE(std::string(error.what()).find("it is complete"), std::string::npos) << error.what();
+                continue;
+            }
+            ++resumed;
+            EXPECT_TRUE(format_for(path_).run_id_of(*file()).has_value()) << whole;
+            writer->close(kTimeoutNs);
+            EXPECT_EQ(expect_right(*file()), (RowCounts{{0, kRows}})) << whole;
+            EXPECT_EQ(verify(path_).faults, 0) << whole;
+        }
+    }
+    EXPECT_GT(resumed, 3);
 }
 
 // One bit of the length that it states for itself was damaged.

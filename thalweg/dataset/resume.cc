@@ -10,6 +10,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/torn_beginning.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/earlier_files.h"
 #include "thalweg/dataset/run/run_memory.h"
@@ -206,6 +207,7 @@ void check_may_go_on(UnfinishedRun const& unfinished, Gathered const& gathered) 
 JournalWriter keep_what_is_there(UnfinishedRun const& unfinished, Gathered const& gathered, JournalLimits const& limits,
                                  bool is_of_many) {
     begin_again(*unfinished.file, *unfinished.format, gathered, RunState::ended);
+    mend_torn_beginning(unfinished);
     if (is_of_many) write_again(*unfinished.file, gathered.unsynced);
     unfinished.file->sync();
     base::sync_directory_of(unfinished.place.data()); // whoever created it may have died before that

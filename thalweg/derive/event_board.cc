@@ -20,6 +20,11 @@ template <class T> std::span<T> place(std::byte*& at, std::uint64_t count) {
     return {first, count};
 }
 
+// As it comes from the kernel, which are zeros: what nobody uses takes no memory.
+std::span<std::atomic<std::uint64_t>> place_of_zeros(std::byte* at, std::uint64_t count) {
+    return {reinterpret_cast<std::atomic<std::uint64_t>*>(at), count};
+}
+
 } // namespace
 
 EventBoard::EventBoard(std::uint64_t waiting, std::uint64_t ranges, unsigned attempts, unsigned slots)
@@ -28,14 +33,15 @@ EventBoard::EventBoard(std::uint64_t waiting, std::uint64_t ranges, unsigned att
     auto const most_again = (ranges * attempts + 1) * slots;
     auto const size_bytes = sizeof(Head) + slots * sizeof(Slot) + ranges * sizeof(std::uint32_t) +
                             most_again * sizeof(std::uint64_t) + 4 * 64 + 64;
-    auto* const memory = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    auto* const memory =
+        ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) base::fail_system({"cannot have memory that the workers of a job share"}, errno);
     memory_ = {static_cast<std::byte*>(memory), size_bytes};
     auto* at = memory_.data();
     head_ = place<Head>(at, 1).data();
     slots_ = place<Slot>(at, slots);
     failed_ = place<std::atomic<std::uint32_t>>(at, ranges);
-    again_ = place<std::atomic<std::uint64_t>>(at, most_again);
+    again_ = place_of_zeros(at, most_again);
 }
 
 EventBoard::~EventBoard() { ::munmap(memory_.data(), memory_.size()); }

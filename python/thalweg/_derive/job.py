@@ -224,6 +224,8 @@ class DerivationJob:
                 if nodes is not None:
                     output.writer.set_metadata(NODES, as_text(nodes.to_json()))
                 file, output.writer = output.writer.close(), None
+                if nodes is not None:
+                    self.report.notes += nodes.missed_at_close(file)
                 has_all_ranges = nodes is not None and file.units == len(books.summaries[index])
                 if file.units != len(books.summaries[index]):
                     self.report.notes.append(

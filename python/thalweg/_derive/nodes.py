@@ -18,6 +18,7 @@ from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import Rules, durable_times
 from thalweg._derive.outputs import Output
 from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._reports import RunReport
 
 _LOOK_EVERY_S = 0.5
 _PAUSE_S = 0.05
@@ -171,6 +172,12 @@ class Nodes:
         if ranges:
             what = f"{ranges} range{'' if ranges == 1 else 's'} that it had done, not yet durably, had to be done again"
         return f"the job went on without node {node}, {self.hosts[node]} ({self.dead[node]}): {what}"
+
+    def missed_at_close(self, file: RunReport) -> list[str]:
+        """Sentences about those that died when all was durable already, so that nobody had noticed it before."""
+        new = [each.node for each in file.nodes if not each.settled and each.node not in self.dead]
+        self.dead.update(dict.fromkeys(new, "it was missed when the outputs were closed"))
+        return [self.how_it_went(node, 0) for node in new]
 
     def to_json(self) -> list[dict[str, str | int]]:
         """What the machines were, for the outputs."""

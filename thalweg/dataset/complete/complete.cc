@@ -82,7 +82,7 @@ void write_last_again(storage::Storage& file) {
     file.sync();
 }
 
-// Not where its last write is torn: then it may be complete by what one half of that says.
+// Not where another program has changed it, or its last write is torn: then its end may be what one half of that says.
 bool is_intact(storage::Storage const& file, format::Format const& format) {
     try {
         format.check(file);
@@ -101,8 +101,9 @@ bool is_done(storage::Storage const& file, format::Format const& format, Gathere
     if (state != RunState::copied) {
         if (gathered.closed) return true;
         if (!is_complete(file, format, gathered.head)) return false;
-        bool const knows_all = gathered.report.settled && gathered.bad_pages.empty();
-        return !knows_all || is_intact(file, format); // else the journal makes a better one
+        auto const& report = gathered.report;
+        bool const knows_all = report.settled && !report.rows_may_be_missing && gathered.bad_pages.empty();
+        return !knows_all || !format.is_torn(file, gathered.head); // else the journal makes a better one
     }
     return gathered.bad_pages.empty() && is_complete(file, format, gathered.head);
 }
@@ -113,6 +114,12 @@ void cut(storage::Storage& file, format::Format const& format, Gathered const& g
     if (size < gathered.facts.end_offset || size >= file.size()) return; // the first: of a damaged file
     file.resize(size);
     file.sync();
+}
+
+std::string not_intact(std::string const& path) {
+    return fmt::format("{} was complete, and is not what it was then: another program has changed it, or it is damaged; "
+                       "`thalweg verify {}` says where",
+                       path, path);
 }
 
 // Of a file that was complete before, whose journal may have lost its end, or later segments.
@@ -182,8 +189,10 @@ CompleteResult complete_run(storage::Storage& file, Journals const& journals, fo
         write_last_again(file);
         // Where the journal alone says so, the first bytes may be damaged by now, and the end that they state with
         // them.
-        if (is_complete(file, format, gathered.head) && is_intact(file, format)) cut(file, format, gathered);
+        bool const intact = is_complete(file, format, gathered.head) && is_intact(file, format);
+        if (intact) cut(file, format, gathered);
         result.report = report_of_complete(file, format, std::move(gathered));
+        if (!intact) result.report.notes.push_back(not_intact(file.path()));
         result.file_bytes = file.size();
         if (options.whole_file_checksum) result.adler32 = file_adler32(file, {});
         return result;

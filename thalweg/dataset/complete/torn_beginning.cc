@@ -57,4 +57,13 @@ bool may_have_torn_beginning(UnfinishedRun const& run) {
     return may_lack_its_beginning(run) || is_ours_behind_its_first_sector(run);
 }
 
+void mend_torn_beginning(UnfinishedRun const& run) {
+    if (run.format->run_id_of(*run.file) == run.head.id) return;
+    auto const image = storage::make_memory_storage(run.file->path());
+    run.format->begin(*image, run.head);
+    std::array<std::byte, kLastWriteBytes> sector;
+    image->read(0, sector);
+    run.file->write(0, sector);
+}
+
 } // namespace thalweg::dataset

@@ -11,4 +11,7 @@ inline constexpr std::size_t kLastWriteBytes = 512; // of both containers: one s
 // power cut may have taken.
 bool may_have_torn_beginning(UnfinishedRun const& run);
 
+// Of a run that goes on: writes the sector again as the run has begun, where it does not say whose the file is.
+void mend_torn_beginning(UnfinishedRun const& run);
+
 } // namespace thalweg::dataset

@@ -36,6 +36,7 @@ void Heartbeat::beat() {
         if (!file_) open();
         file_->resize(++beats_);
     } catch (base::Error const&) {
+        file_.reset(); // a server that has come back wants it opened anew
     }
 }
 

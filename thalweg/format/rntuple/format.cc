@@ -1,6 +1,7 @@
 #include "thalweg/format/rntuple/format.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "thalweg/base/clock.h"
@@ -90,6 +91,12 @@ std::optional<std::string> RNTupleFormat::run_id_of(storage::Storage const& file
         // Whatever it is, it is not what Thalweg began.
     }
     return std::nullopt;
+}
+
+bool RNTupleFormat::is_torn(storage::Storage const& file, model::RunHead const& head) const {
+    std::array<std::byte, kSectorBytes> sector;
+    file.read(0, sector);
+    return has_place_of(sector, RNTupleInterimFooters(head).skeleton().bytes);
 }
 
 void RNTupleFormat::check(storage::Storage const& file) const {

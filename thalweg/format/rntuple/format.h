@@ -21,6 +21,7 @@ class RNTupleFormat final : public Format {
     std::uint64_t end_of_readable(storage::Storage const& file, model::RunHead const& head) const override;
     model::RunMap load(storage::Storage const& file) const override;
     std::optional<std::string> run_id_of(storage::Storage const& file) const override;
+    bool is_torn(storage::Storage const& file, model::RunHead const& head) const override;
     void check(storage::Storage const& file) const override;
     MetadataBound metadata_bound(model::RunHead const& head) const override;
 };

@@ -57,6 +57,10 @@ struct Ending {
 Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
                    std::uint64_t seconds);
 
+// Whether the first sector of a finished file names a place (its end, free list or key list) that the skeleton names,
+// too: all of them change when it is finished, and when another program adds to the file.
+bool has_place_of(std::span<std::byte const> first_sector, std::span<std::byte const> skeleton);
+
 // A key of class RBlob, which holds pages or envelopes: kBlobHeadBytes in front of its payload. `blob` is the whole,
 // head included, and will lie at `offset`.
 inline constexpr std::size_t kBlobHeadBytes = 42;

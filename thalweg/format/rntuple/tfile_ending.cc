@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "thalweg/base/error.h"
 #include "thalweg/format/rntuple/tfile.h"
@@ -13,7 +15,19 @@ BigTaker taker_at(std::span<std::byte const> skeleton, std::uint64_t offset) {
     return {skeleton.subspan(offset), "the beginning of the file", offset};
 }
 
+std::array<std::uint64_t, 3> places_in(std::span<std::byte const> first_sector) {
+    auto from = taker_at(first_sector, 0);
+    auto const head = take_file_head(from);
+    from = taker_at(first_sector, std::uint64_t{head.begin} + head.name_bytes);
+    return {head.end, head.free_offset, take_directory(from).keys_offset};
+}
+
 } // namespace
+
+bool has_place_of(std::span<std::byte const> first_sector, std::span<std::byte const> skeleton) {
+    auto const found = places_in(first_sector), begun = places_in(skeleton);
+    return std::ranges::mismatch(found, begun, std::ranges::not_equal_to()).in1 != found.end();
+}
 
 Ending make_ending(std::span<std::byte const> skeleton, NamedText const& text, std::uint64_t offset,
                    std::uint64_t seconds) {
