@@ -134,8 +134,8 @@ class Format {
     // The id of the run that the file belongs to; none for a file that Thalweg did not begin.
     virtual std::optional<std::string> run_id_of(storage::Storage const& file) const = 0;
 
-    // Whether the sector that `complete` writes last still has a part of what `begin` had written there, as a write that
-    // a power cut has torn leaves it. Never, where a torn one is no complete file anyway.
+    // Whether the sector that `complete` writes last still has a part of what `begin` had written there, as a write
+    // that a power cut has torn leaves it. Never, where a torn one is no complete file anyway.
     virtual bool is_torn(storage::Storage const&, model::RunHead const&) const { return false; }
 
     // Compares what a complete file says about itself in several places. Throws base::DataError that names the first

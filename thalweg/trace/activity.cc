@@ -68,8 +68,8 @@ void Traced::cancel() {
     is_under_way_ = false;
 }
 
-void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes,
-                 int error, unsigned engine) {
+void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes, int error,
+                 unsigned engine) {
     if (!is_traced() || begin == 0) return;
     auto const number = detail::tracer->numbers[static_cast<std::size_t>(Activity::write_in_flight)];
     if (number == 0) return;

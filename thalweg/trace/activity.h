@@ -73,7 +73,7 @@ class Traced {
 
 // Of what goes on beside other things: when it began, 0 where nobody traces; and that it has ended.
 inline std::uint64_t trace_clock() { return is_traced() ? detail::tracer->now() : 0; }
-void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes,
-                 int error, unsigned engine);
+void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes, int error,
+                 unsigned engine);
 
 } // namespace thalweg::trace

@@ -117,9 +117,10 @@ void cut(storage::Storage& file, format::Format const& format, Gathered const& g
 }
 
 std::string not_intact(std::string const& path) {
-    return fmt::format("{} was complete, and is not what it was then: another program has changed it, or it is damaged; "
-                       "`thalweg verify {}` says where",
-                       path, path);
+    return fmt::format(
+        "{} was complete, and is not what it was then: another program has changed it, or it is damaged; "
+        "`thalweg verify {}` says where",
+        path, path);
 }
 
 // Of a file that was complete before, whose journal may have lost its end, or later segments.

@@ -30,7 +30,8 @@ std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
 bool is_ledger(base::SharedMemory const& memory) {
     if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
     auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
-    return std::memcmp(head.magic, kLedgerMagic, sizeof kLedgerMagic) == 0 && head.version == kVersion && head.slots == kSlots;
+    return std::memcmp(head.magic, kLedgerMagic, sizeof kLedgerMagic) == 0 && head.version == kVersion &&
+           head.slots == kSlots;
 }
 
 void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
