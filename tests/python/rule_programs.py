@@ -200,7 +200,7 @@ RANKS = {
     "straggler": (
         Run(
             over_mpi(
-                f"for (int i = 0; i < (rank == 1 ? 2000 : 1); ++i) {WRITE.format('write_at', f'rank * {MIB}', MIB)}"
+                f"for (int i = 0; i < (rank == 1 ? 8000 : 1); ++i) {WRITE.format('write_at', f'rank * {MIB}', MIB)}"
             ),
             ranks=3,
         ),
