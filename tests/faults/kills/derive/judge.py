@@ -7,6 +7,7 @@ from typing import Any
 import awkward as ak
 import h5py
 import hdf5plugin  # noqa: F401  (its filters)
+import numpy as np
 import uproot
 
 import thalweg as tw
@@ -41,6 +42,14 @@ def in_order_of_events(rows: ak.Array) -> ak.Array:
     return rows[ak.argsort(rows.event)]
 
 
+def are_in_order_of_input(events: ak.Array, output: Path) -> bool:
+    """The input has several producers, between which there is no order: not always that of events."""
+    plan = json.loads(tw.open(output).metadata["derive.plan"])
+    there = tw.open(plan["inputs"][0]["path"])["Events"]["event"][:]
+    places = np.argsort(there)
+    return bool(np.all(np.diff(places[ak.to_numpy(events).astype(int)]) > 0))
+
+
 def pages(path: Path) -> list[Any]:
     """Of each cluster and column: rows counted, and the bytes of each page."""
     content, found = path.read_bytes(), []
@@ -62,8 +71,8 @@ def judge(plan: Plan, calm: Path, killed: Path) -> tuple[int, int]:
         found, undisturbed = rows_of(ours), rows_of(theirs)
         if plan.is_ordered:
             require(pages(ours) == pages(theirs), f"{ours.name}: pages are not those of an undisturbed job")
-        else:
-            found, undisturbed = in_order_of_events(found), in_order_of_events(undisturbed)
+            require(are_in_order_of_input(found.event, theirs), f"{ours.name}: rows are not in the input's order")
+        found, undisturbed = in_order_of_events(found), in_order_of_events(undisturbed)
         require(_are_same(found, undisturbed), f"{ours.name}: {len(found)} rows, not those of an undisturbed job")
         require(_are_same(found, _bare(right)), f"{ours.name}: {len(found)} rows, not those that the input gives")
         units, others = ({unit.key: unit.summary for unit in read_units(each)} for each in (ours, theirs))
