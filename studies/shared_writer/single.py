@@ -44,8 +44,15 @@ def rewrite(folder: Path, workers: int) -> dict[str, float]:
     target = folder / "target-rewritten.root"
     derivation = tw.Derivation(target, keep="*", codec="zstd-5", copy_pages=False)
     before, begin = cpu(), time.monotonic()
-    tw.derive(folder / "input-wide.root", [derivation], workers=workers, force=True).run()
-    return {"seconds": time.monotonic() - begin, "cpu_s": cpu() - before, "bytes": float(target.stat().st_size)}
+    report = tw.derive(folder / "input-wide.root", [derivation], workers=workers, force=True).run()
+    seconds, done = time.monotonic() - begin, report.workers
+    return {
+        "seconds": seconds,
+        "cpu_s": cpu() - before,
+        "bytes": float(target.stat().st_size),
+        "idle_s": max(each.idle for each in done),
+        "range_s": sum(each.busy for each in done) / sum(each.ranges for each in done),
+    }
 
 
 def append(awkward: bool) -> dict[str, float]:

@@ -269,7 +269,6 @@ def told(job: Job, way: Callable[[Job], dict[str, float]], watch: bool = False) 
         "worker_pss_MiB": max(each[1] for each in job.told),
         "events_of_workers": [events for *_, events, _ in sorted(job.told, key=lambda each: each[3])],
         "tail_s": ends[-1] - ends[0],
-        "range_s": (end - begin) * job.workers / job.ranges,
         "file_bytes": sum(path.stat().st_size for output in job.outputs if (path := job.path(output)).exists()),
     }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,18 @@ def test_a_train_of_two(inputs: Path, tmp_path: Path, workers: int, ending: str)
     assert all(each.peak_pss > 1 << 20 and each.cpu > 0 for each in report.workers)
     json.dumps(report.to_dict())
     assert "12,000 of 12,000 events" in str(report)
+
+
+def test_a_worker_without_a_range_left_waits_for_the_others(inputs: Path, tmp_path: Path) -> None:
+    def slow_at_the_end(of: ak.Array) -> dict[str, Any]:
+        if EVENTS - 1 in ak.to_numpy(of.event):
+            time.sleep(1.5)
+        return {"event": of.event}
+
+    report = tw.derive(inputs, [tw.Derivation(tmp_path / "out.root", slow_at_the_end)], workers=2).run()
+    other, slow = sorted(report.workers, key=lambda each: each.busy)
+    assert slow.busy > 1.5
+    assert slow.idle < 0.5 < other.idle < slow.busy
 
 
 def test_others_read_what_was_derived(inputs: Path, tmp_path: Path) -> None:

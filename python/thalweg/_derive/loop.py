@@ -56,6 +56,9 @@ class Loop:
             self._look_at_nodes()
             self._sample()
             tick()
+        now = time.monotonic()
+        for each in self._workers.alive:
+            each.report.idle = now - each.since
         self._end_workers(tick)
 
     def stop(self, why: str) -> None:

@@ -21,6 +21,8 @@ class WorkerReport:
     events: int = 0
     busy: float = 0.0
     """Seconds in which it did ranges."""
+    idle: float = 0.0
+    """Seconds at the end in which no range was left for it while others did their last ones."""
     cpu: float = 0.0
     """Seconds."""
     peak_pss: int = 0
