@@ -22,7 +22,7 @@ class WorkerReport:
     busy: float = 0.0
     """Seconds in which it did ranges."""
     idle: float = 0.0
-    """Seconds at the end in which no range was left for it while others did their last ones."""
+    """Seconds at the end without a range: others did their last ones, or several machines made theirs durable."""
     cpu: float = 0.0
     """Seconds."""
     peak_pss: int = 0
