@@ -128,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Containers, EventLoop, ::testing::Values("events.h5", "
 
 TEST_P(EventLoop, FillsSeveralOutputsByProcessesAndThreads) {
     for (auto const& [workers, threads] : {std::pair{0u, 1u}, {0u, 3u}, {1u, 1u}, {2u, 1u}, {1u, 2u}, {2u, 2u}}) {
+        if (workers > 0 && kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
         SCOPED_TRACE(std::to_string(workers) + " x " + std::to_string(threads));
         auto const report = run({.workers = workers, .threads = threads});
         EXPECT_EQ(report.events, kEvents);
@@ -142,6 +143,7 @@ TEST_P(EventLoop, FillsSeveralOutputsByProcessesAndThreads) {
 }
 
 TEST_P(EventLoop, GivesTheRangesOfTheDeadToOthers) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto const marks = directory_.file("mark-");
     auto const dies = [&](Events& events) { // each third range, once
         if (events.range().number % 3 != 0) return;
@@ -161,6 +163,7 @@ TEST_P(EventLoop, GivesTheRangesOfTheDeadToOthers) {
 }
 
 TEST_P(EventLoop, StopsWhereARangeFailsAgainAndAgainAndGoesOnLater) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto const fails = [](Events& events) {
         if (events.first() >= kEvents / 2) throw std::runtime_error("a bad event");
     };
@@ -192,6 +195,7 @@ TEST_P(EventLoop, CreatesNoneWhereOneIsThere) {
 }
 
 TEST_P(EventLoop, GoesOnAfterTheDeathOfAll) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     for (int kills = 0; kills < 4; ++kills) {
         auto const child = ::fork();
         if (child == 0) {
@@ -207,6 +211,7 @@ TEST_P(EventLoop, GoesOnAfterTheDeathOfAll) {
 }
 
 TEST_P(EventLoop, IsRefusedWhereNobodyHearsOfDeaths) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto* const before = ::signal(SIGCHLD, SIG_IGN);
     auto const said = message_of([&] { run({.workers = 2}); });
     ::signal(SIGCHLD, before);
@@ -215,6 +220,7 @@ TEST_P(EventLoop, IsRefusedWhereNobodyHearsOfDeaths) {
 }
 
 TEST_P(EventLoop, EndsAWorkerThatHangs) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto const hangs = [](Events& events) {
         if (events.range().number == 2) base::sleep_ns(3600'000'000'000);
     };
@@ -223,6 +229,7 @@ TEST_P(EventLoop, EndsAWorkerThatHangs) {
 }
 
 TEST_P(EventLoop, StopsWhereItsProgressThrows) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     LoopOptions options{.workers = 2};
     std::uint64_t told = 0;
     options.progress = [&](LoopProgress const& progress) {
@@ -234,6 +241,7 @@ TEST_P(EventLoop, StopsWhereItsProgressThrows) {
 }
 
 TEST_P(EventLoop, SaysWhatDoesNotFit) {
+    if (kWhyNoFork) GTEST_SKIP() << kWhyNoFork;
     auto const said = [&](std::function<void(Events&)> const& function) {
         auto text = message_of([&] { run({.attempts = 1}, function); });
         clear_outputs();
