@@ -55,8 +55,8 @@ function(thalweg_folder folder)
   endif()
   add_library(${target} STATIC ${sources})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${THALWEG_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-  if(THALWEG_UNITY) # the warning is about headers, which these files are not
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  if(THALWEG_UNITY) # the warning of GCC is about headers, which these files are not
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>

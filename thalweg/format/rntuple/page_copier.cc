@@ -26,7 +26,7 @@ std::uint64_t end_of(PageDescription const& page) {
 }
 
 void check_place(storage::Storage const& from, PageDescription const& page, std::string const& what) {
-    auto const [offset, stored_bytes] = page.locator;
+    auto const offset = begin_of(page), stored_bytes = page.locator.stored_bytes;
     auto const fail = [&](std::string const& why) {
         base::fail_data(
             {fmt::format("{}, {}: the page at offset {} cannot be copied", from.path(), what, offset), why});
