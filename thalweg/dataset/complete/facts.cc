@@ -290,6 +290,10 @@ class Gathering {
         report_.settled = report_.settled && (journal.settled || gathered_.closed);
         gathered_.facts.metadata.merge(journal.metadata); // what an earlier node says stands
         take_bytes(journal);
+        // Where something is damaged, a gap may stay: nothing behind it is held back.
+        bool const is_damaged = !node.missing.empty() || !gathered_.bad_pages.empty() ||
+                                (!node.damage.reason.empty() && !node.damage.is_at_end);
+        gaps_may_close_ = !is_over() && !is_damaged;
         auto const first_producer = gathered_.next_producer;
         if (!report_.nodes.empty()) report_.nodes[node.which.node].first_producer = first_producer;
         for (auto& [number, producer] : journal.producers) take_producer(node, first_producer + number, producer);
@@ -320,6 +324,7 @@ class Gathering {
         count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered_.facts, report_);
         auto& part = parts_.try_emplace(number, gathered_.head, number, producer, file_, *rows_).first->second;
         if (!producer.of_units) part.keep_all();
+        if (!producer.of_units && !producer.finish && gaps_may_close_) part.keep_beginning();
         gathered_.next_producer = number + 1;
         node_of_producer_[number] = node.which.node;
     }
@@ -343,6 +348,7 @@ class Gathering {
     std::shared_ptr<JournalRows> rows_;
     storage::Storage const& file_;
     RunState state_;
+    bool gaps_may_close_ = false; // of the node that is taken
     Gathered gathered_;
     RunReport& report_ = gathered_.report;
     std::map<std::uint32_t, PartBuilder> parts_;

@@ -41,6 +41,15 @@ void PartBuilder::keep_all() {
     keep({{0, facts_.finish ? facts_.finish->rows : std::numeric_limits<std::uint64_t>::max()}});
 }
 
+void PartBuilder::keep_beginning() {
+    bool const has_gap = has_cut_ || part_.rows.size() > 1 || (part_.rows.size() == 1 && part_.rows[0].first > 0);
+    if (!has_gap) return;
+    auto rows = layout_.cluster_bytes > 0 ? part_.rows : whole_rows(part_, std::vector<std::uint64_t>(columns_.size()));
+    bool const begins = !rows.empty() && rows.front().first == 0;
+    rows.resize(begins ? 1 : 0);
+    keep(rows);
+}
+
 // Of the rows that were durable, from the first on. What is there of them is read once more, so this is asked only
 // where there are gaps.
 std::uint64_t PartBuilder::durable_rows() {
