@@ -57,7 +57,9 @@ class Context:
                     judge.require(is_complete(path), f"{path.name} is not complete")
             say("judged", *judge.judge(self.plan, reports, paths, demand))
 
-        _, *numbers = self.run("judge", work, ("judged",))
+        _, *numbers, lasts = self.run("judge", work, ("judged",))
+        if demand.grows:
+            judge.check_tried(reports, lasts)
         for name, number in zip(("rows judged", "units judged", "values judged"), numbers, strict=True):
             self.counts[name] += number
 

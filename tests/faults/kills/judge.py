@@ -27,11 +27,12 @@ class Demand:
 
     everything: bool = True  # what was said to be safe is there; without gaps
     whole_units: bool = True
+    grows: bool = False  # rows are appended while it is read
 
 
 COMPLETE = Demand()
 OF_A_LIVE_COPY = Demand(everything=False)
-OF_AN_OPEN_FILE = Demand(everything=False, whole_units=False)
+OF_AN_OPEN_FILE = Demand(everything=False, whole_units=False, grows=True)
 
 
 @dataclass
@@ -65,8 +66,11 @@ class Found:
         return who
 
 
-def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tuple[int, int, int]:
-    """Rows, units and values that were found to be right. Raises WrongError."""
+LastRows = list[tuple[str, int, int]]  # table, worker and its last row
+
+
+def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tuple[int, int, int, LastRows]:
+    """Rows, units and values that were found to be right, and the last rows. Raises WrongError."""
     found, units = Found(), 0
     for path in paths:
         writers = [found.take(plan, path, table) for table in plan.tables]
@@ -80,18 +84,26 @@ def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tu
     if demand.whole_units:
         there = check_units(plan, reports, found, demand)
         require(there == units, f"{units} units are listed, and rows of {there} are there")
-    return found.rows, units, found.values
+    lasts = [(table, who, int(there[-1])) for (table, who), there in found.rows_of.items() if who < rows.UNITS]
+    if not demand.grows:
+        check_tried(reports, lasts)
+    return found.rows, units, found.values, lasts
+
+
+def check_tried(reports: Reports, lasts: LastRows) -> None:
+    """Where the file grows, with what was said until it had been read."""
+    for table, worker, last in lasts:
+        stream = reports.streams.get((table, worker))
+        tried = stream.tried if stream else 0
+        require(last < tried, f"worker {worker}, table {table}: row {last} is there, and {tried} were tried")
 
 
 def check_streams(reports: Reports, found: Found, demand: Demand) -> None:
     for (table, writer), there in found.rows_of.items():
         if writer >= rows.UNITS:
             continue
-        stream = reports.streams.get((table, writer))
         who = f"worker {writer}, table {table}"
-        assert stream, f"{who}: nobody said anything of these rows"
         require(np.all(there[1:] > there[:-1]), f"{who}: rows are doubled or not in their order")
-        require(there[-1] < stream.tried, f"{who}: row {there[-1]} is there, and {stream.tried} were tried")
         if demand.everything and not reports.may_have_gaps:
             require(there[-1] == len(there) - 1, f"{who}: rows are missing before row {there[-1]}")
     if demand.everything:
