@@ -30,7 +30,8 @@ void merge_parts(StoredArray& array) {
         whole.chunk = part.chunk;
         std::ranges::move(part.pages, std::back_inserter(whole.pages));
     }
-    array.parts.assign(1, std::move(whole));
+    array.parts.clear();
+    array.parts.push_back(std::move(whole));
     std::ranges::sort(array.parts[0].pages, {}, [](Page const& page) { return page.box.start; });
 }
 
@@ -61,6 +62,7 @@ std::uint64_t end_of_pages(Record const& record) {
 
 std::vector<StoredArray> gather_arrays(std::vector<ArrayPlan> const& plans, std::vector<Json> const& facts) {
     std::vector<StoredArray> arrays;
+    arrays.reserve(plans.size());
     for (auto const& plan : plans) {
         arrays.push_back({plan.name, plan.scalar, plan.shape, plan.codec, plan.layout == Layout::separate});
     }

@@ -94,7 +94,7 @@ void SharedRun::begin(Beginning beginning) {
     });
 }
 
-void SharedRun::begin_node(Beginning beginning, std::uint32_t node, std::uint32_t nodes) {
+void SharedRun::begin_node(Beginning&& beginning, std::uint32_t node, std::uint32_t nodes) {
     auto& [schema, options, metadata, resumes] = beginning;
     options.shared = true;
     options.nodes.nodes = nodes;

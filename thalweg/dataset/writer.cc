@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/clock.h"
@@ -111,7 +112,8 @@ void Writer::start(CreateOptions const& options, format::Format const& format, b
     run_->format = &format;
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
-    auto const tuning = in_effect(options, format, on_files_ ? run_->path() : std::string());
+    auto const tuning =
+        in_effect(static_cast<tuning::Tuning const&>(options), format, on_files_ ? run_->path() : std::string());
     run_->options = tuning.write;
     run_->head.knobs = tuning::texts(tuning);
     run_->head.engine = run_->file->engine();
@@ -166,7 +168,7 @@ void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
 Writer::~Writer() {
     if ((committer_ || ending_) && fork_generation_ == base::fork_generation()) abandon();
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
-    if (fork_generation_ != base::fork_generation()) new std::shared_ptr<Committer>(committer_);
+    if (fork_generation_ != base::fork_generation()) new (std::nothrow) std::shared_ptr<Committer>(committer_);
 }
 
 void Writer::check_open() const {

@@ -80,6 +80,7 @@ void ClusterCopier::copy(std::size_t cluster, dataset::RowSlices& computed, data
     auto const parts = parts_of(cluster, computed);
     auto const wanted = wanted_pages(parts);
     std::vector<std::uint64_t> items;
+    items.reserve(parts.size());
     for (auto const& part : parts) items.push_back(part.items);
     to.append_cluster(rows, items, [&](auto const& take) {
         for (std::size_t i = 0; i < parts.size(); ++i) {

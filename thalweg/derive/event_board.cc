@@ -32,7 +32,7 @@ EventBoard::EventBoard(std::uint64_t waiting, std::uint64_t ranges, unsigned att
     // A range is given again when it has failed, or when others of its worker have: each time one more has failed.
     auto const most_again = (ranges * attempts + 1) * slots;
     auto const size_bytes = sizeof(Head) + slots * sizeof(Slot) + ranges * sizeof(std::uint32_t) +
-                            most_again * sizeof(std::uint64_t) + 4 * 64 + 64;
+                            most_again * sizeof(std::uint64_t) + std::uint64_t{5} * 64;
     auto* const memory =
         ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) base::fail_system({"cannot have memory that the workers of a job share"}, errno);
@@ -98,14 +98,14 @@ bool EventBoard::may_try_again(std::uint64_t range) {
 }
 
 void EventBoard::stop(std::string const& why) {
-    std::uint32_t expected = kGoesOn;
-    if (!head_->stopped.compare_exchange_strong(expected, kIsSaid)) return;
+    std::uint32_t expected = going_on;
+    if (!head_->stopped.compare_exchange_strong(expected, being_told)) return;
     auto const bytes = std::min(why.size(), kReasonBytes - 1);
     std::memcpy(head_->why, why.data(), bytes);
-    head_->stopped = kStopped;
+    head_->stopped = told;
 }
 
-// While it is being said, or where who said it was killed, there is none yet.
-std::string EventBoard::why() const { return head_->stopped.load() == kStopped ? head_->why : ""; }
+// While it is being told, or where who told it was killed, there is none yet.
+std::string EventBoard::why() const { return head_->stopped.load() == told ? head_->why : ""; }
 
 } // namespace thalweg::derive

@@ -42,14 +42,14 @@ class EventBoard {
 
     // No range is given out any more. The first reason stays.
     void stop(std::string const& why);
-    bool is_stopped() const { return head_->stopped.load() != kGoesOn; }
+    bool is_stopped() const { return head_->stopped.load() != going_on; }
     std::string why() const;
 
     std::uint64_t events_done() const { return head_->events_done; }
     std::uint64_t ranges_done() const { return head_->ranges_done; }
 
   private:
-    enum Stop : std::uint32_t { kGoesOn, kIsSaid, kStopped };
+    enum Stop : std::uint32_t { going_on, being_told, told };
     static constexpr std::size_t kReasonBytes = 4096;
     struct Head {
         std::atomic<std::uint64_t> next, again_begin, again_end, events_done, ranges_done, failures;

@@ -142,7 +142,7 @@ void KeptColumns::append_decoded(RowRange rows, std::span<std::byte const> mask,
         }
         bool const is_whole = items == range.count;
         if (are_lengths || !is_whole) kept[i] = chosen_bytes(some, all, columns[i].item_bytes());
-        parts.push_back(kept[i]);
+        parts.emplace_back(kept[i]);
     }
     to.append(count, parts);
 }

@@ -44,37 +44,37 @@ std::uint32_t number_of_file(char const* path) {
     if (found != known.end()) return found->second;
     std::array<char, PATH_MAX> resolved; // as the descriptors of the file name it
     auto const* const name = ::realpath(path, resolved.data());
-    auto const number = detail::tracer->file(name == nullptr ? path : name);
+    auto const number = detail::kTracer->file(name == nullptr ? path : name);
     if (number != 0) known.emplace(path, number); // 0: there was no room, and it is tried again
     return number;
 }
 
 } // namespace
 
-detail::Tracer const* const detail::tracer = find_tracer();
+detail::Tracer const* const detail::kTracer = find_tracer();
 
 void Traced::begin(Activity activity, char const* path, std::uint64_t size_bytes) {
-    auto const number = detail::tracer->numbers[static_cast<std::size_t>(activity)];
+    auto const number = detail::kTracer->numbers[static_cast<std::size_t>(activity)];
     if (number == 0) return;
     set_size(size_bytes);
     is_under_way_ = true;
-    detail::tracer->begin(room_, number, number_of_file(path), size_);
+    detail::kTracer->begin(room_, number, number_of_file(path), size_);
 }
 
-void Traced::end() { detail::tracer->end(room_, size_, result_, detail_); }
+void Traced::end() { detail::kTracer->end(room_, size_, result_, detail_); }
 
 void Traced::cancel() {
-    if (is_under_way_) detail::tracer->cancel(room_);
+    if (is_under_way_) detail::kTracer->cancel(room_);
     is_under_way_ = false;
 }
 
 void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes, int error,
                  unsigned engine) {
     if (!is_traced() || begin == 0) return;
-    auto const number = detail::tracer->numbers[static_cast<std::size_t>(Activity::write_in_flight)];
+    auto const number = detail::kTracer->numbers[static_cast<std::size_t>(Activity::write_in_flight)];
     if (number == 0) return;
-    detail::tracer->note(number, number_of_file(path), begin, static_cast<std::int64_t>(offset),
-                         static_cast<std::int64_t>(size_bytes), error, engine);
+    detail::kTracer->note(number, number_of_file(path), begin, static_cast<std::int64_t>(offset),
+                          static_cast<std::int64_t>(size_bytes), error, engine);
 }
 
 } // namespace thalweg::trace

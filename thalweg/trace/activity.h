@@ -36,11 +36,11 @@ struct Tracer {
     unsigned numbers[kActivities];
 };
 // Found when this library is loaded, and never changed: null where nobody traces.
-extern Tracer const* const tracer;
+extern Tracer const* const kTracer;
 
 } // namespace detail
 
-inline bool is_traced() { return detail::tracer != nullptr; }
+inline bool is_traced() { return detail::kTracer != nullptr; }
 
 // Says its own lifetime. What ends by an exception has no result. `path`: null where nobody knows of which file it is.
 class Traced {
@@ -72,7 +72,7 @@ class Traced {
 };
 
 // Of what goes on beside other things: when it began, 0 where nobody traces; and that it has ended.
-inline std::uint64_t trace_clock() { return is_traced() ? detail::tracer->now() : 0; }
+inline std::uint64_t trace_clock() { return is_traced() ? detail::kTracer->now() : 0; }
 void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes, int error,
                  unsigned engine);
 

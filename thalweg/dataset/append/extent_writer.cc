@@ -172,7 +172,7 @@ void ExtentWriter::reap(bool wait, std::deque<PageRecord>& written) {
     for (auto const& completion : std::span(done).first(count)) {
         THALWEG_ASSERT(in_flight_ > 0, "a write ends once");
         --in_flight_;
-        auto* const extent = reinterpret_cast<Extent*>(completion.token);
+        auto* const extent = reinterpret_cast<Extent*>(completion.token); // NOLINT(performance-no-int-to-ptr)
         if (completion.error != 0) {
             base::Message const message{fmt::format("{}: a write of {} pages at offset {} failed", run_.path(),
                                                     extent->pages.size(), extent->pages.front().offset),

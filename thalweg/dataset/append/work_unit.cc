@@ -336,7 +336,8 @@ bool WorkUnits::take(UnitKey const& key) const {
 std::vector<UnitKey> WorkUnits::committed_keys() const {
     auto const run = open_file();
     auto const* const units = run->ledger->units_if_any();
-    auto const taken = units == nullptr ? std::vector<UnitKey>{} : units->all_keys();
+    if (units == nullptr) return {};
+    auto taken = units->all_keys();
     if (run->head.keys_per_group == 0) return taken;
     std::vector<UnitKey> keys;
     for (auto const& group : taken) {

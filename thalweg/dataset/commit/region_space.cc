@@ -83,8 +83,7 @@ std::optional<std::uint64_t> RegionSpace::allocate_in(Region const& region, std:
                                                       std::uint64_t least_bytes) {
     auto const rest = region.end - from;
     auto const least = std::min(rest, std::max(kSmallestAllocationBytes, least_bytes));
-    auto const half = [&](std::uint64_t bytes) { return bytes > least ? std::max(bytes / 2, least) : 0; };
-    for (auto bytes = std::clamp(allocation_bytes_, least, rest); bytes > 0; bytes = half(bytes)) {
+    for (auto bytes = std::clamp(allocation_bytes_, least, rest); bytes > 0; bytes = half_of(bytes, least)) {
         auto const end = std::min(region.end, base::round_up(from + bytes, base::kBlockBytes));
         try {
             run_.file->reserve(from, end - from);

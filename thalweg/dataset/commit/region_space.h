@@ -2,6 +2,7 @@
 // is used up. What is claimed within them is claimed as ever.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +16,11 @@ namespace thalweg::dataset {
 class RegionSpace {
   public:
     static constexpr std::uint64_t kFirstAllocationBytes = 16 * base::kMiB, kSmallestAllocationBytes = 4 * base::kMiB;
+
+    // What to try where the disk has no room for so many; 0: nothing less will do.
+    static constexpr std::uint64_t half_of(std::uint64_t bytes, std::uint64_t least) {
+        return bytes > least ? std::max(bytes / 2, least) : 0;
+    }
 
     RegionSpace(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes);
 

@@ -27,8 +27,8 @@ void Space::allocate(PageCounts const& pages, std::uint64_t unwritten_bytes) {
     auto const room = reserve_bytes_(pages) + unwritten_bytes;
     if (enough && claimable + room <= room_end_) return;
     auto const least = std::max(RegionSpace::kSmallestAllocationBytes, wanted);
-    auto const half = [&](std::uint64_t bytes) { return bytes > least ? std::max(bytes / 2, least) : 0; };
-    for (auto bytes = enough ? free : std::max(allocation_bytes_, wanted); bytes > 0; bytes = half(bytes)) {
+    for (auto bytes = enough ? free : std::max(allocation_bytes_, wanted); bytes > 0;
+         bytes = RegionSpace::half_of(bytes, least)) {
         auto const end = std::max(claimable, base::round_up(claimed + bytes, base::kBlockBytes));
         auto const room_end = end + room + room / 4; // more than now, so that it lasts a while
         try {

@@ -39,7 +39,7 @@ bool JournalFacts::read(RecordView const& record) {
     try {
         read_behind_head(record);
     } catch (base::DataError const& error) {
-        notes.push_back(error.what());
+        notes.emplace_back(error.what());
     }
     return true;
 }
@@ -264,7 +264,7 @@ void JournalFacts::read_kept(RecordView const& record) {
     auto& producer = producer_of(value.producer, 0, record);
     Ranges kept;
     std::uint64_t end = 0;
-    for (std::uint32_t i = 0; i < value.ranges; ++i) {
+    for (std::uint64_t i = 0; i < value.ranges; ++i) {
         auto const first = take<std::uint64_t>(record, sizeof value + i * 16);
         auto const rows = take<std::uint64_t>(record, sizeof value + i * 16 + 8);
         if (first < end || first >= kLimit || rows >= kLimit) fail(record, "its ranges are impossible");

@@ -45,11 +45,11 @@ struct JournalLimits {
 class JournalWriter {
   public:
     // `files`: an empty one; a head is written.
-    static JournalWriter begin(JournalFiles files, std::string const& head_json,
+    static JournalWriter begin(JournalFiles const& files, std::string const& head_json,
                                base::FileIdentity const& data_file = {}, JournalLimits const& limits = {},
                                NodeOfRun const& node = {});
     // Goes on behind the last good record of an existing journal.
-    static JournalWriter resume(JournalFiles files, JournalLimits const& limits = {});
+    static JournalWriter resume(JournalFiles const& files, JournalLimits const& limits = {});
 
     JournalWriter(JournalWriter&&) noexcept;
     JournalWriter& operator=(JournalWriter&&) noexcept;

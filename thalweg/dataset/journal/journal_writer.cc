@@ -352,7 +352,7 @@ JournalWriter::JournalWriter(JournalWriter&&) noexcept = default;
 JournalWriter& JournalWriter::operator=(JournalWriter&&) noexcept = default;
 JournalWriter::~JournalWriter() = default;
 
-JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_json,
+JournalWriter JournalWriter::begin(JournalFiles const& files, std::string const& head_json,
                                    base::FileIdentity const& data_file, JournalLimits const& limits,
                                    NodeOfRun const& node) {
     JournalStart start;
@@ -364,7 +364,7 @@ JournalWriter JournalWriter::begin(JournalFiles files, std::string const& head_j
     return journal;
 }
 
-JournalWriter JournalWriter::resume(JournalFiles files, JournalLimits const& limits) {
+JournalWriter JournalWriter::resume(JournalFiles const& files, JournalLimits const& limits) {
     auto start = require_start(*files.main);
     auto const damage = walk_records(*files.main, start.preamble.records, [](WalkedRecord const&) { return true; });
     files.main->resize(damage.end_offset); // nothing behind it may ever be taken for a record

@@ -133,7 +133,7 @@ void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::s
                   std::vector<Task>& tasks) const {
     auto const known = pages(table, column, range);
     for (auto& piece : format::plan_pieces(stored_column(table, column, *known), range.first, range.count, out)) {
-        tasks.push_back({table, column, known, std::move(piece)});
+        tasks.push_back({table, column, known, piece});
     }
 }
 

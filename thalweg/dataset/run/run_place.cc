@@ -119,6 +119,7 @@ std::vector<RunPlace> places_of_run(std::string const& data_path) {
                          fmt::format("{} is not complete, so that journal was taken away", data_path), "put it back"});
     }
     std::vector<RunPlace> places;
+    places.reserve(there.size());
     for (auto const node : there) places.emplace_back(data_path, NodeOfRun{node, std::max(2u, there.back() + 1)});
     return places;
 }

@@ -136,7 +136,7 @@ StagingPlan plan_staging(std::vector<model::Column> const& columns, model::Table
 
 Staging::Staging(std::shared_ptr<base::SharedMemory> memory)
     : memory_(std::move(memory)), head_(reinterpret_cast<StagingHead*>(memory_->data())),
-      columns_(reinterpret_cast<ColumnState*>(memory_->data() + kHeadBytes)), ring_(nullptr), blocks_(nullptr) {}
+      columns_(reinterpret_cast<ColumnState*>(memory_->data() + kHeadBytes)) {}
 
 Staging Staging::format(std::shared_ptr<base::SharedMemory> memory, std::vector<model::Column> const& columns,
                         model::TableLayout const& layout, StagingOptions const& options, bool of_units) {

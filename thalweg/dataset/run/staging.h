@@ -187,14 +187,14 @@ class Staging {
   private:
     explicit Staging(std::shared_ptr<base::SharedMemory> memory);
 
-    std::shared_ptr<base::SharedMemory> memory_;
     void set_tables();
     bool try_copy(ColumnState const& column, std::uint64_t first, std::span<std::byte> to) const;
 
+    std::shared_ptr<base::SharedMemory> memory_;
     StagingHead* head_;
     ColumnState* columns_;
-    PageRecord* ring_;
-    BlockState* blocks_;
+    PageRecord* ring_ = nullptr;
+    BlockState* blocks_ = nullptr;
 };
 
 } // namespace thalweg::dataset

@@ -20,7 +20,7 @@ struct UnitKey {
     UnitKey(std::string bytes) : is_integer(false), text(std::move(bytes)) {}
 
     bool operator==(UnitKey const&) const = default;
-    auto operator<=>(UnitKey const&) const = default;
+    auto operator<=>(UnitKey const&) const = default; // NOLINT(modernize-use-nullptr): there is none
 
     std::uint64_t hash() const;
     // As people read it: 17, or 'file-3'.

@@ -17,7 +17,7 @@ struct ObjectId {
     unsigned long file = 0;
     haddr_t address = 0;
 
-    auto operator<=>(ObjectId const&) const = default;
+    auto operator<=>(ObjectId const&) const = default; // NOLINT(modernize-use-nullptr): there is none
 };
 
 struct Child {

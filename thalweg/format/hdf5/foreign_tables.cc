@@ -36,7 +36,7 @@ void make_names_unique(std::vector<FoundTable>& tables) {
 
 std::vector<FoundTable> TableFinder::find() {
     explore("", {"", true, false, facts_of(handle_, "/").id}, 0);
-    for (std::size_t i = 0; i < linked_.size(); ++i) {
+    for (std::size_t i = 0; i < linked_.size(); ++i) { // NOLINT(modernize-loop-convert): exploring adds to them
         auto const [path, group] = linked_[i];
         explore(path, group, static_cast<std::size_t>(std::ranges::count(path, '/')));
     }

@@ -38,7 +38,7 @@ class PendingClears {
     std::vector<RefusedClear> take_due(std::uint64_t now_ns) {
         auto const due = std::stable_partition(refused_.begin(), refused_.end(),
                                                [now_ns](RefusedClear const& it) { return now_ns < it.next_try_ns; });
-        std::vector<RefusedClear> const taken(due, refused_.end());
+        std::vector<RefusedClear> taken(due, refused_.end());
         refused_.erase(due, refused_.end());
         return taken;
     }
