@@ -73,7 +73,9 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
             page.offset, reason, journal.head->layouts[producer.table].cluster_bytes > 0 ? "cluster" : "block"));
     }
     for (auto const& [key, indices] : bad) {
-        auto& pages = journal.producers.at(key.first).pages[key.second];
+        auto& producer = journal.producers.at(key.first);
+        producer.has_bad_pages = true;
+        auto& pages = producer.pages[key.second];
         for (auto index = indices.rbegin(); index != indices.rend(); ++index)
             pages.erase(pages.begin() + static_cast<std::ptrdiff_t>(*index));
     }
@@ -147,6 +149,9 @@ struct NodeFacts {
     std::string host;
     std::set<std::uint32_t> missing; // later segments
     JournalDamage damage;
+
+    // But for what was just being written.
+    bool is_whole() const { return missing.empty() && (damage.reason.empty() || damage.is_at_end); }
 };
 
 NodeFacts read_node(JournalFiles const& files, JournalRows& rows) {
@@ -195,8 +200,7 @@ void note_damage(NodeFacts const& node, RunState state, RunReport& report) {
     auto const& damage = node.damage;
     bool const is_being_written = state == RunState::open && damage.is_at_end;
     if (!damage.reason.empty() && !is_being_written) report.notes.push_back(damage.reason);
-    report.rows_may_be_missing = report.rows_may_be_missing || !node.missing.empty() || !node.journal.lost.empty() ||
-                                 (!damage.reason.empty() && !damage.is_at_end);
+    report.rows_may_be_missing = report.rows_may_be_missing || !node.is_whole() || !node.journal.lost.empty();
     report.notes.insert(report.notes.end(), node.journal.notes.begin(), node.journal.notes.end());
     report.notes.insert(report.notes.end(), node.journal.lost.begin(), node.journal.lost.end());
     for (auto const segment : node.missing) { // moved without it, say
@@ -214,8 +218,7 @@ void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport
         if (node.which.node >= count) continue;
         report.nodes[node.which.node].host = node.host;
         report.nodes[node.which.node].has_journal = true;
-        bool const is_whole = node.missing.empty() && (node.damage.reason.empty() || node.damage.is_at_end);
-        report.nodes[node.which.node].settled = node.journal.settled && is_whole;
+        report.nodes[node.which.node].settled = node.journal.settled && node.is_whole();
     }
     for (auto const& node : report.nodes) {
         if (node.has_journal || state == RunState::open) continue;
@@ -290,10 +293,6 @@ class Gathering {
         report_.settled = report_.settled && (journal.settled || gathered_.closed);
         gathered_.facts.metadata.merge(journal.metadata); // what an earlier node says stands
         take_bytes(journal);
-        // Where something is damaged, a gap may stay: nothing behind it is held back.
-        bool const is_damaged = !node.missing.empty() || !gathered_.bad_pages.empty() ||
-                                (!node.damage.reason.empty() && !node.damage.is_at_end);
-        gaps_may_close_ = !is_over() && !is_damaged;
         auto const first_producer = gathered_.next_producer;
         if (!report_.nodes.empty()) report_.nodes[node.which.node].first_producer = first_producer;
         for (auto& [number, producer] : journal.producers) take_producer(node, first_producer + number, producer);
@@ -323,8 +322,9 @@ class Gathering {
         auto const is_clustered = gathered_.head.layouts[producer.table].cluster_bytes > 0;
         count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered_.facts, report_);
         auto& part = parts_.try_emplace(number, gathered_.head, number, producer, file_, *rows_).first->second;
-        if (!producer.of_units) part.keep_all();
-        if (!producer.of_units && !producer.finish && gaps_may_close_) part.keep_beginning();
+        // Where something is damaged, a gap may stay: nothing behind it is held back.
+        bool const may_close_gaps = !is_over() && !producer.finish && !producer.has_bad_pages && node.is_whole();
+        if (!producer.of_units) may_close_gaps ? part.keep_beginning() : part.keep_all();
         gathered_.next_producer = number + 1;
         node_of_producer_[number] = node.which.node;
     }
@@ -348,7 +348,6 @@ class Gathering {
     std::shared_ptr<JournalRows> rows_;
     storage::Storage const& file_;
     RunState state_;
-    bool gaps_may_close_ = false; // of the node that is taken
     Gathered gathered_;
     RunReport& report_ = gathered_.report;
     std::map<std::uint32_t, PartBuilder> parts_;

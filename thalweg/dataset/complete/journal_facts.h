@@ -33,6 +33,7 @@ struct ProducerFacts {
     std::uint64_t rows_seen = 0;                 // behind the last row of which anything is here
     std::optional<FinishRecord> finish;
     std::optional<std::string> abandoned;     // its worker ended on an exception: its text
+    bool has_bad_pages = false;               // left out of `pages`
     std::optional<Ranges> kept;               // when the run was resumed: no other rows count
     std::vector<std::uint64_t> durable_items; // by column: a BARRIER covers the records of so many, from the first on
 };

@@ -42,6 +42,7 @@ void PartBuilder::keep_all() {
 }
 
 void PartBuilder::keep_beginning() {
+    keep_all();
     bool const has_gap = has_cut_ || part_.rows.size() > 1 || (part_.rows.size() == 1 && part_.rows[0].first > 0);
     if (!has_gap) return;
     auto rows = layout_.cluster_bytes > 0 ? part_.rows : whole_rows(part_, std::vector<std::uint64_t>(columns_.size()));

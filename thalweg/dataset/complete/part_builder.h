@@ -21,7 +21,7 @@ class PartBuilder {
     void keep(Ranges const& counted);
     // All rows that were published may be kept.
     void keep_all();
-    // Of these, those in front of the first gap: what is missing may still come, since writes end in any order.
+    // Of these only those in front of the first gap: what is missing may still come, since writes end in any order.
     void keep_beginning();
     // Of a group of units that is so manieth by its key: clusters stand in that order.
     void order_clusters(std::uint64_t rank);
