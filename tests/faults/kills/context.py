@@ -63,6 +63,11 @@ class Context:
         for name, number in zip(("rows judged", "units judged", "values judged"), numbers, strict=True):
             self.counts[name] += number
 
+    def forgive_refusals(self) -> None:
+        """Of workers for whom the close of the run did not wait: a first unit needs a producer."""
+        failures = self.reports.failures
+        failures[:] = [each for each in failures if "the run is being closed" not in each[2]]
+
     def forgive_failures(self) -> None:
         """Of processes whose recorder was killed."""
         judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")

@@ -37,7 +37,7 @@ class Reports:
     lost_memory: bool = False
     durable_ns: int = 0  # rows that append had taken by then survive all memory
     durable_units_ns: int = 0
-    workers: dict[int, str] = field(default_factory=dict)  # attached, late, refused or finished
+    workers: dict[int, str] = field(default_factory=dict)  # attached, late or finished
     failures: list[tuple[str, str, str]] = field(default_factory=list)  # of whom, kind, text
     said: dict[str, list[list[Any]]] = field(default_factory=dict)  # everything else, by its first word
     may_have_gaps: bool = False

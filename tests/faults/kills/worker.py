@@ -140,15 +140,8 @@ def work(say: Say, plan: Plan, worker: Worker, number: int, handle: str, stop: i
         say("worker", number, "late")  # the file is closed, and another one has taken its place
         return
     say("worker", number, "attached")
-    try:
-        while not select.select([stop], [], [], worker.pace_s)[0]:
-            todo.step()
-    except tw.UsageError as error:
-        if "the run is being closed" not in str(error):
-            raise
-        # A first unit needs a producer, and the run was closed without waiting for this worker.
-        say("worker", number, "refused")
-        return
+    while not select.select([stop], [], [], worker.pace_s)[0]:
+        todo.step()
     if worker.finishes:
         run.finish()
     say("worker", number, "finished")
