@@ -13,10 +13,12 @@
 namespace thalweg::derive {
 namespace {
 
+constexpr std::uint64_t kLineBytes = 64; // of the cache: each array begins one
+
 template <class T> std::span<T> place(std::byte*& at, std::uint64_t count) {
     auto* const first = reinterpret_cast<T*>(at);
     std::uninitialized_value_construct_n(first, count);
-    at += base::round_up(count * sizeof(T), 64);
+    at += base::round_up(count * sizeof(T), kLineBytes);
     return {first, count};
 }
 
@@ -32,7 +34,7 @@ EventBoard::EventBoard(std::uint64_t waiting, std::uint64_t ranges, unsigned att
     // A range is given again when it has failed, or when others of its worker have: each time one more has failed.
     auto const most_again = (ranges * attempts + 1) * slots;
     auto const size_bytes = sizeof(Head) + slots * sizeof(Slot) + ranges * sizeof(std::uint32_t) +
-                            most_again * sizeof(std::uint64_t) + std::uint64_t{5} * 64;
+                            most_again * sizeof(std::uint64_t) + 5 * kLineBytes;
     auto* const memory =
         ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) base::fail_system({"cannot have memory that the workers of a job share"}, errno);
