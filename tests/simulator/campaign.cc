@@ -85,8 +85,9 @@ struct Board {
         __atomic_store_n(&found[place].whole, true, __ATOMIC_RELEASE);
     }
 
-    bool goes_on(std::uint64_t end_ns) const {
-        return !__atomic_load_n(&is_over, __ATOMIC_RELAXED) && base::monotonic_ns() < end_ns;
+    bool goes_on(CampaignOptions const& options, std::uint64_t end_ns) const {
+        return !__atomic_load_n(&is_over, __ATOMIC_RELAXED) && base::monotonic_ns() < end_ns &&
+               __atomic_load_n(&findings, __ATOMIC_RELAXED) < options.findings;
     }
 };
 
@@ -105,7 +106,7 @@ void limit_time() {
 void play_some(Board& board, Board::Job& job, unsigned number, CampaignOptions const& options, std::uint64_t end_ns) {
     Workshop workshop;
     for (std::uint64_t i = 0; i < kHistoriesOfAProcess && job.played < options.histories; ++i) {
-        if (!board.goes_on(end_ns)) return;
+        if (!board.goes_on(options, end_ns)) return;
         job.seed = options.first_seed + job.played * options.jobs + number;
         job.kind = {options.container.value_or(job.played % 2 == 0 ? Container::hdf5 : Container::rntuple),
                     options.of_nodes.value_or(job.played % kOneInTurn >= kOneInTurn - 2)};
@@ -119,7 +120,7 @@ void play_some(Board& board, Board::Job& job, unsigned number, CampaignOptions c
 
 void run_job(Board& board, unsigned number, CampaignOptions const& options, std::uint64_t end_ns) {
     auto& job = board.jobs[number];
-    while (board.goes_on(end_ns) && job.played < options.histories) {
+    while (board.goes_on(options, end_ns) && job.played < options.histories) {
         auto const child = ::fork();
         if (child == 0) {
             end_with_parent();

@@ -35,6 +35,7 @@ struct CampaignOptions {
     std::optional<bool> of_nodes;       // none: each fourth is of several
     std::uint64_t states = 4;           // crash states of each snapshot
     std::uint64_t histories = kNever;   // at most, of each job
+    std::uint64_t findings = kNever;    // after so many it ends
     std::string lying_file;
     std::uint32_t lying_to = kNoMachine; // the machine of a node; none: to all
 };
