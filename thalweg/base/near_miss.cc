@@ -38,6 +38,7 @@ std::vector<std::string_view> near_misses(std::string_view name, std::span<std::
     std::stable_sort(near.begin(), near.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     if (near.size() > kMost) near.resize(kMost);
     std::vector<std::string_view> names;
+    names.reserve(near.size());
     for (auto const& [distance, each] : near) names.push_back(each);
     return names;
 }

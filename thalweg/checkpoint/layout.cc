@@ -57,7 +57,7 @@ Extents smaller(Extents chunk, std::uint64_t element_bytes, std::uint64_t most, 
 // Chunks of a grid's cells; empty: these would be too small, or cannot be.
 Extents chunk_of(ArrayPlan const& plan, Extents const& cell) {
     if (cell.empty()) return {};
-    auto const chunk = smaller(cell, plan.element_bytes(), most_bytes(plan), true);
+    auto chunk = smaller(cell, plan.element_bytes(), most_bytes(plan), true);
     auto const bytes = count_of(chunk) * plan.element_bytes();
     auto const cell_bytes = count_of(cell) * plan.element_bytes();
     if (bytes >= std::min(kLeastChunkBytes, cell_bytes)) return chunk;

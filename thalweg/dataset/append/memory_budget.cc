@@ -99,9 +99,8 @@ void MemoryShare::give(std::uint64_t size_bytes) {
 
 std::optional<MemoryShare::Need> MemoryShare::need_beyond_budget() const {
     base::Lock const lock(process_->mutex);
-    auto const& counts = process_->counts;
-    if (counts.least_bytes <= limit_bytes_) return std::nullopt;
-    return Need{counts.least_bytes, counts.producers};
+    if (process_->counts.least_bytes <= limit_bytes_) return std::nullopt;
+    return Need{process_->counts.least_bytes, process_->counts.producers};
 }
 
 std::uint64_t MemoryShare::taken_in_process() {

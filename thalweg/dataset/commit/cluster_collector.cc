@@ -20,7 +20,7 @@ void ClusterCollector::take(std::size_t table, std::span<PageRecord const> recor
         for (auto& pages : cluster.columns) {
             std::sort(pages.begin(), pages.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
         }
-        ended_.push_back({table, std::move(cluster)});
+        ended_.emplace_back(table, std::move(cluster));
         open_.erase({record.producer, record.first});
     }
 }

@@ -27,7 +27,7 @@ Ranges WholeRows::inside(std::optional<std::size_t> parent) const {
 // missing nobody knows where later lists begin, so only items in front of the first gap count.
 Ranges WholeRows::of_column(std::size_t index) const {
     auto const& column = columns[index];
-    auto const there = ranges_of(part.columns[index]);
+    auto there = ranges_of(part.columns[index]);
     if (column.role == model::Column::Role::values) return there;
     if (there.empty() || there.front().first != starts[index]) return {};
     auto const elements = inside(index);

@@ -145,7 +145,7 @@ JournalRows::Items JournalRows::items_of(std::size_t index) const {
     auto const& stored = stored_[index];
     std::vector<std::byte> bytes(stored.stored_bytes);
     stored.segment->read(stored.offset, bytes);
-    auto const items = std::make_shared<std::vector<std::byte> const>(
+    auto items = std::make_shared<std::vector<std::byte> const>(
         stored.is_frame ? unpack_items(bytes, stored.bytes, true) : std::move(bytes));
     base::Lock const lock(mutex_);
     if (!unpacked_.emplace(index, items).second) return items;

@@ -134,6 +134,7 @@ std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
         }
     }
     std::vector<MemoryOfRun> found;
+    found.reserve(ledgers.size());
     for (auto const& ledger : ledgers) found.push_back(look_at(ledger, is_held(ledger), names));
     return found;
 }

@@ -35,7 +35,7 @@ std::string named_folder(std::string const& wanted) {
     std::string const named = !wanted.empty() ? wanted : variable != nullptr ? variable : "";
     if (named.empty()) return "";
     std::error_code ignored;
-    auto const folder = std::filesystem::absolute(named).lexically_normal().string();
+    auto folder = std::filesystem::absolute(named).lexically_normal().string();
     if (!std::filesystem::is_directory(folder, ignored)) {
         base::fail_usage({fmt::format("cannot keep memory of a run in {}", named), "there is no such folder",
                           fmt::format("make it, or let {} name another one", kMemoryFolderVariable)});

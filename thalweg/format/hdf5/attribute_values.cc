@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
+#include <string_view>
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
@@ -105,7 +106,7 @@ std::vector<std::byte> read_numbers(hid_t attribute, hid_t type, Scalar scalar, 
 }
 
 // What stands behind a text of fixed length is no part of it.
-std::string trimmed(std::string text, H5T_str_t padding) {
+std::string_view trimmed(std::string_view text, H5T_str_t padding) {
     if (padding == H5T_STR_SPACEPAD) return text.substr(0, text.find_last_not_of(' ') + 1);
     if (padding == H5T_STR_NULLTERM) return text.substr(0, text.find('\0'));
     return text.substr(0, text.find_last_not_of('\0') + 1);
@@ -135,7 +136,7 @@ std::vector<std::string> read_texts(hid_t attribute, hid_t type, std::uint64_t c
         if (count > 0) check(H5Aread(attribute, type, all.data()), "it is unreadable");
         auto const padding = H5Tget_strpad(type);
         for (std::uint64_t i = 0; i < count; ++i)
-            values.push_back(trimmed(all.substr(i * size_bytes, size_bytes), padding));
+            values.emplace_back(trimmed(std::string_view(all).substr(i * size_bytes, size_bytes), padding));
     }
     return values;
 }

@@ -10,7 +10,6 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
-using model::Field;
 using model::Kind;
 using model::Scalar;
 

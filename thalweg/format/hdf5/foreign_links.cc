@@ -1,5 +1,6 @@
 #include "thalweg/format/hdf5/foreign_links.h"
 
+#include <cstring>
 #include <exception>
 #include <fmt/format.h>
 
@@ -85,7 +86,7 @@ class Follower {
     std::string target(hid_t group, std::string const& name, H5L_info_t const& link) const {
         std::string value(link.u.val_size, '\0');
         check(H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT), path_ + " cannot be read");
-        if (link.type == H5L_TYPE_SOFT) value = value.c_str(); // its end is counted
+        if (link.type == H5L_TYPE_SOFT) value.resize(std::strlen(value.c_str())); // its end is counted
         return value;
     }
 
