@@ -17,7 +17,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kUnitsMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;       // what a hash is belongs to it
 constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
 constexpr std::uint64_t kUnit = 16;         // what entry ids count
 constexpr std::uint64_t kFirstPieceBytes = base::kMiB;
