@@ -33,8 +33,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("study", choices=STUDIES, type=lambda name: name.replace("-", "_"))
     parser.add_argument("--rounds", type=int, help="default: the study's; --quick: 2")
     parser.add_argument("--total", type=float, help="GiB of raw data in a run (default: the study's; --quick: 0.5)")
-    parser.add_argument("--only", default="", help="only variants whose names hold one of these words, with commas")
-    parser.add_argument("--without", default="", help="no variants whose names hold one of these words")
+    parser.add_argument(
+        "--only", default="", help="only variants whose names hold this, or one of its words between commas"
+    )
+    parser.add_argument("--without", default="", help="no variants whose names hold this, or one of its words")
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument(
@@ -138,9 +140,20 @@ def is_due(study: Study[Any], name: str, index: int) -> bool:
 
 
 def chosen(options: argparse.Namespace) -> list[str]:
-    only, without = ([word for word in words.split(",") if word] for words in (options.only, options.without))
-    names = [name for name in options.study.variants if not only or any(word in name for word in only)]
-    return [name for name in names if not any(word in name for word in without)]
+    names = list(options.study.variants)
+    without = with_words(options.without, names)
+    return [name for name in (with_words(options.only, names) if options.only else names) if name not in without]
+
+
+def with_words(text: str, names: list[str]) -> list[str]:
+    """The names that hold all of the text or, where none does, one of its words between commas: names have commas, too.
+    Ends the program where a word is in no name: nothing would be measured of what was meant."""
+    parts = [text] if any(text in name for name in names) else text.split(",")
+    words = [word for word in parts if word]
+    for word in words:
+        if not any(word in name for name in names):
+            sys.exit(f"no variant has '{word}' in its name (there are: {'; '.join(names)})")
+    return [name for name in names if any(word in name for word in words)]
 
 
 def run_rounds(programs: Programs, options: argparse.Namespace, log: Path) -> list[figures.Round]:

@@ -41,3 +41,15 @@ def test_of_earlier_results_only_what_others_did_seldom_is_kept(run: ModuleType,
     options = argparse.Namespace(study=study, keep_others=True)
     assert run.earlier_rounds(options) == [{"once: theirs": {"seconds": 1.0}}]
     assert run.earlier_rounds(argparse.Namespace(study=study, keep_others=False)) == []
+
+
+def test_words_of_names_are_found_also_where_names_have_commas(run: ModuleType) -> None:
+    names = ["save", "extents, save", "extents, restore", "none, threads", "none"]
+    assert run.with_words("extents, restore", names) == ["extents, restore"]
+    assert run.with_words("none,restore", names) == ["extents, restore", "none, threads", "none"]
+    assert run.with_words("", names) == []
+
+
+def test_a_word_that_is_in_no_name_ends_the_program(run: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="no variant has 'nona' in its name"):
+        run.with_words("save,nona", ["save", "none"])
