@@ -70,8 +70,8 @@ lint: lint-packages .venv/lint ## Check format, types and house rules, and run c
 	@$(venv)/pre-commit run --all-files
 	@$(venv)/pre-commit run --all-files --hook-stage manual
 
-format: .venv/lint ## Rewrite C++ and Python in the house format
-	@git ls-files -z '*.cc' '*.h' | xargs -0 $(venv)/clang-format -i
+format: .venv/lint ## Rewrite C, C++ and Python in the house format
+	@git ls-files -z '*.c' '*.cc' '*.h' | xargs -0 $(venv)/clang-format -i
 	@$(venv)/ruff format . && $(venv)/ruff check --fix .
 
 install: build-packages ## Install the C++ libraries for find_package and pkg-config under PREFIX

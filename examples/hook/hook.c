@@ -1,6 +1,8 @@
-/* What a detector may add to its fragments: this one reads the event number at a place of its own, refuses packets whose
- * first byte is not 0xA5, and packs what is left by leaving out every second byte.
- *   cc -shared -fPIC -I PREFIX/include -o hook.so hook.c */
+/* What a detector may add to its fragments: this one reads the event number at a place of its own, refuses packets
+ * whose first byte is not 0xA5, and packs what is left by leaving out every second byte.
+ *
+ *   cc -shared -fPIC -I PREFIX/include -o hook.so hook.c
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -189,8 +189,8 @@ EXPORTED void _Exit(int code) { _exit(code); }
 
 #define WRAP_EXEC(name, parameters, arguments)                                                                         \
     EXPORTED int name parameters {                                                                                     \
-        int32_t const pid = (int32_t)syscall(SYS_getpid); /* maybe a child of vfork, which writes into our ring */    \
-        note_program(pid, path ? path : "");                                                                          \
+        int32_t const pid = (int32_t)syscall(SYS_getpid); /* maybe a child of vfork, which writes into our ring */     \
+        note_program(pid, path ? path : "");                                                                           \
         note_end_of_program();                                                                                         \
         int(*const real) parameters = (int(*) parameters)real_of_caller(#name, (void*)&_exit, (void const*)name);      \
         int const result = real arguments;                                                                             \

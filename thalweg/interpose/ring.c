@@ -310,7 +310,7 @@ EXPORTED char const* thalweg_interpose_operation(unsigned operation) {
 #define X(name) [OP_##name] = #name,
         POSIX_OPERATIONS(X) STDIO_OPERATIONS(X)
 #undef X
-#define X(name, ...) [OP_MPI_##name] = "MPI_" #name,
+#define X(name, ...) [OP_MPI_##name] = "MPI_" #name, // NOLINT(bugprone-suspicious-missing-comma): one text
             MPI_OPERATIONS(X)
 #undef X
 #define X(name, ...) [OP_##name] = #name,
