@@ -16,7 +16,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kLedgerMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 11;
+constexpr std::uint32_t kVersion = 12;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
