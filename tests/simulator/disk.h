@@ -35,7 +35,8 @@ struct File {
     Image durable;
     std::vector<Change> changes; // in the order in which they were made
     bool is_directory = false;
-    std::optional<std::string> label = {}; // a link, which leads nowhere
+    std::optional<std::string> label = {};                    // a link, which leads nowhere
+    std::map<std::uint32_t, std::uint64_t> failed_syncs = {}; // by machine
 };
 
 // A write that was given to the kernel, which has not ended it.

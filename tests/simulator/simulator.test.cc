@@ -1,4 +1,5 @@
 // The simulator itself: it repeats what it did, and finds what is broken on purpose.
+#include <cerrno>
 #include <csignal>
 #include <gtest/gtest.h>
 #include <set>
@@ -7,6 +8,7 @@
 #include "tests/simulator/campaign.h"
 #include "tests/simulator/testing.h"
 #include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 
 namespace thalweg::simulator {
@@ -78,6 +80,29 @@ TEST(Disk, ANameIsLostUntilItsDirectoryIsSynced) {
     disk.sync_names(2, "/run");
     EXPECT_TRUE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/b"));
     EXPECT_FALSE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
+}
+
+// Who syncs through a descriptor of its own takes the failure from nobody. Whoever opens the file later hears nothing.
+TEST(Disk, AFailedSyncIsToldToAllThatHaveTheFileOpen) {
+    Workshop workshop;
+    World world(workshop, 1, {.fail_sync = 0}, with_a_durable_file(filled(512, 1)), {}, 1'000'000'000, "boot");
+    std::vector<int> codes;
+    world.start_process([&] {
+        auto const open = [] { return storage::open_file_storage("/run/a", storage::OpenMode::read_write); };
+        auto const code_of_sync = [](storage::Storage& file) {
+            try {
+                file.sync();
+                return 0;
+            } catch (base::SystemError const& error) {
+                return error.code;
+            }
+        };
+        auto const one = open(), other = open();
+        for (auto* const file : {one.get(), other.get(), other.get()}) codes.push_back(code_of_sync(*file));
+        codes.push_back(code_of_sync(*open()));
+    });
+    world.run([] { return false; });
+    EXPECT_EQ(codes, (std::vector<int>{EIO, EIO, EIO, 0}));
 }
 
 std::vector<std::string> blamed(Promises const& promises, std::vector<std::uint64_t> rows, Crash crash) {

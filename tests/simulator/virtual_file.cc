@@ -153,20 +153,29 @@ void VirtualFile::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     world_.yield();
 }
 
+// Linux tells a failure to each who has the file open then; whoever was told goes on failing, as PosixStorage does.
 void VirtualFile::sync() {
     world_.yield();
     auto const begin = world_.disk.moment++;
     world_.sleep_ns(world_.random.any_size(world_.weather.longest_sync_ns));
     bool const fails = world_.syncs++ == world_.weather.fail_sync;
-    sync_failed_ = sync_failed_ || fails;
-    if (fails) world_.disk.end_sync(inode_, begin, true);
-    if (sync_failed_) storage::fail_whole("sync", path_, EIO);
+    if (fails) {
+        world_.disk.end_sync(inode_, begin, true);
+        ++world_.disk.files.at(inode_).failed_syncs[world_.current_machine()];
+    }
+    if (failed_syncs() != failed_syncs_before_) storage::fail_whole("sync", path_, EIO);
     if (!world_.lies(path_)) world_.disk.end_sync(inode_, begin, false);
     world_.yield();
 }
 
 std::unique_ptr<storage::WriteQueue> VirtualFile::write_queue(std::size_t depth) {
     return std::make_unique<VirtualQueue>(*this, depth);
+}
+
+std::uint64_t VirtualFile::failed_syncs() const {
+    auto const& failed = world_.disk.files.at(inode_).failed_syncs;
+    auto const found = failed.find(world_.current_machine());
+    return found == failed.end() ? 0 : found->second;
 }
 
 bool VirtualFile::has_room(std::uint64_t end) const {

@@ -11,7 +11,8 @@ namespace thalweg::simulator {
 class VirtualFile final : public storage::Storage {
   public:
     VirtualFile(World& world, std::string path, std::uint64_t inode, bool read_only)
-        : world_(world), path_(std::move(path)), inode_(inode), read_only_(read_only) {}
+        : world_(world), path_(std::move(path)), inode_(inode), read_only_(read_only),
+          failed_syncs_before_(failed_syncs()) {}
 
     std::string const& path() const override { return path_; }
     std::string engine() const override { return "simulated"; }
@@ -29,12 +30,13 @@ class VirtualFile final : public storage::Storage {
 
     bool has_room(std::uint64_t end) const;
     void check_writable(char const* verb) const;
+    std::uint64_t failed_syncs() const; // on this machine, whoever called them
 
     World& world_;
     std::string path_;
     std::uint64_t inode_;
     bool read_only_;
-    bool sync_failed_ = false;
+    std::uint64_t failed_syncs_before_;
 };
 
 } // namespace thalweg::simulator
