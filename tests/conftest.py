@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,10 @@ import hypothesis
 import pytest
 
 REPOSITORY = Path(__file__).parent.parent
+
+# A shell makes what it runs in the background ignore Ctrl-C, and the programs of the tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run: a test that fails here fails for everybody, however busy the machine is.
 hypothesis.settings.register_profile(
