@@ -20,6 +20,8 @@ from thalweg._write import Path, Writer, create
 
 _BATCH_BYTES = 16 << 20
 _KEPT_BYTES = 64 << 20
+_OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previous_file_id"}
+"""Metadata that are true of the source alone: the new file continues none."""
 
 
 def convert(
@@ -64,7 +66,7 @@ def convert(
         target,
         schema,
         force=force,
-        metadata=run.metadata,
+        metadata={key: run.metadata[key] for key in run.metadata.keys() - _OF_FILES_THAT_CONTINUE},
         tuning={"threads": usable // copiers if usable > copiers else 0, **with_codec(tuning, codec)},
     )
     try:

@@ -196,18 +196,31 @@ def begin_group(units: _core.WorkUnits, schema: Schema, number: int) -> WorkGrou
 
 
 def _bytes_of(summary: bytes | str) -> bytes:
-    return summary if type(summary) is bytes else summary.encode() if isinstance(summary, str) else bytes(summary)
+    if type(summary) is bytes:  # nearly always
+        return summary
+    if isinstance(summary, str):
+        return encoded(summary, "the summary of a work unit")
+    if isinstance(summary, bytes | bytearray | memoryview):
+        return bytes(summary)
+    raise UsageError(f"the summary of a work unit cannot be {summary!r}: give bytes or a string")
 
 
 def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
     return WorkUnit(units.begin(stored_key(key), _bytes_of(summary)), schema, key)
 
 
+def encoded(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{what} cannot be {text!r} (it is no Unicode text): give bytes") from None
+
+
 def stored_key(key: Key) -> int | bytes:
     if type(key) is int and -(2**63) <= key < 2**63:  # nearly always
         return key
     if isinstance(key, str):
-        return key.encode()
+        return encoded(key, "the key of a work unit")
     if isinstance(key, bytes):
         return key
     try:

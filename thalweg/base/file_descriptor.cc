@@ -82,6 +82,13 @@ std::optional<std::string> read_label(std::string const& path) {
     return std::nullopt;
 }
 
+std::string behind_links(std::string const& path) {
+    std::error_code error;
+    if (stand_in != nullptr || !std::filesystem::is_symlink(path, error)) return path;
+    auto const target = std::filesystem::canonical(path, error);
+    return error ? path : target.string();
+}
+
 void remove_directory(std::string const& path) {
     if (stand_in != nullptr) return stand_in->remove_directory(path);
     if (::rmdir(path.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST) return;

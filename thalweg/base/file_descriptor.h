@@ -49,6 +49,9 @@ void remove_directory(std::string const& path);
 bool make_label(std::string const& path, std::string const& text);
 // Nothing where there is none.
 std::optional<std::string> read_label(std::string const& path);
+
+// The path of the file that a link leads to; `path` where it is none, or leads nowhere.
+std::string behind_links(std::string const& path);
 // Names, in no order; none where there is no such directory.
 std::vector<std::string> list_directory(std::string const& path);
 

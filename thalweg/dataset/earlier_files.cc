@@ -10,11 +10,6 @@
 namespace thalweg::dataset {
 namespace {
 
-constexpr char const* kPreviousFile = "previous_file";
-constexpr char const* kPreviousRun = "previous_file_id";
-constexpr char const* kNextFile = "next_file";
-constexpr char const* kNextRun = "next_file_id";
-
 std::string name_of(std::string const& path) { return std::filesystem::path(path).filename().string(); }
 
 std::string value(Metadata const& metadata, char const* key) {

@@ -2,15 +2,13 @@
 // the earlier ones have. See docs/decisions/0041.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "thalweg/dataset/metadata.h"
 #include "thalweg/dataset/run/unit_key.h"
 
 namespace thalweg::dataset {
-
-using Metadata = std::map<std::string, std::string>;
 
 // What the file says that continues the one at `path`, and what that one says of it. Names are without folders, so that
 // all can be moved together.

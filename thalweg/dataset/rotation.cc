@@ -4,6 +4,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/earlier_files.h"
+#include "thalweg/dataset/metadata.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/dataset/writer.h"
@@ -21,6 +22,7 @@ std::unique_ptr<Writer> Writer::create_next(std::string const& path, CreateOptio
     auto options = asked;
     options.keys_per_group = run_->head.keys_per_group;
     static_cast<void>(handle()); // of a run for this process alone there is no next file
+    check_given(path, metadata);
     auto all = previous_file(this->path(), run_->head.id);
     all.merge(metadata);
     return create_at(path, run_->head.schema, options, std::move(all), this);

@@ -15,6 +15,7 @@
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/creation.h"
 #include "thalweg/dataset/earlier_files.h"
+#include "thalweg/dataset/metadata.h"
 #include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/format_for.h"
@@ -55,6 +56,7 @@ tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, st
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
+    check_given(path, metadata);
     return create_at(path, std::move(schema), options, std::move(metadata), nullptr);
 }
 
@@ -240,6 +242,7 @@ void Writer::set_metadata(std::string const& key, std::string const& value) {
     check_open();
     if (ending_)
         base::fail_usage({path() + " takes no more metadata", "this node has closed, and waits for the others"});
+    check_given(path(), {{key, value}});
     added_metadata_[key] = value;
 }
 
@@ -269,6 +272,7 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
     if (ending_) return close_with_others(end_ns); // again
     auto& state = run_->ledger->head().state;
+    units_->check_none_of_this_thread();
     units_->finish();
     wait_for_producers(end_ns);
     auto open = LedgerState::open;

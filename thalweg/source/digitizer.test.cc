@@ -140,7 +140,7 @@ TEST(DigitizerOptions, RatesAndIsotopesAreRead) {
     EXPECT_EQ(parse_rate("1000").records_per_s, 1000);
     EXPECT_EQ(parse_rate("1000/s").records_per_s, 1000);
     EXPECT_EQ(parse_rate("2.5GB/s").bytes_per_s, 2.5e9);
-    for (auto const* text : {"", "/s", "fast", "-3", "0", "1000/h", "nan", "GB/s"})
+    for (auto const* text : {"", "/s", "fast", "-3", "0", "1000/h", "nan", "GB/s", "1e-30/s"})
         EXPECT_THROW(parse_rate(text), base::UsageError) << text;
     for (auto const isotope : {Isotope::none, Isotope::hf181, Isotope::in111})
         EXPECT_EQ(parse_isotope(name_of(isotope)), isotope);

@@ -10,6 +10,8 @@
 namespace thalweg::source {
 namespace {
 
+constexpr double kLeastRate = 1e-6; // one record in 11 days
+
 constexpr Isotope kIsotopes[] = {Isotope::none, Isotope::hf181, Isotope::in111};
 
 void require(bool condition, std::string_view problem, std::string_view why) {
@@ -56,6 +58,10 @@ Rate parse_rate(std::string_view text) {
         if (error != std::errc{} || end != amount.data() + amount.size()) fail();
     }
     if (!(rate.records_per_s + rate.bytes_per_s > 0)) fail();
+    if (rate.records_per_s + rate.bytes_per_s < kLeastRate) {
+        base::fail_usage({fmt::format("'{}' is no rate", text), fmt::format("it is less than {}/s", kLeastRate),
+                          "say max, 1000/s (records) or 2.5GB/s"});
+    }
     return rate;
 }
 

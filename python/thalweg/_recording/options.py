@@ -62,15 +62,27 @@ class RecordOptions:
         ),
     ] = "max"
     records: Annotated[
-        int, _option(CARD, "Stop after so many records of each channel. 0 means no limit.", min=0, metavar="N")
+        int,
+        _option(
+            CARD, "Stop after so many records of each channel. 0 means no limit.", min=0, max=2**63 - 1, metavar="N"
+        ),
     ] = 0
     isotope: Annotated[Isotope, _option(CARD, "The isotope whose gamma cascades are seen.")] = Isotope.hf181
-    samples: Annotated[int, _option(CARD, "The number of samples in a record.", min=1, metavar="N")] = 10_496
+    samples: Annotated[int, _option(CARD, "The number of samples in a record.", min=1, max=2**31 - 1, metavar="N")] = (
+        10_496
+    )
     sample_rate: Annotated[str, _option(CARD, "The sampling rate, such as 10GS/s or 500MS/s.", metavar="RATE")] = (
         "10GS/s"
     )
     seed: Annotated[
-        int, _option(CARD, "The seed of the random numbers. The same seed gives the same records.", min=0, metavar="N")
+        int,
+        _option(
+            CARD,
+            "The seed of the random numbers. The same seed gives the same records.",
+            min=0,
+            max=2**63 - 1,
+            metavar="N",
+        ),
     ] = 1
     onboard_memory: Annotated[
         str, _option(CARD, "The memory on board of each channel. When it is full, triggers are lost.", metavar="SIZE")

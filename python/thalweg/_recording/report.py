@@ -1,5 +1,6 @@
 """How a run went, when it is over."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,9 +98,18 @@ def _file(file: RunFile) -> dict[str, Any]:
     return facts
 
 
+def _can_be_recovered(file: RunFile) -> bool:
+    path = os.path.realpath(file.path)
+    return os.path.exists(path) and (os.path.exists(f"{path}.journal") or os.path.exists(f"{path}.parts"))
+
+
 def _file_sentence(file: RunFile) -> str:
     if not file.result and file.closing and not file.error:
         return f"{file.path}: was being completed. `thalweg recover {file.path}` does so, where it is not complete yet."
+    if not file.result and not _can_be_recovered(file):
+        return (
+            f"{file.path}: not complete, and file and journal are not both there any more: nothing completes it there."
+        )
     if not file.result:
         return f"{file.path}: not complete. `thalweg recover {file.path}` completes it with all that was published."
     rows = sum(table.rows for table in file.result.report.tables)

@@ -37,7 +37,7 @@ class Session:
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
         self._source = settings(options)
-        self._duration_ns = units.duration_ns(options.duration)
+        self._duration_ns = units.limit("--duration", options.duration, units.duration_ns)
         source = open_source(self._source)
         self._left_out = [f"{options.input}: {each}" for each in problems_of(source.left_out)]
         self._nodes = node_plan(options)
@@ -50,8 +50,8 @@ class Session:
             names=[table["name"] for table in json.loads(schema)["tables"]],
             options=_create_options(options, self._nodes),
             metadata=self._metadata,
-            max_bytes=units.size_bytes(options.max_file_size),
-            max_ns=units.duration_ns(options.max_file_time),
+            max_bytes=units.limit("--max-file-size", options.max_file_size, units.size_bytes),
+            max_ns=units.limit("--max-file-time", options.max_file_time, units.duration_ns),
             nodes=self._nodes,
         )
         self._control = Control()

@@ -1,6 +1,7 @@
 """Quantities as people write them and as they read them."""
 
 import re
+from collections.abc import Callable
 
 from thalweg import _core
 from thalweg._errors import UsageError
@@ -32,6 +33,14 @@ def duration_ns(text: str) -> int:
 
 def size_bytes(text: str) -> int:
     return _core.parse_size_bytes(text) if text else 0
+
+
+def limit(option: str, text: str, parse: Callable[[str], int]) -> int:
+    """0 where nothing is said, which means no limit: so a limit of 0 is refused."""
+    value = parse(text)
+    if text and value == 0:
+        raise UsageError(f"{option} {text} is no limit (it is 0): give more, or leave it out")
+    return value
 
 
 def as_bytes(size: float) -> str:

@@ -51,6 +51,7 @@ def run() -> int:
     """An error is one sentence on stderr, never a traceback."""
     try:
         end_imports()
+        _check_arguments()
         return app(standalone_mode=False, prog_name="thalweg") or DONE
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
@@ -65,6 +66,15 @@ def run() -> int:
             raise
         message = error.format_message().strip()
         return _fail(_as_sentence(message), WRONG_REQUEST) if message else WRONG_REQUEST  # the help was shown
+
+
+def _check_arguments() -> None:
+    """Paths and texts go into files, which hold UTF-8. What a traced program is given is its own."""
+    for argument in () if sys.argv[1:2] == ["trace"] else sys.argv[1:]:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{argument!a} cannot be used (it is no UTF-8 text): rename it") from None
 
 
 def _fail(error: object, code: int) -> int:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <thread>
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/attach.h"
@@ -33,6 +34,10 @@ void UnitWorker::begin(UnitKey const& key, std::string summary) {
     group_.clear();
     group_rows_.assign(run_->head.schema.tables.size(), 0);
     if (auto const* const units = run_->ledger->units_if_any()) units->prefetch(key);
+}
+
+std::string UnitWorker::name() const {
+    return is_ordered() ? name_of_group(key_.integer, run_->head.keys_per_group) : "work unit " + key_.str();
 }
 
 // The worker with all its producers, and none of these alone: key and rows of a unit are in one file.
@@ -189,10 +194,15 @@ void UnitWorker::set_while_waiting(std::function<void()> callback) {
     }
 }
 
-// Workers without an open unit.
+// Workers without an open unit, and the threads that have one.
 struct WorkUnit::Idle {
+    struct Open {
+        UnitWorker const* worker;
+        std::thread::id thread; // that began it
+    };
     base::Mutex mutex;
     std::vector<std::unique_ptr<UnitWorker>> workers THALWEG_GUARDED_BY(mutex);
+    std::vector<Open> open THALWEG_GUARDED_BY(mutex);
     std::shared_ptr<OpenRun> run THALWEG_GUARDED_BY(mutex); // the file of the unit that ended last
 };
 
@@ -208,6 +218,12 @@ void WorkUnit::check_open() const {
     if (worker_) return;
     base::fail_usage(
         {fmt::format("work unit {} has ended", key_.str()), "it was committed or dropped", "begin another one"});
+}
+
+std::unique_ptr<UnitWorker> WorkUnit::take_worker() {
+    base::Lock const lock(idle_->mutex);
+    std::erase_if(idle_->open, [&](Idle::Open const& each) { return each.worker == worker_.get(); });
+    return std::move(worker_);
 }
 
 // After an error it is not given back: its producers end with it, and their open rows do not count.
@@ -240,7 +256,7 @@ void WorkUnit::set_summary(std::string summary) {
 
 bool WorkUnit::commit() {
     check_open();
-    auto worker = std::move(worker_);
+    auto worker = take_worker();
     auto const committed = worker->commit();
     give_back(std::move(worker));
     return committed;
@@ -248,7 +264,7 @@ bool WorkUnit::commit() {
 
 void WorkUnit::drop() {
     if (!worker_) return;
-    auto worker = std::move(worker_);
+    auto worker = take_worker();
     worker->drop();
     give_back(std::move(worker));
 }
@@ -293,7 +309,19 @@ WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary, std::func
     }
     worker->set_while_waiting(std::move(while_waiting));
     worker->begin(key, std::move(summary));
+    base::Lock const lock(idle_->mutex);
+    idle_->open.push_back({worker.get(), std::this_thread::get_id()});
     return {idle_, std::move(worker), key};
+}
+
+void WorkUnits::check_none_of_this_thread() const {
+    base::Lock const lock(idle_->mutex);
+    for (auto const& each : idle_->open) {
+        if (each.thread != std::this_thread::get_id()) continue;
+        base::fail_usage({path_ + " cannot be closed yet",
+                          each.worker->name() + " is open, and this thread began it",
+                          "commit or drop it, and close again"});
+    }
 }
 
 std::shared_ptr<OpenRun> WorkUnits::open_file() const {

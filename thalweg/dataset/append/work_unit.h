@@ -32,6 +32,7 @@ class UnitWorker {
     void abandon(std::string_view reason) noexcept;
     void set_while_waiting(std::function<void()> callback);
     std::shared_ptr<OpenRun> const& run() const { return run_; }
+    std::string name() const; // of what is open: "work unit 17"
 
   private:
     Producer& producer(std::size_t table);
@@ -83,6 +84,7 @@ class WorkUnit {
     struct Idle;
     WorkUnit(std::shared_ptr<Idle> idle, std::unique_ptr<UnitWorker> worker, UnitKey key)
         : idle_(std::move(idle)), worker_(std::move(worker)), key_(std::move(key)) {}
+    std::unique_ptr<UnitWorker> take_worker(); // the unit ends
     void give_back(std::unique_ptr<UnitWorker> worker);
     void check_open() const;
 
@@ -117,6 +119,9 @@ class WorkUnits {
 
     // The same of the number of a group.
     bool is_group_committed(std::int64_t number) const;
+
+    // Throws base::UsageError where this thread has begun a unit that is open: whoever waits for its end waits for ever.
+    void check_none_of_this_thread() const;
 
     // Of the workers that have no open unit: their producers write what they have.
     void finish();

@@ -81,6 +81,9 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
             reader->open_units_ = place_units(gathered.units, gathered.head, gathered.facts);
             reader->order_ = order_of(gathered);
             reader->report_ = std::move(gathered.report);
+            if (reader->report_.damaged_pages > 0) {
+                for (auto const& note : reader->report_.notes) reader->map_.left_out.push_back({path, note});
+            }
             reader->journals_ = std::move(journals);
             return reader;
         }

@@ -29,7 +29,10 @@ class Verifier {
           file_(storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)),
           progress_(progress) {
         result_.open_run = reader_->is_open_run();
-        result_.left_out = reader_->left_out();
+        if (result_.open_run)
+            report_damaged_pages();
+        else
+            result_.left_out = reader_->left_out();
         for (std::size_t table = 0; table < reader_->tables().size(); ++table) {
             for (std::size_t column = 0; column < reader_->tables()[table].columns.size(); ++column) {
                 add_column(table, column);
@@ -45,6 +48,15 @@ class Verifier {
     }
 
   private:
+    // Which the journal of an open run names, and which are not among those that can be read: beyond the end of a file
+    // that was cut, say.
+    void report_damaged_pages() {
+        auto const& run = reader_->report();
+        if (run.damaged_pages == 0) return;
+        for (auto const& note : run.notes) report(note);
+        result_.faults = run.damaged_pages;
+    }
+
     void add_column(std::size_t table, std::size_t column) {
         try {
             for (auto const& page : reader_->column(table, column).pages) add({table, column, page});

@@ -110,7 +110,7 @@ void RunPlace::remove_later_segments() const {
 
 std::vector<RunPlace> places_of_run(std::string const& data_path) {
     if (RunPlace place(data_path); place.has_journal()) return {std::move(place)};
-    PartsFolder const parts(data_path);
+    PartsFolder const parts(base::behind_links(data_path));
     auto const there = parts.nodes_with_journal();
     if (there.empty()) return {};
     if (there.front() != 0) {

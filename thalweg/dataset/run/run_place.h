@@ -15,7 +15,9 @@ namespace thalweg::dataset {
 // Of one node, which is all of a run that has one.
 class RunPlace {
   public:
-    RunPlace(std::string data_path, NodeOfRun const& node = {}) : data_(std::move(data_path)), node_(node) {}
+    // `data_path` may be a link to the file: the journal is beside the file.
+    RunPlace(std::string const& data_path, NodeOfRun const& node = {})
+        : data_(base::behind_links(data_path)), node_(node) {}
 
     std::string const& data() const { return data_; }
     NodeOfRun const& node() const { return node_; }

@@ -1,5 +1,6 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
+#include "thalweg/codec/codec.h"
 #include "thalweg/format/hdf5/claiming_file.h"
 #include "thalweg/format/hdf5/columns.h"
 #include "thalweg/format/hdf5/format.h"
@@ -70,6 +71,9 @@ model::LayoutOptions Hdf5Format::with_own_values(model::LayoutOptions options) c
 
 model::RunHead Hdf5Format::make_head(model::Schema schema, model::LayoutOptions const& options,
                                      std::map<std::string, std::string> metadata) const {
+    auto const own = with_own_values(options);
+    // Also where no column has it: it is written down as what is in effect.
+    for (auto const& codec : {own.wide_codec, own.narrow_codec}) static_cast<void>(codec::Spec::parse(codec));
     return model::make_run_head(std::move(schema), options, std::move(metadata));
 }
 

@@ -35,6 +35,8 @@ model::RunHead RNTupleFormat::make_head(model::Schema schema, model::LayoutOptio
                                         std::map<std::string, std::string> metadata) const {
     auto own = with_own_values(options);
     auto head = model::make_run_head(storable(schema), own, std::move(metadata));
+    // Also where no column has it: it is written down as what is in effect.
+    for (auto const& codec : {own.wide_codec, own.narrow_codec}) static_cast<void>(codec_of(model::Column{}, codec));
     for (std::size_t t = 0; t < head.layouts.size(); ++t) {
         auto& layout = head.layouts[t];
         own.cluster_bytes = std::max(options.cluster_bytes, head.columns[t].size() * kClusterBytesPerColumn);
