@@ -58,7 +58,11 @@ class Writer:
         return dict(self._metadata)
 
     def set_metadata(self, key: str, value: str) -> None:
-        """Adds to the metadata of the file, or changes it. It is written when the run is closed."""
+        """Adds to the metadata of the file, or changes it. `close` writes it: a run that is recovered has none of it.
+
+        Raises UsageError where the key is empty, key or value are no UTF-8 text or hold a NUL character, the key is one
+        of those that files which continue each other have (next_file, previous_file), or the run is closed.
+        """
         self._open_core().set_metadata(key, value)
         self._metadata[key] = value
 
@@ -122,7 +126,7 @@ class Writer:
         """Finishes the producers of this process, waits for those of others, and completes the file.
 
         `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
-        run stays open then. Raises UsageError where the run is closed already.
+        run stays open then. Raises UsageError where the run is closed already, or this thread has a work unit open.
         """
         from thalweg._reports import report_of
 

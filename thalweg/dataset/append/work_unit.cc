@@ -318,8 +318,7 @@ void WorkUnits::check_none_of_this_thread() const {
     base::Lock const lock(idle_->mutex);
     for (auto const& each : idle_->open) {
         if (each.thread != std::this_thread::get_id()) continue;
-        base::fail_usage({path_ + " cannot be closed yet",
-                          each.worker->name() + " is open, and this thread began it",
+        base::fail_usage({path_ + " cannot be closed yet", each.worker->name() + " is open, and this thread began it",
                           "commit or drop it, and close again"});
     }
 }

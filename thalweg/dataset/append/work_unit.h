@@ -120,7 +120,8 @@ class WorkUnits {
     // The same of the number of a group.
     bool is_group_committed(std::int64_t number) const;
 
-    // Throws base::UsageError where this thread has begun a unit that is open: whoever waits for its end waits for ever.
+    // Throws base::UsageError where this thread has begun a unit that is open: whoever waits for its end waits for
+    // ever.
     void check_none_of_this_thread() const;
 
     // Of the workers that have no open unit: their producers write what they have.
