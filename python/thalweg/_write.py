@@ -58,7 +58,7 @@ class Writer:
         return dict(self._metadata)
 
     def set_metadata(self, key: str, value: str) -> None:
-        """Adds to the metadata of the file, or changes it. `close` writes it: a run that is recovered has none of it.
+        """Adds to the metadata of the file, or changes it. `close` writes it: a run that was not closed is without it.
 
         Raises UsageError where the key is empty, key or value are no UTF-8 text or hold a NUL character, the key is one
         of those that files which continue each other have (next_file, previous_file), or the run is closed.

@@ -52,4 +52,6 @@ std::string readable(std::string_view text) {
     return result;
 }
 
+bool is_whole_text(std::string_view text) { return is_utf8(text) && text.find('\0') == text.npos; }
+
 } // namespace thalweg::base

@@ -11,4 +11,7 @@ std::string readable(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+// UTF-8 without a NUL character, at which HDF5 and C end a text.
+bool is_whole_text(std::string_view text);
+
 } // namespace thalweg::base

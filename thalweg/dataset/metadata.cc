@@ -10,8 +10,6 @@
 namespace thalweg::dataset {
 namespace {
 
-bool is_text(std::string const& text) { return base::is_utf8(text) && text.find('\0') == text.npos; }
-
 bool is_ours(std::string const& key) {
     static constexpr std::array<std::string_view, 4> kOurs = {kPreviousFile, kPreviousRun, kNextFile, kNextRun};
     return std::ranges::find(kOurs, key) != kOurs.end();
@@ -27,8 +25,9 @@ void check_given(std::string const& path, Metadata const& metadata) {
             base::fail_usage({fmt::format("{}: the metadata '{}' cannot be kept", path, name), why, suggestion});
         };
         if (key.empty()) refuse("its key is empty", "give it a name");
-        if (!is_text(key)) refuse("its key is no UTF-8, or holds a NUL character", "choose another name");
-        if (!is_text(value)) refuse("its text is no UTF-8, or holds a NUL character", "encode it, as base64 or JSON");
+        if (!base::is_whole_text(key)) refuse("its key is no UTF-8, or holds a NUL character", "choose another name");
+        if (!base::is_whole_text(value))
+            refuse("its text is no UTF-8, or holds a NUL character", "encode it, as base64 or JSON");
         if (is_ours(key)) refuse("files that continue each other have that key", "choose another name");
     }
 }

@@ -10,15 +10,13 @@ namespace {
 
 constexpr auto kTooLarge = "it has more than 1 MiB, which is data: give it a table";
 
-bool is_text(std::string const& text) { return base::is_utf8(text) && text.find('\0') == text.npos; }
-
 } // namespace
 
 std::uint64_t Attribute::count() const { return scalar ? values.size() / size_bytes(*scalar) : texts.size(); }
 
 std::string why_it_cannot_be_kept(Attribute const& attribute) {
     if (attribute.name.empty()) return "its name is empty";
-    if (!is_text(attribute.name)) return "its name is no UTF-8, or holds a NUL character";
+    if (!base::is_whole_text(attribute.name)) return "its name is no UTF-8, or holds a NUL character";
     std::uint64_t count = 1;
     for (auto const extent : attribute.shape) {
         if (extent > kMaxAttributeBytes || count > kMaxAttributeBytes) return kTooLarge;
@@ -26,7 +24,7 @@ std::string why_it_cannot_be_kept(Attribute const& attribute) {
     }
     auto bytes = attribute.values.size();
     for (auto const& text : attribute.texts) {
-        if (!is_text(text)) return "a text is no UTF-8, or holds a NUL character";
+        if (!base::is_whole_text(text)) return "a text is no UTF-8, or holds a NUL character";
         bytes += text.size();
     }
     auto const fits = attribute.scalar ? attribute.texts.empty() && bytes == count * size_bytes(*attribute.scalar)

@@ -109,8 +109,9 @@ void RunPlace::remove_later_segments() const {
 }
 
 std::vector<RunPlace> places_of_run(std::string const& data_path) {
-    if (RunPlace place(data_path); place.has_journal()) return {std::move(place)};
-    PartsFolder const parts(base::behind_links(data_path));
+    RunPlace place(data_path);
+    if (place.has_journal()) return {std::move(place)};
+    auto const parts = place.parts();
     auto const there = parts.nodes_with_journal();
     if (there.empty()) return {};
     if (there.front() != 0) {
