@@ -11,7 +11,7 @@ from readout import readme  # noqa: E402
 
 
 def test_the_readouts_table_is_that_of_its_study() -> None:
-    text = readme.README.read_text()
+    text = readme.PAGE.read_text()
     summary = json.loads(readme.RESULTS.read_text())
     assert readme.with_table(text, summary) == text, "run `python studies/readout/readme.py`"
 

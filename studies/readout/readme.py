@@ -1,4 +1,4 @@
-"""The table of the readout in the README of the project, from the results of this study.
+"""Writes the table of the readout on the page about performance, from the results of this study.
 
 python studies/readout/readme.py    # writes it
 """
@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "studies" / "readout" / "results" / "summary.json"
 BEGIN, END = "<!-- readout: written by studies/readout/readme.py -->\n", "<!-- end of readout -->\n"
 NOT_MEASURED = "not measured yet"
 HEAD = """\
-| | best case: packets of 24 bytes, ranges of 256 events, 16 in flight | packets of 8 to 40 bytes | ATLAS, \
-[IEEE RT 2026](studies/readout/README.md) |
+| | best case: packets of 24 bytes, ranges of 256 events, 16 in flight | packets of 8 to 40 bytes | ATLAS, IEEE RT 2026 |
 |---|---|---|---|
 """
-# What it is; the figure of the best case, and of packets of mixed lengths; the unit; what the paper says.
+# Each row has a name, the figures of the best case and of mixed lengths, their unit, and the figure of the paper.
 ROWS = (
     (
         "million packets a second of 46.2 that the card would send, 14 a fragment",
@@ -70,11 +69,11 @@ def table(summary: dict[str, Any]) -> str:
     )
 
 
-def with_table(readme: str, summary: dict[str, Any]) -> str:
-    before, rest = readme.split(BEGIN)
+def with_table(page: str, summary: dict[str, Any]) -> str:
+    before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return before + BEGIN + table(summary) + END + after
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text(), json.loads(RESULTS.read_text())))
+    PAGE.write_text(with_table(PAGE.read_text(), json.loads(RESULTS.read_text())))
