@@ -1,4 +1,4 @@
-"""The figures of the README are those of the results."""
+"""The figures of docs/performance.md are those of the results."""
 
 import json
 import sys
