@@ -13,7 +13,8 @@ RESULTS = ROOT / "studies" / "readout" / "results" / "summary.json"
 BEGIN, END = "<!-- readout: written by studies/readout/readme.py -->\n", "<!-- end of readout -->\n"
 NOT_MEASURED = "not measured yet"
 HEAD = """\
-| | best case: packets of 24 bytes, ranges of 256 events, 16 in flight | packets of 8 to 40 bytes | ATLAS, IEEE RT 2026 |
+| | best case: packets of 24 bytes, ranges of 256 events, 16 in flight | packets of 8 to 40 bytes | \
+ATLAS, IEEE RT 2026 |
 |---|---|---|---|
 """
 # Each row has a name, the figures of the best case and of mixed lengths, their unit, and the figure of the paper.
