@@ -1,7 +1,7 @@
-# thalweg_folder(NAME [LIBRARIES ...]): one folder = one static library, from every .cc in it that is not a test.
-# What it links of our own comes from LAYERS. Tests (*.test.cc) go into one binary per folder, and so do benchmarks
-# (*.bench.cc, with Google Benchmark). The library's files are compiled several at once (THALWEG_UNITY), so names
-# in their unnamed namespaces differ within a folder.
+# thalweg_folder(NAME [LIBRARIES ...]): one folder = one static library, from every .cc in it that is not of tests
+# (ThalwegTests.cmake says which are). Sources are globbed, and what a folder links of our own stands in LAYERS.
+# The library's files are compiled several at once (THALWEG_UNITY), so names in their unnamed namespaces differ within
+# a folder.
 
 function(thalweg_read_layer name out)
   file(STRINGS "${PROJECT_SOURCE_DIR}/thalweg/LAYERS" lines REGEX "^${name}:")
@@ -42,9 +42,7 @@ function(thalweg_folder folder)
   cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
   thalweg_target_name(${folder} target)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/thalweg/${folder}/*.cc")
-  set(tests ${sources})
-  list(FILTER tests INCLUDE REGEX "\\.test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz|bench)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "${THALWEG_OF_TESTS}")
   if(NOT sources) # a seam: headers only
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE
@@ -73,39 +71,5 @@ function(thalweg_folder folder)
     target_link_options(${target} PUBLIC -fsanitize=fuzzer-no-link)
   endif()
   set_property(GLOBAL APPEND PROPERTY THALWEG_TARGETS ${target})
-  if(THALWEG_TESTS AND tests)
-    find_package(GTest REQUIRED)
-    include(GoogleTest)
-    add_executable(${target}_test ${tests} "${PROJECT_SOURCE_DIR}/tests/costly_assertions.cc")
-    target_link_libraries(${target}_test PRIVATE ${target} GTest::gtest_main)
-    target_compile_options(${target}_test PRIVATE -O1) # what they test is compiled with all optimisations
-    thalweg_warnings(${target}_test)
-    gtest_discover_tests(${target}_test TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60)
-  endif()
-  if(THALWEG_BENCH)
-    file(GLOB benches CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/thalweg/${folder}/*.bench.cc")
-    if(benches)
-      find_package(benchmark REQUIRED)
-      add_executable(${target}_bench ${benches})
-      target_link_libraries(${target}_bench PRIVATE ${target} benchmark::benchmark_main)
-      thalweg_warnings(${target}_bench)
-    endif()
-  endif()
-  if(THALWEG_FUZZ)
-    file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/thalweg/${folder}/*.fuzz.cc")
-    foreach(fuzzer IN LISTS fuzzers)
-      get_filename_component(name "${fuzzer}" NAME_WE)
-      add_executable(${target}_${name}_fuzz "${fuzzer}")
-      target_link_libraries(${target}_${name}_fuzz PRIVATE ${target})
-      # The target, too: where its first bytes lead to is all that an empty corpus has to go by.
-      target_compile_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer-no-link)
-      target_link_options(${target}_${name}_fuzz PRIVATE -fsanitize=fuzzer)
-      set_target_properties(${target}_${name}_fuzz PROPERTIES
-        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzzers" OUTPUT_NAME "${name}")
-      if(NOT TARGET thalweg_fuzzers)
-        add_custom_target(thalweg_fuzzers)
-      endif()
-      add_dependencies(thalweg_fuzzers ${target}_${name}_fuzz)
-    endforeach()
-  endif()
+  thalweg_tests_of(${folder})
 endfunction()

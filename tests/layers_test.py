@@ -72,6 +72,23 @@ def test_a_use_that_nobody_has_is_found(tree: Path) -> None:
     assert message == "LAYERS: format/hdf5 does not use base itself; take it out of its line"
 
 
+def test_a_test_of_a_part_uses_what_the_whole_may_use(tree: Path) -> None:
+    (tree / "LAYERS").write_text("base:\nformat/hdf5:\nformat: base format/hdf5\n")
+    (tree / "format" / "hdf5" / "close.cc").write_text("")
+    (tree / "format" / "close.cc").write_text('#include "thalweg/format/hdf5/close.h"\n')
+    uses = '#include "thalweg/base/error.h"\n#include "thalweg/format/close.h"\n'
+    (tree / "format" / "hdf5" / "close.test.cc").write_text(uses)
+    assert list(layers.violations(tree)) == []
+    (tree / "format" / "hdf5" / "close.test.cc").write_text('#include "thalweg/codec/lz4.h"\n')
+    (tree / "format" / "hdf5" / "open.cc").write_text(uses)
+    assert list(layers.violations(tree)) == [
+        "format/hdf5/close.test.cc: uses codec, and LAYERS does not let format use it",
+        "format/hdf5/open.cc: uses base, and LAYERS does not let format/hdf5 use it",
+        "format/hdf5/open.cc: uses format, and LAYERS does not let format/hdf5 use it",
+        "LAYERS: format does not use base itself; take it out of its line",
+    ]
+
+
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     root = tmp_path / "package"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 Layers = dict[str, set[str]]
 Uses = Callable[[Path], Iterator[tuple[str, str, str]]]  # file, who uses, what is used
+OF_TESTS = re.compile(r"\.(test|bench|fuzz)\.cc$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]thalweg/([^">]+)[">]', re.MULTILINE)
 
 
@@ -31,13 +32,19 @@ def read_layers(text: str) -> Layers:
 
 
 def includes(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Of the C++ folders, tests included."""
+    """Yields the includes of the C++ folders and of their tests. A test may use the folder above its own, and what that
+    one may use: what it does not find in its own line is a use of the folder above.
+    """
+    layers = read_layers((root / "LAYERS").read_text())
     for path in sorted([*root.rglob("*.h"), *root.rglob("*.cc")]):
         name = str(path.relative_to(root))
         folder = name.rpartition("/")[0]
         yield name, folder, folder
+        above = folder.rpartition("/")[0]
         for included in INCLUDE.findall(path.read_text()):
-            yield name, folder, included.rpartition("/")[0]
+            used = included.rpartition("/")[0]
+            is_of_whole = above in layers and OF_TESTS.search(name) and used not in {folder, *layers.get(folder, ())}
+            yield name, above if is_of_whole else folder, used
 
 
 def imports(root: Path) -> Iterator[tuple[str, str, str]]:
