@@ -12,7 +12,7 @@ project = "Thalweg"
 author = "the authors of Thalweg"
 version = release = thalweg.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "commands", "docstrings"]
-exclude_patterns = ["formats/README.md", "site"]  # the former is for who reads the folder itself
+exclude_patterns = ["site"]
 html_title = f"Thalweg {version}"
 
 # Nothing from elsewhere: fonts, scripts and styles are those that the theme brings.

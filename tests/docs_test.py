@@ -196,6 +196,15 @@ def test_the_cpp_of_a_page_about_runs_compiles(document: str, before: str, repos
     assert done.returncode == 0, done.stderr
 
 
+def test_the_promises_name_tests_that_exist(repository: Path) -> None:
+    rows = re.findall(r"^\| [^|]+\| (`.*) \|$", (repository / "docs" / "promises.md").read_text(), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(named) > 40
+    tests = [path for folder in ("tests", "thalweg") for path in (repository / folder).rglob("*test*")]
+    text = "\n".join(path.read_text() for path in tests if path.suffix in {".cc", ".py"} and path.name != "docs_test.py")
+    assert [name for name in sorted(named) if not re.search(rf"def {name}\(|\b{name}[,)]", text)] == []
+
+
 def test_the_page_about_tracing_runs(repository: Path, tmp_path: Path) -> None:
     document = iter(text for _, text in blocks(repository / "docs" / "tracing.md"))
     assert int(run_console(next(document), tmp_path)) == len(Path("/etc/passwd").read_text())

@@ -21,7 +21,7 @@ struct Joining {
 };
 
 // Clusters that their producers ended because they were large enough lie in the file as they are to stay. Neighbours
-// that age ended are encoded again, as one cluster of no more than the size of those (docs/decisions/0060).
+// that age ended are encoded again, as one cluster of no more than the size of those (docs/decisions/0046).
 class TableCompleter {
   public:
     TableCompleter(storage::Storage const& file, storage::Storage const& journal, model::RunHead const& head,
