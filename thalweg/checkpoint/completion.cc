@@ -8,7 +8,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/checkpoint/head.h"
 #include "thalweg/checkpoint/metadata.h"
-#include "thalweg/format/hdf5/header.h"
+#include "thalweg/format/hdf5/ours/header.h"
 
 namespace thalweg::checkpoint {
 namespace {
@@ -100,8 +100,8 @@ Completion::Completion(storage::Storage& file, Record const& record) : file_(fil
 
 void Completion::finish() {
     file_.write(0, head_block(id_, place_));
-    format::hdf5::write_seal(file_, made_.begin(), made_.metadata());
-    format::hdf5::write_superblock(file_, made_.superblock());
+    format::hdf5::ours::write_seal(file_, made_.begin(), made_.metadata());
+    format::hdf5::ours::write_superblock(file_, made_.superblock());
     file_.resize(made_.allocated_end());
     file_.sync();
 }

@@ -9,7 +9,7 @@
 #include "thalweg/checkpoint/layout.h"
 #include "thalweg/checkpoint/ranks.h"
 #include "thalweg/checkpoint/record.h"
-#include "thalweg/format/hdf5/claiming_file.h"
+#include "thalweg/format/hdf5/ours/claiming_file.h"
 
 namespace thalweg::checkpoint {
 
@@ -33,7 +33,7 @@ class Completion {
     storage::Storage& file_;
     std::string id_;
     RecordPlace place_;
-    format::hdf5::ClaimingFile made_;
+    format::hdf5::ours::ClaimingFile made_;
 };
 
 } // namespace thalweg::checkpoint

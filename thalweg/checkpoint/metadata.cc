@@ -5,13 +5,14 @@
 #include "thalweg/format/hdf5/attribute_values.h"
 #include "thalweg/format/hdf5/driver.h"
 #include "thalweg/format/hdf5/filters.h"
-#include "thalweg/format/hdf5/objects.h"
+#include "thalweg/format/hdf5/object_creation.h"
 #include "thalweg/format/hdf5/types.h"
 
 namespace thalweg::checkpoint {
 namespace {
 
 using namespace format::hdf5;
+using format::hdf5::ours::ClaimingFile;
 
 std::vector<hsize_t> extents_of(Extents const& shape) { return {shape.begin(), shape.end()}; }
 

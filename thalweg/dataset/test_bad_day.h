@@ -11,8 +11,8 @@
 #include "thalweg/dataset/journal/test_segments.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/testing.h"
-#include "thalweg/format/hdf5/format.h"
-#include "thalweg/format/hdf5/header.h"
+#include "thalweg/format/hdf5/files/format.h"
+#include "thalweg/format/hdf5/ours/header.h"
 #include "thalweg/format/page_decoder.h"
 #include "thalweg/format/rntuple/format.h"
 #include "thalweg/storage/faulty.h"
@@ -88,13 +88,13 @@ struct Container {
     }
 
     bool is_complete(storage::Storage const& file) const {
-        return opens_early ? format.load(file).closed : format::hdf5::has_superblock(file);
+        return opens_early ? format.load(file).closed : format::hdf5::ours::has_superblock(file);
     }
 };
 
 inline std::ostream& operator<<(std::ostream& out, Container const& container) { return out << container.path; }
 
-inline Container hdf5_container() { return {"run.h5", format::hdf5::hdf5_format()}; }
+inline Container hdf5_container() { return {"run.h5", format::hdf5::files::hdf5_format()}; }
 inline Container rntuple_container() { return {"run.root", format::rntuple::rntuple_format(), true}; }
 
 // A column of a table, as the file stores it.

@@ -332,7 +332,7 @@ TEST(Writer, RotationLosesAndDoublesNothing) {
     RowCounts there;
     for (int file = 0; file < kFiles; ++file) {
         auto const storage = storage::open_file_storage(path_of(file), storage::OpenMode::read_only);
-        auto const map = format::hdf5::hdf5_format().load(*storage);
+        auto const map = format::hdf5::files::hdf5_format().load(*storage);
         auto const producers = column_of<std::uint8_t>(map, 0, *storage);
         auto const ids = column_of<std::uint64_t>(map, 1, *storage);
         for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], there[producers[i]]++) << file;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "thalweg/dataset/read/reader.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 #include "thalweg/model/column.h"
 #include "thalweg/readout/client/test_handler.h"
 #include "thalweg/record/event_rows.h"
@@ -163,7 +163,7 @@ TEST(Collect, NothingIsClearedBeforeItsRowsAreDurable) {
     auto const file = std::make_shared<PausedStorage>(storage::make_memory_storage("run.h5"), paused);
     dataset::CreateOptions create_options;
     create_options.commit.flush_interval_ns = 5'000'000;
-    auto const& format = format::hdf5::hdf5_format();
+    auto const& format = format::hdf5::files::hdf5_format();
     auto writer = dataset::Writer::create_on(file, storage::make_memory_storage("run.h5.journal"), format,
                                              format.make_head(schema_of_events(), {}, {}), create_options);
     paused = true; // a flush that has begun before covers nothing of what comes

@@ -5,7 +5,7 @@
 
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/testing.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 #include "thalweg/format/page_decoder.h"
 #include "thalweg/format/rntuple/format.h"
 
@@ -79,7 +79,7 @@ TEST_P(LaneTest, PagesThatAreEncodedAlreadyEnterAsTheyAre) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, LaneTest,
-                         ::testing::Values(&format::hdf5::hdf5_format(), &format::rntuple::rntuple_format()),
+                         ::testing::Values(&format::hdf5::files::hdf5_format(), &format::rntuple::rntuple_format()),
                          [](auto const& each) { return each.index == 0 ? "hdf5" : "rntuple"; });
 
 } // namespace

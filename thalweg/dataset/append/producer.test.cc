@@ -17,7 +17,8 @@ struct MemoryRun {
     explicit MemoryRun(CreateOptions const& options, storage::FaultPlan const& plan = {})
         : file(std::make_shared<storage::FaultyStorage>(storage::make_memory_storage("run.h5"),
                                                         std::make_shared<storage::Faults>(plan))),
-          writer(Writer::create_on(file, storage::make_memory_storage("run.h5.journal"), format::hdf5::hdf5_format(),
+          writer(Writer::create_on(file, storage::make_memory_storage("run.h5.journal"),
+                                   format::hdf5::files::hdf5_format(),
                                    model::make_run_head(events(), options.layout, {}), options)) {}
 
     RowCounts close() {
@@ -89,7 +90,7 @@ TEST(Producer, AListMayBeLargerThanItsMemory) {
     producer.append(1, columns);
     producer.finish();
     EXPECT_EQ(run.writer->close(kTimeoutNs).report.tables[0].rows, 1u);
-    auto const map = format::hdf5::hdf5_format().load(*run.file);
+    auto const map = format::hdf5::files::hdf5_format().load(*run.file);
     EXPECT_EQ(column_of<std::uint16_t>(map, 4, *run.file), hits);
 }
 

@@ -3,7 +3,7 @@
 
 #include "thalweg/dataset/append/struct_producer.h"
 #include "thalweg/dataset/writer.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -37,7 +37,7 @@ std::vector<Hit> hits() {
 
 std::unique_ptr<Writer> make_writer() {
     model::Schema const schema{{hit_type().table("hits")}};
-    auto const& format = format::hdf5::hdf5_format();
+    auto const& format = format::hdf5::files::hdf5_format();
     return Writer::create_on(storage::make_memory_storage("run.h5"), storage::make_memory_storage("journal"), format,
                              format.make_head(schema, {}, {}), {});
 }

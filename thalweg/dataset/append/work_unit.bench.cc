@@ -3,7 +3,7 @@
 
 #include "thalweg/dataset/append/work_unit.h"
 #include "thalweg/dataset/writer.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -15,7 +15,7 @@ struct Run {
                                      {{"a", model::Kind::scalar, model::Scalar::int64, {}, {}, "", ""},
                                       {"b", model::Kind::scalar, model::Scalar::float32, {}, {}, "", ""}},
                                      ""}}};
-        auto const& format = format::hdf5::hdf5_format();
+        auto const& format = format::hdf5::files::hdf5_format();
         writer = Writer::create_on(storage::make_memory_storage("run.h5"), storage::make_memory_storage("journal"),
                                    format, format.make_head(schema, {}, {}), {});
     }

@@ -35,7 +35,8 @@ struct Unproved {
         std::shared_ptr<Storage> const live_file = storage::make_memory_storage("run.h5");
         std::shared_ptr<Storage> const live_journal = storage::make_memory_storage("run.h5.journal");
         auto const head = model::make_run_head(events(), options.layout, {});
-        auto const writer = Writer::create_on(live_file, live_journal, format::hdf5::hdf5_format(), head, options);
+        auto const writer =
+            Writer::create_on(live_file, live_journal, format::hdf5::files::hdf5_format(), head, options);
         for (std::uint8_t who = 0; who < 2; ++who) {
             auto producer = writer->producer("events");
             append_events(producer, who, 0, kRows);
@@ -68,7 +69,7 @@ TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
             file->read(at, {&byte, 1});
             byte ^= std::byte{16};
             file->write(at, {&byte, 1});
-            auto const result = complete_run(*file, copy_of(*run.journal), format::hdf5::hdf5_format(), {});
+            auto const result = complete_run(*file, copy_of(*run.journal), format::hdf5::files::hdf5_format(), {});
             auto const block = pages[i].first / block_rows;
             auto const lost = std::min(Unproved::kRows, (block + 1) * block_rows) - block * block_rows;
             EXPECT_EQ(result.report.damaged_pages, 1u);
@@ -94,7 +95,7 @@ TEST(Facts, ABadPageOfLengthsCostsTheListsBehindIt) {
     auto const sound = gather(run.journal, *run.file, RunState::ended);
     auto const& page = sound.facts.tables[0][0].columns[3][5];
     run.file->write(page.offset, std::vector<std::byte>(page.stored_bytes));
-    auto const result = complete_run(*run.file, run.journal, format::hdf5::hdf5_format(), {});
+    auto const result = complete_run(*run.file, run.journal, format::hdf5::files::hdf5_format(), {});
     auto const rows = expect_right(*run.file);
     EXPECT_EQ(rows.at(0), page.first);
     EXPECT_EQ(rows.at(1), Unproved::kRows);
@@ -132,7 +133,7 @@ TEST(Facts, APageThatCannotBeReadCostsItsBlock) {
     auto const& page = sound.facts.tables[0][0].columns[1][2];
     ASSERT_EQ(page.place, model::Page::Place::file);
     BadSector file(*run.file, page.offset);
-    auto const result = complete_run(file, run.journal, format::hdf5::hdf5_format(), {});
+    auto const result = complete_run(file, run.journal, format::hdf5::files::hdf5_format(), {});
     EXPECT_EQ(result.adler32, file_adler32(*run.file, {})); // the sector is well again
     EXPECT_EQ(result.report.damaged_pages, 1u);
     ASSERT_FALSE(result.report.notes.empty());
@@ -155,7 +156,7 @@ TEST(Facts, LengthsThatCannotBeReadCostTheListsBehindThem) {
     BadSector file(*run.file, page.offset);
     CompleteOptions options;
     options.state = RunState::closing;
-    auto const result = complete_run(file, run.journal, format::hdf5::hdf5_format(), options);
+    auto const result = complete_run(file, run.journal, format::hdf5::files::hdf5_format(), options);
     auto const rows = expect_right(*run.file);
     EXPECT_EQ(rows.at(0), page.first);
     EXPECT_EQ(rows.at(1), Unproved::kRows);
@@ -166,7 +167,7 @@ TEST(Facts, LengthsThatCannotBeReadCostTheListsBehindThem) {
 TEST(Facts, AFileThatWasCutShortIsNotCompletedWithZeros) {
     Unproved const run;
     run.file->resize(run.file->size() / 64);
-    auto const result = complete_run(*run.file, run.journal, format::hdf5::hdf5_format(), {});
+    auto const result = complete_run(*run.file, run.journal, format::hdf5::files::hdf5_format(), {});
     EXPECT_GT(result.report.tables[0].lost_rows, 0u);
     EXPECT_GT(result.report.damaged_pages, 0u);
     expect_right(*run.file);

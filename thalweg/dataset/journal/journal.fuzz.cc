@@ -5,7 +5,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/read/live_map.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 
 namespace {
 
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const bytes = std::as_bytes(std::span(data, size)).subspan(1);
     std::shared_ptr<storage::Storage> const journal = storage::make_memory_storage("fuzz.h5.journal");
     auto const file = storage::make_memory_storage("fuzz.h5");
-    format::hdf5::hdf5_format().begin(*file, head());
+    format::hdf5::files::hdf5_format().begin(*file, head());
     file->resize(16384);
     if (data[0] % 4 == 0) {
         journal->write(0, bytes);
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     }
     if (data[0] % 16 > 2) return 0; // completing takes many times as long
     try {
-        complete_run(*file, journal, format::hdf5::hdf5_format(),
+        complete_run(*file, journal, format::hdf5::files::hdf5_format(),
                      {.state = data[0] % 2 == 0 ? RunState::ended : RunState::closing});
     } catch (base::DataError const&) {
     }

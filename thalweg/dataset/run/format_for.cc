@@ -7,7 +7,7 @@
 #include <span>
 
 #include "thalweg/base/error.h"
-#include "thalweg/format/hdf5/format.h"
+#include "thalweg/format/hdf5/files/format.h"
 #include "thalweg/format/rntuple/format.h"
 
 namespace thalweg::dataset {
@@ -15,7 +15,7 @@ namespace thalweg::dataset {
 format::Format const& format_for(std::string const& path) {
     auto const extension = std::filesystem::path(path).extension().string();
     constexpr std::array<char const*, 3> kHdf5{".h5", ".hdf5", ".lh5"};
-    if (std::find(kHdf5.begin(), kHdf5.end(), extension) != kHdf5.end()) return format::hdf5::hdf5_format();
+    if (std::find(kHdf5.begin(), kHdf5.end(), extension) != kHdf5.end()) return format::hdf5::files::hdf5_format();
     if (extension == ".root") return format::rntuple::rntuple_format();
     base::fail_usage({fmt::format("'{}' is of no known format", path),
                       "known are HDF5 and ROOT RNTuple; `thalweg record --source replay` takes CoMPASS files (.BIN)",
@@ -26,7 +26,7 @@ format::Format const& format_of(storage::Storage const& file) {
     constexpr std::array<char, 4> kRoot{'r', 'o', 'o', 't'};
     std::array<char, 4> begin{};
     if (file.size() >= begin.size()) file.read(0, std::as_writable_bytes(std::span(begin)));
-    return begin == kRoot ? format::rntuple::rntuple_format() : format::hdf5::hdf5_format();
+    return begin == kRoot ? format::rntuple::rntuple_format() : format::hdf5::files::hdf5_format();
 }
 
 } // namespace thalweg::dataset

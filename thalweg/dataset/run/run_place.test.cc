@@ -90,7 +90,7 @@ TEST(RunPlace, ALedgerOfAnotherVersionIsNotGone) {
 
 TEST(RunPlace, AJournalSaysWhichNodeOfHowManyWroteIt) {
     auto const file = std::shared_ptr(storage::make_memory_storage("journal"));
-    auto const head = format::hdf5::hdf5_format().make_head(events(), {}, {});
+    auto const head = format::hdf5::files::hdf5_format().make_head(events(), {}, {});
     JournalWriter::begin(file, model::to_json(head), {}, {}, {.node = 2, .nodes = 5});
     EXPECT_EQ(node_of(require_start(*file).preamble), (NodeOfRun{2, 5}));
     Directory const directory;
@@ -232,7 +232,7 @@ TEST(RunPlace, WhatADeadCreationLeftIsClearedByRecoverAndByTheNextOne) {
                 journal->write(0, bytes);
                 if (has_file) {
                     auto const file = storage::open_file_storage(path, storage::OpenMode::create_new);
-                    if (size > 0) format::hdf5::hdf5_format().begin(*file, hdf5_container().head());
+                    if (size > 0) format::hdf5::files::hdf5_format().begin(*file, hdf5_container().head());
                 }
                 if (by_recover) {
                     auto const said = message_of([&] { recover(path); });

@@ -8,7 +8,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
-#include "thalweg/format/hdf5/foreign_links.h"
+#include "thalweg/format/hdf5/object_links.h"
 #include "thalweg/format/hdf5/types.h"
 
 namespace thalweg::format::hdf5 {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "thalweg/format/hdf5/objects.h"
+#include "thalweg/format/hdf5/object_creation.h"
 
 namespace thalweg::format::hdf5 {
 namespace {

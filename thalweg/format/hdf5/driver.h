@@ -4,12 +4,19 @@
 #include <hdf5.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include "thalweg/format/hdf5/handles.h"
 
 namespace thalweg::format::hdf5 {
+
+// Where bytes of a file lie.
+struct StoredRange {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+};
 
 // What libhdf5 asks of a file. Exceptions reach whoever called libhdf5, by way of `fail_hdf5`.
 class AddressSpace {

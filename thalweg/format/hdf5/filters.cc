@@ -8,7 +8,7 @@
 
 #include "thalweg/codec/codec.h"
 #include "thalweg/codec/hdf5_filters.h"
-#include "thalweg/format/hdf5/library.h"
+#include "thalweg/format/hdf5/library_lock.h"
 
 namespace thalweg::format::hdf5 {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "thalweg/format/hdf5/library.h"
+#include "thalweg/format/hdf5/library_lock.h"
 
 namespace thalweg::format::hdf5 {
 

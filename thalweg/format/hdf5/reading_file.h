@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "thalweg/format/hdf5/claiming_file.h"
+#include "thalweg/format/hdf5/driver.h"
 #include "thalweg/format/hdf5/kept_reads.h"
 #include "thalweg/storage/storage.h"
 

@@ -8,8 +8,8 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 #include "thalweg/format/hdf5/attribute_values.h"
-#include "thalweg/format/hdf5/foreign_links.h"
-#include "thalweg/format/hdf5/objects.h"
+#include "thalweg/format/hdf5/object_creation.h"
+#include "thalweg/format/hdf5/object_links.h"
 
 namespace thalweg::format::hdf5 {
 namespace {

@@ -197,7 +197,7 @@ bool StoredDataset::was_never_written(Extents const& corner) const {
     return address == HADDR_UNDEF;
 }
 
-GridPage StoredDataset::page(std::uint64_t page) {
+Chunk StoredDataset::page(std::uint64_t page) {
     if (layout_ == H5D_CONTIGUOUS) return contiguous_page(page);
     auto const corner = this->corner(page);
     std::uint32_t mask = 0;
@@ -222,7 +222,7 @@ std::uint8_t StoredDataset::codec_without(unsigned mask) {
     return codecs_[mask] = static_cast<std::uint8_t>(others.size());
 }
 
-GridPage StoredDataset::contiguous_page(std::uint64_t page) const {
+Chunk StoredDataset::contiguous_page(std::uint64_t page) const {
     auto const offset = H5Dget_offset(dataset_.get());
     if (offset == HADDR_UNDEF) return {};
     auto const first = page * facts_.page_items;
@@ -258,7 +258,7 @@ Dataset StoredDataset::read(std::uint64_t first, std::uint64_t count) {
     auto const end = first + std::min(count, facts_.items - first);
     auto const first_page = first / facts_.page_items * facts_.pages_a_band;
     auto const end_page = (end + facts_.page_items - 1) / facts_.page_items * facts_.pages_a_band;
-    std::vector<GridPage> pages;
+    std::vector<Chunk> pages;
     pages.reserve(end_page - std::min(first_page, end_page));
     for (auto i = first_page; i < end_page; ++i) pages.push_back(page(i));
     auto dataset = facts_; // with the codecs that the pages have

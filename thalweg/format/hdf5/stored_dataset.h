@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "thalweg/format/hdf5/plan.h"
+#include "thalweg/format/hdf5/dataset.h"
 #include "thalweg/format/hdf5/reading_file.h"
 
 namespace thalweg::format::hdf5 {
@@ -21,7 +21,7 @@ class StoredDataset {
 
     // A page by HDF5's index: of the items from page * page_items on, or a tile of them. In every version of libhdf5 it
     // costs the same wherever the page is.
-    GridPage page(std::uint64_t page);
+    Chunk page(std::uint64_t page);
     std::uint64_t page_count() const { return bands() * facts_.pages_a_band; }
 
     // With all its pages, or with those of `count` items from `first` on.
@@ -46,7 +46,7 @@ class StoredDataset {
     bool is_partial(Extents const& corner) const;
     bool was_never_written(Extents const& corner) const;
     std::uint8_t codec_without(unsigned mask);
-    GridPage contiguous_page(std::uint64_t page) const;
+    Chunk contiguous_page(std::uint64_t page) const;
 
     ReadingFile& file_;
     Dataset facts_;

@@ -1,0 +1,60 @@
+// Datasets and groups as fields of a table.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "thalweg/format/hdf5/object_links.h"
+#include "thalweg/format/hdf5/others/found_field.h"
+#include "thalweg/format/hdf5/reading_file.h"
+
+namespace thalweg::format::hdf5::others {
+
+class FieldFinder {
+  public:
+    FieldFinder(ReadingFile& file, FileHandle const& handle) : file_(file), handle_(handle) {}
+
+    // What is behind these children of the group `path` as fields. What cannot be read is left out, and what stands
+    // beside it stays. `depth`: how deep the group is.
+    std::vector<FoundField> fields(std::string const& path, std::vector<Child> const& children, std::size_t depth);
+
+    // Follows the group's links; what they lead to that cannot be found is left out.
+    std::vector<Child> children(std::string const& path);
+    std::optional<std::string> attribute(std::string const& path, std::string const& name) const;
+    void leave_out(std::string const& path, std::string why) { left_out.push_back({path, std::move(why)}); }
+
+    // A group that is being looked at, for as long as this lives: a link inside it may lead back to it.
+    class Entered {
+      public:
+        Entered(FieldFinder& finder, ObjectId id) : finder_(finder), id_(id) { finder_.entered_.insert(id); }
+        Entered(Entered const&) = delete;
+        Entered& operator=(Entered const&) = delete;
+        ~Entered() { finder_.entered_.erase(finder_.entered_.find(id_)); }
+
+      private:
+        FieldFinder& finder_;
+        ObjectId id_;
+    };
+    // With a note where it is so.
+    bool leads_back(std::string const& path, Child const& child);
+
+    std::vector<model::LeftOut> left_out;
+    std::vector<std::string> notes; // of what is found under several names
+    std::vector<FoundField> apart;  // what lies within a list and is not one item an element
+
+  private:
+    std::optional<FoundField> field(std::string const& path, Child const& child, std::size_t depth);
+    std::optional<FoundField> group(std::string const& path, Child const& child, std::size_t depth);
+    FoundField dataset(std::string const& path);
+    void make_list(FoundField& group);
+
+    ReadingFile& file_;
+    FileHandle const& handle_;
+    std::multiset<ObjectId> entered_;
+    std::map<ObjectId, std::string> seen_; // where a dataset or group was found first
+    std::size_t repeats_ = 0;
+};
+
+bool is_list(std::vector<Child> const& children);
+
+} // namespace thalweg::format::hdf5::others

@@ -1,0 +1,110 @@
+#include "thalweg/format/hdf5/ours/header.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <fmt/format.h>
+#include <vector>
+
+#include "thalweg/base/checksum.h"
+#include "thalweg/base/error.h"
+#include "thalweg/base/units.h"
+#include "thalweg/format/hdf5/ours/claiming_file.h"
+
+namespace thalweg::format::hdf5::ours {
+namespace {
+
+struct Seal {
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t checksum = 0;      // base::xxh3 of the metadata
+    std::uint64_t seal_checksum = 0; // of the three above
+};
+static_assert(sizeof(Seal) == 32);
+
+constexpr std::size_t kEndOfFileOffset = 28;
+constexpr std::size_t kSealOffset = 1024;
+constexpr std::size_t kMarkOffset = 2048;
+constexpr std::string_view kMark = "THALWEG RUN ";
+constexpr std::size_t kMaxIdBytes = 128;
+constexpr std::array<unsigned char, 8> kSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+std::uint64_t checksum_of(Seal const& seal) {
+    return base::xxh3(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, seal_checksum)));
+}
+
+} // namespace
+
+void write_header(storage::Storage& file, std::string const& run_id) {
+    if (run_id.size() > kMaxIdBytes) base::fail_usage({"the run's id is too long", run_id});
+    std::array<std::byte, base::kBlockBytes> header{};
+    auto const mark = std::string(kMark) + run_id;
+    std::memcpy(header.data() + kMarkOffset, mark.data(), mark.size());
+    file.write(0, header);
+}
+
+std::optional<std::string> run_id_of(storage::Storage const& file) {
+    if (file.size() < base::kBlockBytes) return std::nullopt;
+    std::array<char, kMark.size() + kMaxIdBytes> mark{};
+    file.read(kMarkOffset, std::as_writable_bytes(std::span(mark)));
+    std::string_view const text(mark.data(), mark.size());
+    if (!text.starts_with(kMark)) return std::nullopt;
+    return std::string(text.substr(kMark.size(), text.find('\0') - kMark.size()));
+}
+
+void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata) {
+    Seal seal{offset, metadata.size(), base::xxh3(metadata), 0};
+    seal.seal_checksum = checksum_of(seal);
+    file.write(kSealOffset, std::as_bytes(std::span(&seal, 1)));
+}
+
+void check_seal(storage::Storage const& file) {
+    Seal seal;
+    file.read(kSealOffset, std::as_writable_bytes(std::span(&seal, 1)));
+    auto const broken = file.path() + " is not as it was when it was completed";
+    if (seal.seal_checksum != checksum_of(seal)) base::fail_data({broken, "the seal at offset 1024 is damaged"});
+    auto const size = file.size();
+    if (seal.offset > size || seal.size_bytes > size - seal.offset) {
+        base::fail_data({broken, fmt::format("its metadata were {} bytes at offset {}, it has {} bytes",
+                                             seal.size_bytes, seal.offset, size)});
+    }
+    std::vector<std::byte> metadata(seal.size_bytes);
+    file.read(seal.offset, metadata);
+    if (base::xxh3(metadata) != seal.checksum) {
+        base::fail_data({broken, fmt::format("its metadata, from offset {} to {}, is damaged, or another program has "
+                                             "changed it",
+                                             seal.offset, seal.offset + seal.size_bytes)});
+    }
+}
+
+bool is_sealed(storage::Storage const& file) {
+    if (!has_superblock(file) || file.size() < base::kBlockBytes) return false;
+    try {
+        check_seal(file);
+        return true;
+    } catch (base::DataError const&) {
+        return false;
+    }
+}
+
+bool has_superblock(storage::Storage const& file) {
+    std::array<std::byte, kSignature.size()> signature{};
+    if (file.size() < signature.size()) return false;
+    file.read(0, signature);
+    return std::memcmp(signature.data(), kSignature.data(), signature.size()) == 0;
+}
+
+std::uint64_t end_of_file(storage::Storage const& file) {
+    std::uint64_t end = 0; // in the byte order of HDF5 and of this machine
+    file.read(kEndOfFileOffset, std::as_writable_bytes(std::span(&end, 1)));
+    return end;
+}
+
+void write_superblock(storage::Storage& file, std::span<std::byte const> superblock) {
+    std::array<std::byte, ClaimingFile::kSuperblockBytes> sector{};
+    std::copy(superblock.begin(), superblock.end(), sector.begin());
+    file.write(0, sector);
+}
+
+} // namespace thalweg::format::hdf5::ours

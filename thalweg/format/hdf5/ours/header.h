@@ -1,0 +1,33 @@
+// The first 4096 bytes of a file: nothing that HDF5 knows, until the superblock is written as the very last thing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::hdf5::ours {
+
+// Zeros, and the mark "THALWEG RUN <id>" at offset 2048, which ties the file to its journal.
+void write_header(storage::Storage& file, std::string const& run_id);
+
+// None for a file that Thalweg did not begin.
+std::optional<std::string> run_id_of(storage::Storage const& file);
+
+// A checksum of all metadata, at offset 1024: HDF5 has none of its heaps.
+void write_seal(storage::Storage& file, std::uint64_t offset, std::span<std::byte const> metadata);
+// Throws base::DataError where the metadata is not what was sealed.
+void check_seal(storage::Storage const& file);
+
+// The metadata is what was sealed.
+bool is_sealed(storage::Storage const& file);
+
+bool has_superblock(storage::Storage const& file);
+// As the superblock has it (version 3: HDF5 specification, II.A).
+std::uint64_t end_of_file(storage::Storage const& file);
+// One sector at offset 0; empty clears it.
+void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);
+
+} // namespace thalweg::format::hdf5::ours

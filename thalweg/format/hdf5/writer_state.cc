@@ -1,0 +1,58 @@
+#include "thalweg/format/hdf5/writer_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "thalweg/base/error.h"
+
+namespace thalweg::format::hdf5 {
+namespace {
+
+constexpr std::array<unsigned char, 8> kSuperblockSignature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+constexpr std::uint64_t kFirstUserBlockBytes = 512; // it is as long as that, or twice, four times, ... that
+constexpr std::uint8_t kFirstVersion = 2;           // that has the flags; older ones have another number at their place
+
+// Part of an HDF5 superblock, in versions 2 and 3.
+struct Head {
+    std::array<unsigned char, 8> signature;
+    std::uint8_t version;
+    std::uint8_t offset_bytes;
+    std::uint8_t length_bytes;
+    std::uint8_t flags;
+};
+static_assert(sizeof(Head) == 12);
+
+constexpr std::uint8_t kOpenForWriting = 1;
+constexpr std::uint8_t kSwmr = 4;
+
+} // namespace
+
+WriterState writer_state(storage::Storage const& file) {
+    auto const size = file.size();
+    for (std::uint64_t at = 0; at + sizeof(Head) <= size; at = std::max(2 * at, kFirstUserBlockBytes)) {
+        Head head;
+        file.read(at, std::as_writable_bytes(std::span(&head, 1)));
+        if (head.signature != kSuperblockSignature) continue;
+        if (head.version < kFirstVersion || (head.flags & kOpenForWriting) == 0) return WriterState::closed;
+        return (head.flags & kSwmr) != 0 ? WriterState::swmr : WriterState::writing;
+    }
+    return WriterState::closed;
+}
+
+void check_not_written(storage::Storage const& file, WriterState writer) {
+    if (writer != WriterState::writing) return;
+    base::fail_data({file.path() + " is still being written",
+                     "another program has it open for writing, or was killed before it could close it: what the file "
+                     "holds may be of different moments",
+                     "let that program close it; if it is gone, `h5clear -s` removes the mark, and what was not "
+                     "written is missing"});
+}
+
+std::string note_of(WriterState writer) {
+    if (writer == WriterState::closed) return "";
+    return "another program has the file open for writing (SWMR), or was killed before it could close it, which "
+           "`h5clear -s` then does: rows that it adds are seen by opening the file again";
+}
+
+} // namespace thalweg::format::hdf5

@@ -1,0 +1,23 @@
+// Whether the program that writes a file has closed it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::format::hdf5 {
+
+// swmr: open for writing in a way that lets others read it meanwhile.
+enum class WriterState : std::uint8_t { closed, swmr, writing };
+
+// As the superblock says, which it does from version 2 on. It says so of a file whose writer was killed, too.
+WriterState writer_state(storage::Storage const& file);
+
+// Throws base::DataError where what lies in the file may be of different moments.
+void check_not_written(storage::Storage const& file, WriterState writer);
+
+// For whoever opens a file with that mark; empty for others.
+std::string note_of(WriterState writer);
+
+} // namespace thalweg::format::hdf5
