@@ -1,4 +1,4 @@
-// Pages of columns that were left for later when their file was opened (docs/decisions/0049, 0054).
+// Pages of columns that were left for later when their file was opened (docs/decisions/0049).
 #pragma once
 
 #include <atomic>
