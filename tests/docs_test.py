@@ -61,7 +61,7 @@ def run_terminals(text: str, folder: Path) -> None:
         *others, collector = terminals
         said = collector.communicate(timeout=300)[1]
         assert collector.returncode == 0, said
-        assert "It has as many events as were asked for" in said
+        assert "The file has the requested number of events" in said
         for terminal in others:
             terminal.terminate()
             said = terminal.communicate(timeout=300)[1]

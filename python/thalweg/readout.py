@@ -1,4 +1,4 @@
-"""Events of a readout, handed to a Python function while the run goes on.
+"""Passes the events of a readout to a Python function while the run goes on.
 
 from thalweg import readout
 
@@ -37,6 +37,8 @@ _TIME_SLICE, _REWRITTEN = 1 << 17, 1 << 18
 
 
 class State(IntEnum):
+    """The state of an event: all fragments are complete, some are incomplete or missing, or it was evicted."""
+
     complete = 0
     incomplete = 1
     evicted = 4
@@ -44,7 +46,7 @@ class State(IntEnum):
 
 @dataclass(frozen=True)
 class Fragment:
-    """What one group of streams holds of an event: its header's fields, and all its bytes as a view."""
+    """One fragment of an event: the fields of its header, and all its bytes as a view (docs/formats/fragment.md)."""
 
     data: Bytes
     version: int
@@ -64,29 +66,29 @@ class Fragment:
 
     @classmethod
     def of(cls, data: Bytes | bytes | memoryview) -> Fragment:
-        """Raises DataError where these bytes are no fragment."""
+        """Reads the header of a fragment. Raises DataError if these bytes are not a fragment."""
         view = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
         if len(view) < _HEADER.size:
-            raise DataError(f"these bytes are no fragment ({len(view)} are too few)")
+            raise DataError(f"these bytes are not a fragment (they are {len(view)}, fewer than its header)")
         marker, *fields = _HEADER.unpack_from(view.data)
         if marker != _MARKER:
-            raise DataError(f"these bytes are no fragment (the marker is {marker:#010x})")
+            raise DataError(f"these bytes are not a fragment (the marker is {marker:#010x})")
         fragment = cls(view, *fields)
         if not fragment.header_bytes <= fragment.length_bytes <= len(view):
-            raise DataError(f"fragment of event {fragment.event}, source {fragment.source_id:#x}, is cut")
+            raise DataError(f"the fragment of event {fragment.event}, source {fragment.source_id:#x}, is truncated")
         return fragment
 
     @property
     def payload(self) -> Bytes:
-        """All behind the header."""
+        """The bytes after the header."""
         return self.data[self.header_bytes : self.length_bytes]
 
 
 def packets(fragment: Fragment | Bytes | bytes) -> dict[int, Bytes]:
-    """The payload of every stream of a fragment, as views into its bytes.
+    """Returns the payload of each stream of a fragment, by stream number, as views into its bytes.
 
-    Of a slice of time, in which a stream may have many payloads: all of them, one behind the other. Of a fragment whose
-    payloads a hook replaced: nothing, because only the hook knows what is where.
+    In a time slice, a stream may have several payloads, which are concatenated. If a hook replaced the payloads, the
+    result is empty, because only the hook knows their layout. Raises DataError if the fragment is damaged.
     """
     it = fragment if isinstance(fragment, Fragment) else Fragment.of(fragment)
     if it.status & _REWRITTEN:
@@ -98,7 +100,7 @@ def packets(fragment: Fragment | Bytes | bytes) -> dict[int, Bytes]:
     starts = entries["offset_words"].astype(np.int64) * 4
     stops = starts + entries["length_bytes"]
     if len(entries) != it.stream_count or (stops > it.length_bytes).any():
-        raise DataError(f"fragment of event {it.event}, source {it.source_id:#x}, has payloads beyond its end")
+        raise DataError(f"the fragment of event {it.event}, source {it.source_id:#x}, has payloads beyond its end")
     return {int(stream): it.data[starts[stream] : stops[stream]] for stream in np.flatnonzero(starts)}
 
 
@@ -109,7 +111,7 @@ def _packed(fragment: Fragment) -> dict[int, Bytes]:
         stream, length = _PACKED.unpack_from(fragment.data.data, at)
         at += _PACKED.size
         if at + length > fragment.length_bytes:
-            raise DataError(f"fragment of slice {fragment.event}, source {fragment.source_id:#x}, is cut")
+            raise DataError(f"the fragment of slice {fragment.event}, source {fragment.source_id:#x}, is truncated")
         parts.setdefault(stream, []).append(fragment.data[at : at + length])
         at += (length + 3) // 4 * 4
     return {stream: views[0] if len(views) == 1 else np.concatenate(views) for stream, views in parts.items()}
@@ -117,25 +119,28 @@ def _packed(fragment: Fragment) -> dict[int, Bytes]:
 
 @dataclass(frozen=True)
 class Event:
+    """One event with the fragments of all handlers."""
+
     run: int
     event: int
     state: State
     latency_ns: int
-    """From the request to the last fragment."""
+    """The time from the request to the last fragment, in ns."""
     handlers_missing: int
-    """Handlers that had nothing of it."""
+    """The number of handlers that had no fragment of it."""
     raw: Sequence[bytes]
-    """The fragments as they came, by handler."""
+    """The bytes of the fragments, in the order of the handlers."""
 
     @cached_property
     def fragments(self) -> list[Fragment]:
+        """The fragments. Raises DataError if one is damaged."""
         return [Fragment.of(each) for each in self.raw]
 
 
 @dataclass(frozen=True)
 class Counters:
-    """What a client has met so far. `events` were handed on; every other one is absent, cleared by somebody else,
-    evicted, lost, or a duplicate."""
+    """The counters of a client. `events` were passed to the function; each other event was absent, cleared by another
+    collector, evicted, lost, or a duplicate."""
 
     events: int
     complete: int
@@ -165,13 +170,19 @@ class Counters:
 
 
 class Client:
-    """Puts whole events together from all handlers, and hands each to a function.
+    """Collects whole events from all handlers and passes each to a function.
 
-    role: an "observer" looks at a `sample` of the events, and never holds any back; a "collector" takes events from the
-        readout: they are gone for others when the function has returned for all events of their range.
-    credit_bytes: asked for and not yet here, of all handlers together.
-    range_events: asked for at once.
-    give_up: seconds after which a handler that stays away is an error; 0: it is waited for.
+    handlers: the addresses of all handlers, as "HOST:PORT".
+    role: an "observer" gets a `sample` of the events and never delays the readout. A "collector" takes events from the
+        readout: handlers delete them once the function has returned for all events of their range.
+    sample: the fraction of events that an observer gets, from 0 to 1.
+    token: the token of the handlers, if they require one.
+    credit_bytes: the most bytes that are requested and not yet received, over all handlers.
+    range_events: the number of events in one request.
+    connections: the number of connections to each handler.
+    give_up: the time in seconds after which a missing handler is an error; 0 waits for ever.
+
+    Raises UsageError if an option is wrong.
     """
 
     def __init__(
@@ -194,7 +205,9 @@ class Client:
         self._core = _core.ReadoutClient(options)
 
     def run(self, callback: Callable[[Event], object]) -> Counters:
-        """Until `stop`, or the end of the run. What the function raises ends it, and so does Ctrl-C."""
+        """Calls `callback` for each event until `stop` or the end of the run, and returns the counters.
+
+        An exception of the function, or Ctrl-C, ends it. Raises SystemError if a handler is lost for too long."""
 
         def hand_on(run: int, event: int, state: int, latency_ns: int, missing: int, raw: list[bytes]) -> None:
             callback(Event(run, event, State(state), latency_ns, missing, raw))
@@ -203,21 +216,22 @@ class Client:
         return self.counters
 
     def stop(self) -> None:
-        """From the function, or from any thread. A range of events that is being handed on is finished."""
+        """Ends `run` after the current range of events. It may be called from the function or from any thread."""
         self._core.stop()
 
     @property
     def counters(self) -> Counters:
+        """The counters so far."""
         return Counters.of(self._core.counters())
 
     @property
     def run_number(self) -> int:
-        """0 where it is not known yet."""
+        """The run number, or 0 while it is not known."""
         return self._core.run_number()
 
     @property
     def waiting_for(self) -> str:
-        """Handlers that are away, and why."""
+        """The handlers without a connection, each with the reason; empty if all are connected."""
         return self._core.waiting_for()
 
 

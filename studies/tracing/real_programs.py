@@ -261,13 +261,15 @@ PROGRAMS = [
         unseen=("io_uring",),
         sees_all=False,
     ),
-    Program("fio, mmap", shell(f"{FIO}=mmap > /dev/null"), ("fio",), unseen=("shared mappings",), sees_all=False),
+    Program(
+        "fio, mmap", shell(f"{FIO}=mmap > /dev/null"), ("fio",), unseen=("shared memory mappings",), sees_all=False
+    ),
     Program(
         "Go, dynamic",
         shell("./gocopy"),
         ("go", "gcc"),
         compiled("gocopy", GO_SOURCE, "go", "build", "-o", "@", "go"),
-        unseen=("past the C library",),
+        unseen=("bypass the C library",),
         sees_all=False,
     ),
     Program(

@@ -175,7 +175,7 @@ def test_sigterm_drains_in_every_order(make: Make, order: tuple[str, ...]) -> No
     for each in programs.values():
         each.end()
     assert "sent" in card.said
-    assert "stopping: what the card has written is built" in handler.said
+    assert "stopping: the handler builds what the card has written" in handler.said
     expect_balance(handler)
     events = read(readout, *files)
     assert len(np.unique(events.event)) == len(events.event)

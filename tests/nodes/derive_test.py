@@ -126,7 +126,7 @@ def test_a_worker_and_a_node_process_die(make_machines: Make, inputs: Path, expe
     expect_same(expected(".root"), job.folder, ".root")
     assert report["is_whole"]
     assert "machine3" in "; ".join(report["notes"])
-    assert any("lost a piece of work" in each["reason"] for each in report["failures"])
+    assert any("lost a call" in each["reason"] for each in report["failures"])
 
 
 def test_without_its_own_process_the_job_ends(make_machines: Make, inputs: Path, tmp_path: Path) -> None:

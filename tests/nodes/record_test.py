@@ -45,9 +45,9 @@ def test_two_digitizer_hosts_record_into_one_file(make_machines: Make, name: str
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--nodes", "2"], "give --node"),
-        (["--nodes", "2", "--node", "3"], "give --node"),
-        (["--node", "2"], "give --nodes"),
+        (["--nodes", "2"], "--node is not given"),
+        (["--nodes", "2", "--node", "3"], "--node 3 is too large"),
+        (["--node", "2"], "without --nodes"),
         (["--nodes", "2", "--node", "1", "--max-file-time", "1h"], "another file"),
     ],
 )

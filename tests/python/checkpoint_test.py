@@ -106,7 +106,7 @@ def test_a_part_is_read_into_an_array_that_is_there(tmp_path: Path) -> None:
     for start, shape in [((0, 0, 0), (38, 1, 1)), ((-1, 0, 0), (1, 1, 1)), ((0, 0), (1, 1))]:
         with pytest.raises(tw.UsageError):
             state.read("a", start, shape)
-    with pytest.raises(tw.UsageError, match="give a C-contiguous one"):
+    with pytest.raises(tw.UsageError, match="give a C-contiguous array"):
         state.read("a", out=np.empty(_SHAPE, "complex64"))
     with pytest.raises(tw.UnknownNameError, match="has no array 'b'; it has a"):
         state.read("b")

@@ -51,7 +51,7 @@ def test_a_train(thalweg_command) -> None:
         "derive", "mytrain.py", "--force", "--json", "--quiet", "--order", "input", "--start", "spawn"
     )
     assert done.returncode == 2  # a lambda
-    assert "take start='fork'" in done.stderr
+    assert "give start='fork'" in done.stderr
     done = thalweg_command("derive", "mytrain.py", "--force", "--json", "--quiet", "--order", "input")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -82,11 +82,11 @@ def test_failures_end_with_1_and_the_traceback(thalweg_command) -> None:
     ("arguments", "said"),
     [
         ("none.py", "none.py cannot be read"),
-        ("json.py", "the name of a module that is loaded"),
+        ("json.py", "a module 'json' is loaded already"),
         ("wrong.py", "wrong.py cannot be imported (line 2: ZeroDivisionError"),
-        ("empty.py", "defines no train"),
-        ("noinput.py", "there is no input"),
-        ("mytrain.py --workers 0", "0 workers do nothing"),
+        ("empty.py", "does not define `train`"),
+        ("noinput.py", "has no input"),
+        ("mytrain.py --workers 0", "workers cannot be 0"),
         ("mytrain.py --order size", "order cannot be 'size'"),
         ("mytrain.py --input nothing.root", "nothing.root"),
         ("mytrain.py --timeout soon", "soon"),
@@ -110,7 +110,7 @@ def test_what_cannot_be_kept_counts_unless_it_is_allowed(folder: Path, thalweg_c
     inputs = "--input", "in.root", "--input", "less.h5:Events"
     done = thalweg_command("derive", "mytrain.py", *inputs)
     assert done.returncode == 1
-    assert "Events/MET_phi is left out (less.h5 has it not)" in done.stderr
+    assert "Events/MET_phi is left out (less.h5 does not have it)" in done.stderr
     assert thalweg_command("derive", "mytrain.py", *inputs, "--force", "--allow-missing").returncode == 0
 
 
@@ -119,7 +119,7 @@ def test_how_a_job_is_shown() -> None:
 
     workers = tuple(WorkerState(pid, 100 * pid, pid % 2 * 50, 1.5, 0.25, 40_000_000) for pid in range(1, 41))
     state = JobState(1000, 250, 50.0, 7, 5.0, 15.0, 1_500_000, "", 1, workers)
-    said = "250 of 1,000 events, 50 events/s, 40 workers, 7 in the queue, 1.5 MB written, 1 failed, 15.0 s left"
+    said = "250 of 1,000 events, 50 events/s, 40 workers, 7 ranges waiting, 1.5 MB written, 1 failed, 15.0 s left"
     assert sentence(state) == f"5.0 s: {said}"
     console = Console(width=120, file=open("/dev/null", "w"), record=True)  # noqa: SIM115
     console.print(view(state))

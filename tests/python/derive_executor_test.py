@@ -63,7 +63,7 @@ def dies_late(of: Any) -> dict[str, Any]:
     return muons(of)
 
 
-@pytest.mark.parametrize(("function", "said"), [(raises_late, "not yet"), (dies_late, "lost a piece of work")])
+@pytest.mark.parametrize(("function", "said"), [(raises_late, "not yet"), (dies_late, "lost a call")])
 def test_a_job_that_stops_is_resumed(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], said: str
 ) -> None:
@@ -115,21 +115,21 @@ def test_what_an_executor_loses_is_done_again(inputs: Path, tmp_path: Path) -> N
     one = [tw.Derivation(tmp_path / "a.root", muons)]
     with Losing(lambda number: number > 0) as executor:
         job = tw.derive(inputs, one, executor=executor)
-        with pytest.raises(tw.DerivationError, match=r"failed 3 times .*lost a piece of work"):
+        with pytest.raises(tw.DerivationError, match=r"failed 3 times .*lost a call"):
             job.run()
 
 
 def test_what_an_executor_cannot_do_is_said(inputs: Path, tmp_path: Path) -> None:
     one = [tw.Derivation(tmp_path / "a.root", muons)]
-    with pytest.raises(tw.Error, match=r"on another machine .*: say on how many .* by nodes="):
+    with pytest.raises(tw.Error, match=r"on another machine.*: give nodes="):
         tw.derive(inputs, one, executor=Elsewhere()).run()
     with ThreadPoolExecutor(1) as pool:
         for wrong, said in [
-            ({"executor": 5}, "5 is no executor"),
+            ({"executor": 5}, "5 is not an executor"),
             ({"executor": pool, "timeout": 1}, "cannot be ended"),
-            ({"executor": pool, "start": "spawn"}, "starts its workers itself"),
-            ({"executor": pool, "nodes": 0}, "0 machines do nothing"),
-            ({"nodes": 2}, "no executor whose workers are there"),
+            ({"executor": pool, "start": "spawn"}, "starts its own workers"),
+            ({"executor": pool, "nodes": 0}, "nodes cannot be 0"),
+            ({"nodes": 2}, "without executor="),
             ({"executor": pool, "nodes": 2, "order": "input"}, "rows of several nodes cannot be ordered by key"),
             ({"executor": pool, "nodes": 2, "resume": True}, "each node would have to return to its machine"),
         ]:

@@ -53,7 +53,7 @@ def exits() -> None:
 FAILURES = [
     (raises, "ZeroDivisionError: as it was told"),
     (crashes, "SIGSEGV"),
-    (is_killed, "SIGKILL.*where memory is short"),
+    (is_killed, "SIGKILL.*if memory runs out"),
     (hangs, "longer than 8 s"),
     (exits, "SystemExit: 3"),
 ]
@@ -105,7 +105,7 @@ def test_what_goes_on_failing_is_left_out(inputs: Path, tmp_path: Path, fail: Ca
     for output in report.outputs:
         assert sorted(tw.open(output.path)["Events"].read(["event"])["event"]) == expected
         assert '"skipped":[[' in tw.open(output.path).metadata["derive.result"]
-    assert f"events {failure.start} to {failure.stop} left out" in str(report)
+    assert f"events {failure.start} to {failure.stop} are left out" in str(report)
 
 
 @pytest.mark.parametrize("on_error", ["retry", "stop"])
@@ -125,9 +125,9 @@ def test_a_job_that_stops_can_be_resumed(inputs: Path, tmp_path: Path, on_error:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        (lambda of: {"a": of.event[:-1]}, "column 'a' has 11|rows, and .* are needed"),
+        (lambda of: {"a": of.event[:-1]}, "column 'a' has 11|rows instead of"),
         (lambda of: {"a": of.event, "b": of.MET_pt[1:]}, "column 'b' has"),
-        (lambda _: {"a": 5}, "is 5: return a row"),
+        (lambda _: {"a": 5}, "is 5: return one row"),
         (lambda of: of.event, "return a dictionary of columns"),
         (lambda _: {}, "return a dictionary of columns"),
         (lambda of: {"a": [[] for _ in range(len(of))]}, "give schema="),
@@ -163,10 +163,10 @@ def test_results_that_change_half_way(inputs: Path, tmp_path: Path, later: dict[
 @pytest.mark.parametrize(
     ("select", "said"),
     [
-        (lambda of: of.event, "bools are needed"),
-        (lambda of: (of.event > 5)[:-1], "bools are needed"),
+        (lambda of: of.event, "bools, one for each event"),
+        (lambda of: (of.event > 5)[:-1], "bools, one for each event"),
         (lambda of: of.Muon_pt > 5, "bool"),
-        (lambda _: True, "bools are needed"),
+        (lambda _: True, "bools, one for each event"),
         (lambda of: ak.firsts(of.Muon_pt) > 5, "ak.fill_none"),
     ],
 )
@@ -176,7 +176,7 @@ def test_wrong_selections(inputs: Path, tmp_path: Path, select: Any, said: str) 
 
 
 def test_a_function_that_ends_its_process_on_the_first_events(inputs: Path, tmp_path: Path) -> None:
-    with pytest.raises(tw.Error, match=r"tried on the first events.*SIGKILL"):
+    with pytest.raises(tw.Error, match=r"failed on the first events.*SIGKILL"):
         tw.derive(inputs, [tw.Derivation(tmp_path / "a.root", lambda _: is_killed())], workers=1).run()
 
 
@@ -213,8 +213,8 @@ def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
     for given, said in [
         (tmp_path / "none.root", "none.root"),
         (f"{tmp_path}/*.none", "no file matches"),
-        ([], "needs an input"),
-        (f"{inputs}:Nothing", "no table 'Nothing'; there are Events"),
+        ([], "has no input"),
+        (f"{inputs}:Nothing", "no table 'Nothing'; its tables are Events"),
         ([inputs, inputs], "given twice"),
         (
             [inputs, tmp_path / "other.h5"],
@@ -231,7 +231,7 @@ def test_wrong_inputs(inputs: Path, tmp_path: Path) -> None:
         ({"start": "thread"}, "give 'fork' or 'spawn'"),
         ({"train": []}, "no derivation"),
         ({"train": one * 2}, "output of two derivations"),
-        ({"train": [tw.Derivation(inputs, muons)]}, "is input and output"),
+        ({"train": [tw.Derivation(inputs, muons)]}, "is both input and output"),
         ({"train": [tw.Derivation(tmp_path / "a.root", keep="Nope_*")]}, "keep='Nope_\\*' is no column"),
         ({"train": [tw.Derivation(tmp_path / "a.h5", muons)], "order": "input"}, "virtual dataset"),
     ]:
@@ -265,7 +265,7 @@ def test_columns_that_not_all_files_have(inputs: Path, tmp_path: Path) -> None:
     one = tw.Derivation(tmp_path / "out" / "a.root", keep=["MET_*", "event"])
     report = tw.derive([inputs, less], [one], workers=2).run()
     assert not report.is_whole
-    assert "less.root has it not" in str(report.left_out[0])
+    assert "less.root does not have it" in str(report.left_out[0])
     assert list(tw.open(one.path)["Events"].schema) == ["event", "MET_pt"]
     with pytest.raises(tw.UsageError, match="column 'MET_phi' cannot be kept"):
         tw.derive([inputs, less], [tw.Derivation(tmp_path / "b.root", keep="MET_phi")])

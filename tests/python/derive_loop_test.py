@@ -156,11 +156,11 @@ def wrong_sum(job: LoopJob, range_: EventRange) -> None:
 @pytest.mark.parametrize(
     ("loop", "said"),
     [
-        (never_asks, r"in\.root: the loop never asked for its unit on events \d+ to \d+"),
+        (never_asks, r"in\.root: the loop made no unit for events \d+ to \d+"),
         (asks_twice, "has a unit already"),
-        (swallows, "did not leave its unit's `with` block as it should"),
-        (appends_late, "takes nothing more"),
-        (another_range, "the loop was given range"),
+        (swallows, "did not complete the `with` block of its unit"),
+        (appends_late, "accepts nothing more"),
+        (another_range, "the loop was called with range"),
         (unknown_output, "the train has no output 'elsewhere.root'; its outputs are .*muons.root"),
         (wrong_column, "table 'Events'.*column 'met'"),
         (wrong_sum, "summary 'n'.*cannot be added"),
@@ -177,11 +177,11 @@ def test_what_a_loop_does_wrong_is_said(
 def test_what_does_not_go_with_a_loop(inputs: Path, tmp_path: Path) -> None:
     one = tw.Derivation(tmp_path / "a.root", schema=MET)
     kept = tw.Derivation(tmp_path / "a.root", keep="event")
-    with pytest.raises(tw.UsageError, match="a schema alone, and nothing appends rows"):
+    with pytest.raises(tw.UsageError, match="only a schema, and nothing appends rows"):
         tw.derive(inputs, [one])
-    with pytest.raises(tw.UsageError, match="has columns of its own, and the job has a loop"):
+    with pytest.raises(tw.UsageError, match="has function or keep, and the job has a loop"):
         tw.derive(inputs, [kept], loop=never_asks)
-    with pytest.raises(tw.UsageError, match="which selects and sums up itself"):
+    with pytest.raises(tw.UsageError, match="cannot select or sum up"):
         tw.Derivation("a.root", schema=MET, select=len)
     with pytest.raises(tw.UsageError, match="loop is 5"):
         tw.derive(inputs, [one], loop=5)  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ def test_names_of_pieces_of_work_are_replaced(nodes: Nodes) -> None:
 
 
 def test_a_folder_that_is_not_seen_is_named(tmp_path: Path) -> None:
-    with pytest.raises(tw.UsageError, match=r"elsewhere is not there on .*folder that all machines see"):
+    with pytest.raises(tw.UsageError, match=r"elsewhere does not exist on .*folder that all machines see"):
         come(str(tmp_path / "elsewhere"), 0)
 
 

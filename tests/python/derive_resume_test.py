@@ -86,13 +86,13 @@ def test_another_job_does_not_go_on(inputs: Path, tmp_path: Path) -> None:
     other_input = write_input(tmp_path / "in.root", 5, EVENTS)
     cut = {"two muons": two_muons}
     for wrong, said in [
-        ({"train": [replace(one, function=muons)]}, "its functions are others"),
+        ({"train": [replace(one, function=muons)]}, "its functions have changed"),
         ({"train": [replace(one, keep="MET_pt")]}, r"keep was \['label'\]"),
         ({"train": [replace(one, select=cut)]}, r"cuts was \['selected'\]"),
         ({"train": [replace(one, table="other")]}, "table was 'Events'"),
-        ({"inputs": other_input}, "in.root is not what it was"),
+        ({"inputs": other_input}, "in.root has changed"),
         ({"inputs": [inputs, other_input]}, "2 input files are given, and it had 1"),
-        ({"order": "input"}, "another order"),
+        ({"order": "input"}, "begun with order='any'"),
     ]:
         with pytest.raises(tw.UsageError, match=said):
             tw.derive(**{"inputs": inputs, "train": [one], **wrong}, workers=2, resume=True).run()
@@ -105,7 +105,7 @@ def test_another_job_does_not_go_on(inputs: Path, tmp_path: Path) -> None:
 def test_a_file_that_no_job_has_written_is_left_alone(inputs: Path, tmp_path: Path) -> None:
     path = write_input(tmp_path / "mine.root", count=10)
     content = path.read_bytes()
-    with pytest.raises(tw.UsageError, match="not written by a job of derivations"):
+    with pytest.raises(tw.UsageError, match="no derivation job has written it"):
         tw.derive(inputs, [tw.Derivation(path, muons)], resume=True).run()
     assert path.read_bytes() == content
 

@@ -90,7 +90,7 @@ def test_a_browser_draws_what_thalweg_did_itself(tmp_path: Path) -> None:
     shown = pictures(explain(str(done.path)))
     assert html.count('class="cell"') == sum(len(lane["cells"]) for lane in shown["timeline"]["lanes"])
     assert ">its writes</text>" in html
-    assert "Thalweg's own work in it: " in html
+    assert "own work of Thalweg: " in html
     assert 'fill="undefined"' not in html  # every kind has its colour
 
 
@@ -204,9 +204,9 @@ def test_perfetto_reads_the_same_slices(traced: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("export", "t.root", "more", "--out", "x.json"), "one trace is exported at a time"),
+        (("export", "t.root", "more", "--out", "x.json"), "2 traces are given to export"),
         (("export", "missing.root", "--out", "x.json"), "missing.root"),
-        (("export", "t.root", "--out", "t.json"), "--force replaces it"),
+        (("export", "t.root", "--out", "t.json"), "--force to replace it"),
     ],
 )
 def test_a_wrong_export_is_refused(traced: Path, tmp_path: Path, words: tuple[str, ...], said: str) -> None:

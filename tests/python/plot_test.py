@@ -137,7 +137,9 @@ def test_a_file_without_anything_to_draw(tmp_path: Path, thalweg_command) -> Non
     path = written(tmp_path / "events.h5", {"events": columns}, types)
     done = thalweg_command("plot", path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "nothing to plot (no table with rows has a column known as waveform, energy or timestamp); " in done.stderr
+    assert (
+        "nothing to plot (no table with rows has a column recognised as waveform, energy or timestamp); " in done.stderr
+    )
     done = thalweg_command("plot", path, "--table", "events")
     assert done.returncode == 2
     assert "table 'events'" in done.stderr

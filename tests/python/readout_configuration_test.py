@@ -71,11 +71,11 @@ def test_any_tables_are_read_back_as_they_were(tables: dict[str, Any]) -> None:
     ("text", "why"),
     [
         ("[index\n", "is not TOML .*at line 1"),
-        ("handler = 5\n", "is no list of tables"),
-        ("[handler]\n", "is no list of tables"),
+        ("handler = 5\n", "is not a list of tables"),
+        ("[handler]\n", "is not a list of tables"),
         ("[index]\n", "has no handlers"),
-        ("[index]\nevents = 2026-11-20\n" + SMALL, "dates and times"),
-        ("[readout]\nexpected_rate = inf\n" + SMALL, "inf and nan"),
+        ("[index]\nevents = 2026-11-20\n" + SMALL, "contains a date or time"),
+        ("[readout]\nexpected_rate = inf\n" + SMALL, "contains inf or nan"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, why: str) -> None:

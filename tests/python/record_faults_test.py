@@ -118,7 +118,7 @@ def test_storage_that_is_too_slow_shows_as_dead_time(tmp_path: Path, thalweg_com
     )
     done = thalweg_command("record", "--out", tmp_path / "run.h5", *options)
     assert done.returncode == 0
-    assert "triggers found the on-board memory full and are lost" in done.stderr
+    assert "triggers are lost, because the on-board memory was full" in done.stderr
 
 
 def test_without_a_rate_nothing_is_lost_however_slow_storage_is(tmp_path: Path) -> None:

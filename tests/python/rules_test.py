@@ -114,7 +114,7 @@ def test_what_needs_a_level_that_was_not_traced_is_said(tmp_path: Path) -> None:
     assert verdict.not_looked_for["shared file pointer"] == ["mpi"]
     assert "small requests" not in verdict.not_looked_for
     assert any(
-        line.startswith("not looked for, since the trace has no calls of hdf5 and mpi: ") and "type conversion" in line
+        line.startswith("rules not applied, since hdf5 and mpi calls were not traced: ") and "type conversion" in line
         for line in verdict.lines()
     )
     assert explain(str(trace(tmp_path / "all.root", "true").path)).not_looked_for == {}

@@ -232,12 +232,12 @@ def test_mpich_puts_ranks_where_the_plan_says() -> None:
     ("words", "said"),
     [
         (("--format", "pbs"), "there is no format 'pbs'"),
-        (("--cores", "1-x"), "'1-x' names no cores"),
-        (("--cores", "0"), "nothing to measure with one core"),
+        (("--cores", "1-x"), "1-x is not a list of cores"),
+        (("--cores", "0"), "need two cores"),
         (("--cores", "0,8000"), "8000"),
         (("--matrix", "missing.json"), "missing.json cannot be read"),
-        (("--machine", PAPER), "give it with --matrix"),
-        (("--rounds", "1"), "too little to measure"),
+        (("--machine", PAPER), "without --matrix"),
+        (("--rounds", "1"), "is too few"),
     ],
 )
 def test_wrong_requests_are_refused(words: tuple[str, ...], said: str) -> None:

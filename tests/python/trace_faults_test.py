@@ -102,7 +102,7 @@ def test_a_tracer_that_is_killed_does_not_harm_the_program(tmp_path: Path) -> No
         (["--out", "t.root", "--level", "tcp", "--", "true"], "there is no level 'tcp': the levels are posix, stdio"),
         (["--out", "there.root", "--", "true"], "there.root"),
         (["--out", "no/folder/t.root", "--", "true"], "no/folder"),
-        (["--out", "t.root", "--", "./not-a-program"], "it may not be run"),
+        (["--out", "t.root", "--", "./not-a-program"], "it is not executable"),
     ],
 )
 def test_a_wrong_request_runs_nothing(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -122,7 +122,7 @@ def test_a_static_program_is_refused_and_as_a_child_it_is_named(tmp_path: Path) 
         pytest.skip("there is no static C library")
     refused = trace(tmp_path / "t.root", static)
     assert refused.done.returncode == 2
-    assert "is linked statically: nothing can be loaded into it" in refused.said
+    assert "is linked statically: no library can be loaded into it" in refused.said
     traced = trace(tmp_path / "t.root", "sh", "-c", f"{static}; true")
     assert traced.done.returncode == 0
     assert f"not traced: {static}" in traced.said
@@ -142,7 +142,7 @@ int main(int count, char** words) {
     traced = trace(tmp_path / "t.root", compile_c(tmp_path, source), tmp_path / "out")
     coverage = traced.report()["coverage"]
     assert (coverage["written_seen"], coverage["written_total"]) == (300_000, 400_000)
-    assert "it saw 75 % of the 400 kB that were written" in traced.said.splitlines()[0]
+    assert "it covers 75 % of the 400 kB that were written" in traced.said.splitlines()[0]
     assert "syscall()" in traced.said
 
 

@@ -178,7 +178,7 @@ time.sleep(60)
     verdict = explain(str(out))
     begun = {verdict.trace.operations[each["operation"]]["name"] for each in verdict.trace.unfinished}
     assert {"claim_extent", "wait_for_space"} <= begun, begun
-    assert any("died in wait_for_" in line and line.endswith("run.h5") for line in verdict.lines())
+    assert any("ended inside wait_for_" in line and line.endswith("run.h5") for line in verdict.lines())
     assert named(Traced(subprocess.CompletedProcess([], 0), out).calls("work"), "encode_page")
 
 
@@ -206,9 +206,9 @@ def test_explain_splits_the_time_of_a_recording(tmp_path: Path) -> None:
         account.device.writes * account.device.mean_s, rel=1e-3
     )
     said = subprocess.run([THALWEG, "explain", traced.path], capture_output=True, text=True, check=True).stderr
-    assert "Thalweg's own work in it: " in said
+    assert "own work of Thalweg: " in said
     assert f"encode_page {work['encode_page'].seconds:.3g} s ({work['encode_page'].count:,} of " in said
-    assert f"its writes: {account.device.writes:,} of " in said
+    assert f"asynchronous writes: {account.device.writes:,} (" in said
 
 
 def own_account(accounts: list[Account]) -> Account:
@@ -301,7 +301,7 @@ def test_the_page_shows_work_and_writes(tmp_path: Path, suffix: str) -> None:
     account = own_account(verdict.accounts)
     shown = pictures(verdict)
     lane, writes = shown["timeline"]["lanes"]
-    assert writes["name"] == "its writes"
+    assert writes["name"] == "async writes"
     assert {"encode", "commit", "in flight"} <= set(shown["timeline"]["kinds"])
     width = shown["timeline"]["duration_s"] / shown["timeline"]["bins"]
     assert account.device is not None
@@ -311,7 +311,7 @@ def test_the_page_shows_work_and_writes(tmp_path: Path, suffix: str) -> None:
     encoded = sum(share for _, kind, share, _ in lane["cells"] if kind == "encode") * width * threads
     assert encoded == pytest.approx(account.by_kind["encode"], rel=0.3, abs=0.003 * width * 500 * threads)
     (told,) = shown["own_work"]
-    assert any(text.startswith("Thalweg's own work in it: ") for text in told["sentences"])
+    assert any(text.startswith("own work of Thalweg: ") for text in told["sentences"])
 
 
 @pytest.mark.parametrize("suffix", [".root", ".h5"])

@@ -127,8 +127,8 @@ def _thalweg(folder: Path, *arguments: str | bytes) -> subprocess.CompletedProce
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("inspect", b"n\xff.h5"), "no UTF-8"),
-        (("record", "--meta", b"k=\xff"), "no UTF-8"),
+        (("inspect", b"n\xff.h5"), "not UTF-8"),
+        (("record", "--meta", b"k=\xff"), "not UTF-8"),
         (("record", "--records", "99999999999999999999999"), "less than or equal to"),
         (("record", "--seed", "99999999999999999999999"), "less than or equal to"),
         (("record", "--samples", "9999999999"), "less than or equal to"),
@@ -163,5 +163,5 @@ def test_what_was_removed_is_not_said_to_be_recovered(tmp_path: Path) -> None:
     path.unlink()
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 1, said
-    assert "nothing completes it there" in said
-    assert "completes it with all that was published" not in said
+    assert "cannot be recovered" in said
+    assert "completes it with all published" not in said

@@ -1,1 +1,1 @@
-"""Derived data: workers process ranges of an input and write its outputs together, as `tw.derive` has it."""
+"""Runs `tw.derive`: workers process ranges of an input and write all outputs together."""

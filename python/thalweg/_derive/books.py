@@ -1,4 +1,4 @@
-"""Which ranges are done in which output, which wait, and which have failed."""
+"""Keeps account of ranges: which outputs have each of them, which ones wait, and which ones have failed."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ class Books:
         self._waiting = deque(plan.tasks)
         self.ranges = plan.ranges
         self.summaries: list[dict[int, bytes]] = [{} for _ in range(outputs)]
-        """Of each output: what its commits have, by the numbers of their ranges."""
+        """The summaries of the committed ranges of each output, by range number."""
         self.faults: dict[int, Fault] = {}
-        """The last one of each range that ever failed."""
+        """The last fault of each range that has failed at least once."""
         self.attempts: Counter[int] = Counter()
-        """That failed, of each range."""
+        """The number of failed attempts of each range."""
         self.skipped: set[int] = set()
         self.doing = 0
-        """Tasks that a worker has."""
+        """The number of tasks that workers are doing."""
 
     def committed(self, output: int, number: int, summary: bytes) -> None:
         self.summaries[output][number] = summary
 
     def lost(self, commits: Iterable[tuple[int, int]]) -> set[int]:
-        """Of outputs and ranges: they are not there any more, since a machine has died that had not made them durable.
-        Returns the ranges, each of which is done again."""
+        """Notes that commits, as pairs of output and range, are lost with a machine that had not made them durable.
+
+        Returns the ranges, which will be done again."""
         numbers = set()
         for output, number in commits:
             del self.summaries[output][number]
@@ -44,7 +45,7 @@ class Books:
         return numbers
 
     def take(self) -> Task | None:
-        """The next task, for the outputs that lack it."""
+        """Returns the next task, for the outputs that lack it, or None if no task waits."""
         while self._waiting:
             if task := self._task_of(self._waiting.popleft()):
                 self.doing += 1
@@ -52,12 +53,12 @@ class Books:
         return None
 
     def give_back(self, task: Task) -> None:
-        """It is done again, at once, where an output lacks it still."""
+        """Puts a task first in the queue. It is done again if an output still lacks it."""
         self.doing -= 1
         self._waiting.appendleft(task.ranges)
 
     def done(self, task: Task) -> bool:
-        """False where an output lacks some of it still: then it is done again."""
+        """Notes that a task is done. Returns False if an output still lacks a part of it; it is then done again."""
         if self._task_of(task.ranges):
             self.give_back(task)
             return False
@@ -65,13 +66,13 @@ class Books:
         return True
 
     def failed(self, number: int, fault: Fault) -> int:
-        """How often it has now failed."""
+        """Notes a fault of a range. Returns the number of its failed attempts."""
         self.faults[number] = fault
         self.attempts[number] += 1
         return self.attempts[number]
 
     def skip_what_is_missing(self, fault: Fault) -> None:
-        """In groups that are committed nothing can be added any more."""
+        """Skips the missing ranges of groups that are committed, since nothing can be added to those."""
         for group in self._plan.tasks if self._plan.per_group else ():
             for summaries in self.summaries:
                 numbers = {each.number for each in group}
@@ -81,7 +82,7 @@ class Books:
                         self.skipped.add(number)
 
     def cannot_be_added(self, output: int, fault: Fault) -> None:
-        """To a file that is complete."""
+        """Skips the ranges that an output lacks if its file is complete."""
         for each in self.ranges:
             if each.number not in self.summaries[output]:
                 self.faults[each.number] = fault
@@ -98,12 +99,12 @@ class Books:
         return sum(len(self.ranges[number]) for number in numbers)
 
     def events_done(self) -> int:
-        """In all outputs."""
+        """Returns the number of events that all outputs have."""
         first, *others = self.summaries
         return self.events_in(first.keys() if not others else set(first).intersection(*others))
 
     def lacking(self) -> Iterator[Range]:
-        """Ranges that some output has not, whatever the reason."""
+        """Yields the ranges that at least one output lacks, for whatever reason."""
         return (each for each in self.ranges if any(each.number not in known for known in self.summaries))
 
     def _task_of(self, group: Sequence[Range]) -> Task | None:

@@ -1,4 +1,4 @@
-"""Where pages of a table end: what is read together costs least."""
+"""Finds the rows at which pages of a table end: ranges that end there are the cheapest to read."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 from thalweg._table import Table
 
-_MOST_COLUMNS = 64  # that are asked for where their pages end
+_MOST_COLUMNS = 64  # columns whose page ends are looked up
 
 
 def page_ends(table: Table) -> list[int]:
-    """In rows, ascending; the last one is the number of rows. Any will do for who reads; these spare decoding twice."""
+    """Returns ascending row numbers; the last one is the number of rows.
+
+    A range may end at any row. If it ends at one of these, no page is decoded twice.
+    """
     rows = len(table)
     if rows == 0:
         return []
@@ -18,7 +21,10 @@ def page_ends(table: Table) -> list[int]:
 
 
 def _common(columns: Iterable[list[int]], rows: int) -> list[int]:
-    """Ends that all columns have; where these are few, those of the column with the largest pages that has several."""
+    """Returns the ends that all columns share, or, if there are none inside, those of the column with the fewest pages.
+
+    Columns with a single page do not count.
+    """
     several = sorted((ends for ends in columns if len(ends) > 1), key=len)
     if not several:
         return [rows]

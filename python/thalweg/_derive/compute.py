@@ -1,4 +1,4 @@
-"""From a range of the input to the columns of an output: selections, functions, kept columns."""
+"""Computes the columns of an output from a range of the input: selections, functions and kept columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 
 
 class Source:
-    """Rows of the input, for all outputs: what one has read is there for the others."""
+    """A range of the input. All outputs share it, so that each column is read once."""
 
     def __init__(self, form: Callable[[], LazyForm], table: Table, start: int, stop: int, used: set[str]) -> None:
         self.lazy = LazyRows(table, start, stop, used)
@@ -30,7 +30,7 @@ class Source:
 
     @cached_property
     def events(self) -> Any:
-        """An Awkward array. Who only keeps columns does without."""
+        """The events as an Awkward array. It is not made if columns are only kept."""
         return self._form().events(self.lazy)
 
     def __len__(self) -> int:
@@ -41,15 +41,15 @@ class Source:
 class Derived:
     source: Source
     chosen: Array | None
-    """The events that are kept, by their place in the range; None: all."""
+    """The positions of the selected events in the range, or None if all events are selected."""
     computed: dict[str, Any]
-    """Columns, by name."""
+    """The computed columns by name."""
     rows: int
     summary: Summary
 
     @property
     def mask(self) -> Array | None:
-        """One byte for each event; None: all are kept."""
+        """One byte for each event, 1 if it is selected; None if all events are selected."""
         if self.chosen is None:
             return None
         mask = np.zeros(len(self.source), np.uint8)
@@ -57,7 +57,7 @@ class Derived:
         return mask
 
     def kept(self, names: Sequence[str]) -> dict[str, Any]:
-        """The values of whole fields of the input, as Python has them."""
+        """Returns the values of whole fields of the input for the selected events."""
         columns = self.source.lazy.columns(names)
         if self.chosen is None:
             return columns
@@ -65,7 +65,10 @@ class Derived:
 
 
 def derived(derivation: Derivation, kept: Sequence[str], source: Source) -> Derived:
-    """Raises UsageError where a function returns what does not fit; what a function raises passes."""
+    """Computes one output from a range.
+
+    Raises UsageError if a function returns a value that does not fit. What a function raises is passed on.
+    """
     name = f"the derivation of {derivation.path}"
     count = len(source)
     summary = Summary(events=count)
@@ -84,7 +87,9 @@ def derived(derivation: Derivation, kept: Sequence[str], source: Source) -> Deri
         computed = columns_in(derivation.function(events), f"{name}: the function")
         rows = _checked_rows(computed, rows if derivation.one_row_an_event else None, name)
         if both := set(kept) & computed.keys():
-            raise UsageError(f"{name}: column '{min(both)}' is kept, and the function returns it, too: leave one out")
+            raise UsageError(
+                f"{name}: column '{min(both)}' is there twice (it is kept, and the function returns it): leave one out"
+            )
     if derivation.summary is not None:
         summary.values = checked_values(derivation.summary(source.events), name)
     summary.rows = rows
@@ -97,12 +102,12 @@ def _mask(value: Any, count: int, what: str) -> Any:
     except Exception as error:
         why = str(error).partition("\n")[0]
         raise UsageError(
-            f"{what} has not one bool for each event ({why}): what missing values mean says ak.fill_none"
+            f"{what} does not return one bool for each event ({why}): replace missing values with ak.fill_none"
         ) from error
     if np.ma.is_masked(value):
-        raise UsageError(f"{what} has missing values: fill them")
+        raise UsageError(f"{what} returns missing values: replace them with ak.fill_none")
     if mask.dtype != np.bool_ or mask.shape != (count,):
-        raise UsageError(f"{what} has {mask.dtype} of shape {mask.shape}: {count} bools are needed, one for each event")
+        raise UsageError(f"{what} returns {mask.dtype} of shape {mask.shape}: return {count} bools, one for each event")
     return mask
 
 
@@ -113,13 +118,13 @@ def _checked_rows(columns: dict[str, Any], wanted: int | None, name: str) -> int
         if isinstance(value, list | tuple):
             columns[column] = ak.Array(value)
         if not hasattr(columns[column], "__len__"):
-            raise UsageError(f"{name}: column '{column}' is {value!r}: return a row for each event")
+            raise UsageError(f"{name}: column '{column}' is {value!r}: return one row for each event")
         if wanted is None:
             wanted = len(columns[column])
         if len(columns[column]) != wanted:
             raise UsageError(
-                f"{name}: column '{column}' has {len(columns[column])} rows, and {wanted} are needed: one for each "
-                "selected event, or with one_row_an_event=False as many as the other columns have"
+                f"{name}: column '{column}' has {len(columns[column])} rows instead of {wanted}: return one row for "
+                "each selected event or, with one_row_an_event=False, the same number of rows in all columns"
             )
     assert wanted is not None
     return wanted

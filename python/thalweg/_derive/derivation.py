@@ -1,4 +1,4 @@
-"""What one output of a job is made of."""
+"""Defines `tw.Derivation`: the description of one output of a job."""
 
 from __future__ import annotations
 
@@ -18,66 +18,76 @@ Cut: TypeAlias = "Callable[[Any], Any]"
 
 @dataclass(frozen=True)
 class Derivation:
-    """One output file: which events it has, which of their columns are kept, and what is computed from them.
+    """One output file of a job: which events it has, which columns are kept, and which ones are computed.
 
-    All functions are given an Awkward array of events, a range of the input at a time, under the input's own names;
-    columns are read when they are first touched. They have to be deterministic: a range may be done again.
+    Each function gets an Awkward array with one range of the events of the input, whose fields have the names of the
+    input. A column is read when a function first uses it. Functions must be deterministic, since a range may be done
+    again.
+
+    Raises UsageError if the derivation has no columns, or if its members contradict each other.
     """
 
     path: Path
-    """A new file: .root, .h5, .hdf5 or .lh5."""
+    """The new file: .root, .h5, .hdf5 or .lh5."""
     function: Function | None = None
-    """From the selected events to the columns of the output, by name: as long as there are events, but for
-    `one_row_an_event=False`."""
+    """Computes columns: takes the selected events and returns the columns of the output by name, with one row for each
+    event (any number of rows with `one_row_an_event=False`)."""
     select: Cut | Mapping[str, Cut] | None = None
-    """From events to one bool for each; several by name are applied one after the other. The cut flow counts them."""
+    """Selects events: takes events and returns one bool for each. A dictionary of selections is applied in its order,
+    and the cut flow counts the events that remain after each of them."""
     keep: Sequence[str] | str = ()
-    """Columns of the input that are kept as they are, as names or patterns: "MET_*"."""
+    """Columns of the input to keep unchanged, as names or patterns such as "MET_*"."""
     summary: Callable[[Any], Mapping[str, Any]] | None = None
-    """From all events, selected or not, to what is summed up over the input, by name: numbers, NumPy arrays, or objects
-    that have `merge(other)` and can be pickled."""
+    """Computes sums over the input: takes all events, selected or not, and returns values by name, which are added up
+    over all ranges. A value is a number, a NumPy array, or an object that has `merge(other)` and can be pickled."""
     table: str | None = None
-    """The name of the output's table; None: that of the input's."""
+    """The name of the table in the output. The default is its name in the input."""
     schema: Mapping[str, TypeLike] | None = None
-    """Types of computed columns, where units and descriptions are wanted, or the first events do not tell them. Without
-    `function` and `keep`: all columns, of rows that the loop of the job appends."""
+    """The types of computed columns, if they need units or descriptions, or if the first events do not show the types.
+    Without `function` and `keep`, the schema has all columns, and the loop of the job appends the rows."""
     one_row_an_event: bool = True
-    """False: the function may return any number of rows, as one for each muon."""
+    """If False, the function may return any number of rows, for example one for each muon."""
     codec: str | None = None
-    """None: where pages may be copied, and no events are dropped, that of the input; else the container's own."""
+    """The compression of the output. The default is that of the input if pages can be copied and no events are
+    dropped, otherwise that of the container."""
     copy_pages: bool | None = None
-    """Whether pages of clusters all of whose events are kept are copied without being decoded, in .root files, where
-    the columns are encoded alike. None: but for clusters that are too small; True: all; False: none."""
+    """Whether pages are copied without decoding them. This is possible in .root files, for clusters all of whose
+    events are kept, if the columns have the same encoding in both files. None: copy them except in very small clusters;
+    True: copy all; False: copy none."""
     tuning: Mapping[str, Value] | None = None
+    """Knobs of the writing, as in `tw.create`."""
 
     def __post_init__(self) -> None:
         name = f"the derivation of {os.fspath(self.path)}"
         if self.function is None and not self.patterns and not self.schema:
-            raise UsageError(f"{name} has no columns: give it a function, columns to keep, or a schema for a loop")
+            raise UsageError(f"{name} has no columns: give a function, columns to keep, or a schema for a loop")
         if self.is_for_loop and (self.cuts or self.summary):
             raise UsageError(
-                f"{name} has a schema alone, for a loop, which selects and sums up itself: leave out select"
+                f"{name} has only a schema and cannot select or sum up (its loop does that): leave out select and "
+                "summary"
             )
         if self.patterns and not self.one_row_an_event:
-            raise UsageError(f"{name} keeps columns, which have one row an event: leave out keep, or one_row_an_event")
+            raise UsageError(
+                f"{name} has keep= and one_row_an_event=False (kept columns have one row for each event): leave one out"
+            )
         given = {"function": self.function, "summary": self.summary, **dict(self.cuts)}
         for what, each in given.items():
             if each is not None and not callable(each):
-                raise UsageError(f"{name}: {what} is {each!r}, which is no function")
+                raise UsageError(f"{name}: {what} is {each!r}, which is not a function")
 
     @property
     def is_for_loop(self) -> bool:
-        """Its rows come from the loop of the job."""
+        """Whether its rows come from the loop of the job."""
         return self.function is None and not self.patterns
 
     @property
     def only_keeps(self) -> bool:
-        """Columns, of all events: nothing is looked at."""
+        """Whether it keeps columns of all events and needs no values of them."""
         return bool(self.patterns) and not (self.function or self.cuts or self.summary)
 
     @property
     def copies(self) -> bool:
-        """Pages of whole clusters are likely to be copied: in .root files, where no event is dropped."""
+        """Whether pages of whole clusters are likely to be copied."""
         is_ntuple = os.fspath(self.path).endswith(".root")
         wanted = self.copy_pages or (self.copy_pages is None and not self.cuts)
         return bool(self.patterns) and wanted and is_ntuple
@@ -88,7 +98,7 @@ class Derivation:
 
     @property
     def cuts(self) -> tuple[tuple[str, Cut], ...]:
-        """The selections, by name, in their order."""
+        """The selections with their names, in their order."""
         if self.select is None:
             return ()
         return tuple(self.select.items()) if isinstance(self.select, Mapping) else (("selected", self.select),)

@@ -1,4 +1,4 @@
-"""Workers of an executor in the place of our own: anything that is like those of concurrent.futures."""
+"""Lets the workers of an executor do the work: any executor with the interface of concurrent.futures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from thalweg._derive.workers import Worker, Workers
 from thalweg._errors import Error, UsageError
 
 Messages = list[tuple[Any, ...]]
-_sessions: dict[tuple[str, int], Session] = {}  # of this process, by job and thread: inputs that are open
-_BEGIN_S = 2.0  # in which a worker that is free begins with what it is given
-_AWAY_S = 0.5  # so long a worker is kept that can do nothing, so that others take the work
+_sessions: dict[tuple[str, int], Session] = {}  # the open inputs of this process, by job and thread
+_BEGIN_S = 2.0  # time in which a free worker begins with a call
+_AWAY_S = 0.5  # time for which a worker that can do nothing is occupied, so that others take the work
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ class Call:
     """One piece of work."""
 
     token: str
-    """Of the job."""
+    """Identifies the job."""
     number: int
-    """No other call of the job has it, since Dask takes what is equal for the same."""
+    """Differs between all calls of the job, since Dask treats equal calls as one."""
     places: Mapping[str, Place]
-    """Where outputs are written, by machine."""
+    """The handles of the outputs, by machine."""
     folder: str | None
-    """Of a job of several machines."""
+    """The folder of the job, if it uses several machines."""
     job: Job
     what: str
     argument: Any
 
 
 def answer(call: Call) -> Messages:
-    """Runs in a worker of the executor. Nothing stays in its memory: nobody could tell it that the job ends."""
+    """Runs a call in a worker of the executor. No output stays open, since the worker is not told when the job ends."""
     for old in [key for key in _sessions if key[0] != call.token]:
         del _sessions[old]
     here = call.places.get(machine())
@@ -57,7 +57,7 @@ def answer(call: Call) -> Messages:
     if call.what == "describe":
         return _described(session, call.argument)
     if here is None:
-        return _away(f"{host()} is no machine of the job, or not any more")
+        return _away(f"{host()} is not a machine of the job, or counts as failed")
     if call.folder is None:
         return _done(session, here, call)
     folder, name = JobFolder(call.folder), f"{DOING}{call.number}"
@@ -71,8 +71,8 @@ def answer(call: Call) -> Messages:
 
 def _elsewhere() -> str:
     return (
-        f"a worker of the executor is on another machine ({host()}), or in a container of its own: say on how many "
-        "machines it has workers, with this one, by nodes="
+        f"a worker of the executor is on another machine, or in a container of its own ({host()}): give nodes=, the "
+        "number of machines that have workers, this one included"
     )
 
 
@@ -103,33 +103,33 @@ def _done(session: Session, here: Place, call: Call) -> Messages:
             end = ("away", why)
             time.sleep(_AWAY_S)
     commits = [message[1:3] for message in messages if message[0] == "committing"]
-    # Behind the commits, so that what was durable at that time has them.
+    # This follows the commits, so that what is durable at that time includes them.
     messages.append(("committed", session.committed(commits), here.node, time.monotonic()))
-    session.open([])  # who resumes the outputs needs them alone
+    session.open([])  # a job that resumes the outputs must be their only user
     return [*messages, end]
 
 
 def _why_not(place: Place) -> str:
-    """Why this node writes no more; empty: it does."""
+    """Returns why this node cannot write any more, or an empty text if it can."""
     try:
         check_handles(place.handles)
     except Error as error:
-        return f"node {place.node} ({host()}) writes no more: {error}"
+        return f"node {place.node} ({host()}) cannot write any more: {error}"
     return ""
 
 
 class Given(NamedTuple):
-    """What the executor has."""
+    """A call that the executor has not finished."""
 
     number: int
-    """Of the call."""
+    """The number of the call."""
     slot: Slot
     since: float
 
 
 @dataclass
 class Slot(Worker):
-    """One piece of work of the executor at a time, whichever of its workers does it."""
+    """Stands for one worker: it has one call at a time, which any worker of the executor may do."""
 
     owner: ExecutorWorkers = field(kw_only=True)
 
@@ -144,7 +144,7 @@ class Slot(Worker):
         self.owner.said.append((self, None))
 
     def kill(self, why: str) -> None:
-        self.ended_by = self.ended_by or why  # what runs in an executor cannot be ended from here
+        self.ended_by = self.ended_by or why  # a call that runs in an executor cannot be ended from here
 
     def how_it_died(self) -> str:
         return self.ended_by or "a worker of the executor died"
@@ -170,12 +170,12 @@ class ExecutorWorkers(Workers):
         return slot
 
     def open(self, handles: list[str | None]) -> None:
-        """Of the outputs, as this process has them."""
+        """Takes the handles of the outputs, if the job uses one machine."""
         if self._nodes is None:
             self._places = {machine(): Place(1, tuple(handles))}
 
     def ask_machines(self, count: int) -> Iterator[tuple[str, str]]:
-        """Lets so many workers see to it that their machines come. Returns which these are."""
+        """Submits `count` calls that make the machines of their workers join. Yields the machines with their hosts."""
         assert self._nodes is not None
         futures = [self._executor.submit(come, self._nodes.folder.path, next(self._numbers)) for _ in range(count)]
         done, late = wait(futures, self._nodes.timeout)
@@ -184,7 +184,7 @@ class ExecutorWorkers(Workers):
         for future in done:
             if isinstance(error := future.exception(), Error | BrokenExecutor):
                 raise error
-            if error is None:  # else the engine lost it
+            if error is None:  # otherwise the executor lost the call
                 yield future.result()
 
     def submit(self, slot: Slot, what: str, argument: Any) -> None:
@@ -194,7 +194,7 @@ class ExecutorWorkers(Workers):
         call = Call(self._token, number, places, folder, self._job, what, argument)
         try:
             self._doing[self._executor.submit(answer, call)] = Given(number, slot, time.monotonic())
-        except RuntimeError as error:  # it is broken, or shut down
+        except RuntimeError as error:  # the executor is broken, or shut down
             self.said.append((slot, ("failed", None, f"the executor takes no more work ({error})", "", True)))
 
     def events(self, timeout_s: float) -> Iterator[tuple[Worker, tuple[Any, ...] | None]]:
@@ -227,16 +227,19 @@ class ExecutorWorkers(Workers):
                 self._nodes.folder.drop(f"{DOING}{given.number}")
                 future.cancel()
                 del self._doing[future]
-                self.said.append((given.slot, ("away", "it was given to a machine that has died, or may have been")))
+                self.said.append((given.slot, ("away", "it was given, or may have been, to a machine that failed")))
         if self._away_since is None or time.monotonic() - self._away_since < self._nodes.timeout:
             return ""
         return (
-            f"for {self._nodes.timeout:g} s only workers took work that are on no machine of the job, or not any more"
+            f"for {self._nodes.timeout:g} s all work went to workers on machines that are not, or no longer, part of "
+            "the job"
         )
 
     def _is_in_doubt(self, given: Given) -> bool:
-        """Nobody has begun with it, and a machine has died. The engine may take long to see that, or never does, and
-        still give work to workers there. Where it does it all the same, that counts once."""
+        """Returns whether a call may be lost: no worker has begun it, and a machine has failed.
+
+        The executor may notice the failure late or never, and still give calls to workers there. If the call is done
+        after all, it counts once."""
         assert self._nodes is not None
         if not self._nodes.dead:
             return False
@@ -245,40 +248,42 @@ class ExecutorWorkers(Workers):
         return time.monotonic() - max(given.since, died_at) > patience
 
     def abandon(self) -> None:
-        """Waits for what runs: it could write into outputs that somebody else goes on with."""
+        """Cancels all calls and waits for those that run: they could write into outputs that another job resumes."""
         for future in self._doing:
             future.cancel()
-        wait(self._doing, self._nodes.timeout if self._nodes else None)  # of a dead machine it may never end
+        wait(self._doing, self._nodes.timeout if self._nodes else None)  # a call on a failed machine may never end
         self.alive.clear()
 
 
 def _messages_of(future: Future[Messages]) -> Messages:
     if future.cancelled():
-        return [("failed", None, "the executor has cancelled a piece of work", "", True)]
+        return [("failed", None, "the executor has cancelled a call", "", True)]
     error = future.exception()
     if error is None:
         return future.result()
-    what = f"the executor lost a piece of work ({type(error).__name__}: {error})"
+    what = f"the executor lost a call ({type(error).__name__}: {error})"
     return [("failed", None, what, "", True) if isinstance(error, BrokenExecutor) else ("lost", what)]
 
 
 def executor_of(executor: Any) -> Any:
-    """Of a client of Dask, what is like concurrent.futures."""
+    """Returns the executor of a client of Dask, or the executor itself."""
     make = getattr(executor, "get_executor", None)
     return make() if callable(make) else executor
 
 
 def check_executor(executor: Any, timeout: float | None, start: str) -> None:
     if not callable(getattr(executor, "submit", None)):
-        raise UsageError(f"{executor!r} is no executor: give one that has submit(), as in concurrent.futures")
+        raise UsageError(f"{executor!r} is not an executor: give one that has submit(), as in concurrent.futures")
     if timeout is not None:
-        raise UsageError("timeout= and executor= are given (work of an executor cannot be ended): leave one out")
+        raise UsageError(
+            "timeout= and executor= are given (a call that runs in an executor cannot be ended): leave one out"
+        )
     if start != "fork":
-        raise UsageError("start= and executor= are given (an executor starts its workers itself): leave one out")
+        raise UsageError("start= and executor= are given (an executor starts its own workers): leave one out")
 
 
 def workers_of(executor: Any) -> int | None:
-    """How many an executor has, where it says so."""
+    """Returns the number of workers of an executor, or None if it does not tell."""
     count = getattr(executor, "_max_workers", None)
     if count is None and (client := _client_of(executor)):
         count = sum(client.nthreads().values())
@@ -286,12 +291,12 @@ def workers_of(executor: Any) -> int | None:
 
 
 def machines_of(executor: Any) -> int | None:
-    """On how many it has workers, with this one, where it can be asked."""
+    """Returns the number of machines with workers, this one included, or None if the executor does not tell."""
     client = _client_of(executor)
     return len({machine(), *client.run(machine).values()}) if client else None
 
 
 def _client_of(executor: Any) -> Any:
-    """Of an executor of Dask, which knows its workers. None: it is another one."""
+    """Returns the client of an executor of Dask, which knows its workers, or None for any other executor."""
     client = getattr(executor, "_client", None)
     return client if hasattr(client, "nthreads") and hasattr(client, "run") else None

@@ -1,4 +1,4 @@
-"""What a function does, as a hash: so that a job is not resumed by another one."""
+"""Hashes what a function does, so that a job is not resumed with another function."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""Whose bytecode is hashed: that of another version cannot be compared."""
+"""The version of Python: bytecode of different versions cannot be compared."""
 
 
 def hash_of(*functions: Any) -> str:
-    """Of their code, of values that they enclose, and of functions and values of their modules that they use.
+    """Returns a hash of functions: of their code, the values that they enclose, and what they use of their module.
 
-    What comes from other modules counts by its name.
+    Objects of other modules count by their names.
     """
     digest = hashlib.blake2b(digest_size=16)
     for function in functions:
@@ -51,7 +51,7 @@ def _parts(value: Any, seen: set[int], module: str) -> Iterator[bytes]:
         yield value.tobytes()
     elif hasattr(value, "func") and hasattr(value, "args"):  # functools.partial
         yield from _parts((value.func, tuple(value.args), dict(value.keywords)), seen, module)
-    else:  # a module, a class, an object, or a function of another module: by its name
+    else:  # a module, a class, an object, or a function of another module counts by its name
         name = getattr(value, "__qualname__", getattr(value, "__name__", ""))
         yield f"{type(value).__module__}.{type(value).__qualname__} {name}".encode()
         call = vars(type(value)).get("__call__")

@@ -1,4 +1,4 @@
-"""The input of a job: tables of the same columns, in one file or many."""
+"""The input of a job: tables with the same columns, in one or several files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thalweg._table import Table
 from thalweg._types import Type
 from thalweg._write import Path
 
-_IDENTITY_BYTES = 1 << 16  # of each end of a file
+_IDENTITY_BYTES = 1 << 16  # bytes at each end of a file that identify it
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class InputFile:
     rows: int
     raw_bytes: int
     ends: tuple[int, ...]
-    """Where pages of its columns end together, in rows."""
+    """The rows at which pages of its columns end together."""
     clusters: tuple[int, ...]
-    """Where whole clusters do, of an RNTuple."""
+    """The rows at which clusters end, if it is an RNTuple."""
     identity: str
-    """Of its size and of both ends of its bytes: where it lies does not matter."""
+    """A hash of its size and of its first and last bytes. Its path does not matter."""
 
     def open(self) -> Table:
         return open(self.path)[self.table]
@@ -50,9 +50,9 @@ class Inputs:
     files: tuple[InputFile, ...]
     table: str
     fields: tuple[tuple[str, Type], ...]
-    """Those that all files have."""
+    """The fields that all files have."""
     absent: dict[str, str]
-    """Other columns, and why they are not among the fields."""
+    """All other columns, each with the reason why it is not among the fields."""
     opened: OpenInputs = field(default_factory=OpenInputs, compare=False, repr=False)
 
     @property
@@ -64,16 +64,18 @@ class Inputs:
         return sum(file.raw_bytes for file in self.files)
 
     def kept(self, patterns: Sequence[str], output: str) -> list[str]:
-        """Columns that match. Raises UsageError where a pattern matches none, or names one that cannot be had."""
+        """Returns the columns that match. Raises UsageError if a pattern matches no column that can be read."""
         names = [name for name, _ in self.fields]
         there, found = set(names), set[str]()
         for pattern in patterns:
             if pattern in self.absent:
                 raise UsageError(f"{output}: column '{pattern}' cannot be kept ({self.absent[pattern]})")
-            # Most are plain names, and there may be thousands.
+            # Most patterns are plain names, and there may be thousands of them.
             matching = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
             if not matching:
-                raise UsageError(f"{output}: keep='{pattern}' is no column of '{self.table}' in {self.files[0].path}")
+                raise UsageError(
+                    f"{output}: keep='{pattern}' matches no column of table '{self.table}' in {self.files[0].path}"
+                )
             found |= matching
         return [name for name in names if name in found]
 
@@ -81,16 +83,19 @@ class Inputs:
         return self.opened.open(self.files[file].path, self.files[file].table)
 
     def left_out(self, patterns: Sequence[str]) -> list[LeftOut]:
-        """Columns that match, and cannot be had."""
+        """Returns the columns that match and cannot be read."""
         found = ((name, why) for name, why in self.absent.items() if any(fnmatchcase(name, each) for each in patterns))
         return [LeftOut(f"{self.table}/{name}", why) for name, why in found]
 
 
 def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
-    """Of "file", "file:Table", patterns such as "data/*.root:Events", or several of these."""
+    """Opens the input: "file", "file:Table", a pattern such as "data/*.root:Events", or several of these.
+
+    Raises UsageError if there is no such input, or if the tables of several files do not fit together.
+    """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if not given:
-        raise UsageError("a job needs an input: give a file, a pattern, or a list of these")
+        raise UsageError("the job has no input: give a file, a pattern, or a list of these")
     files: list[InputFile] = []
     schemas: list[TableSchema] = []
     problems: dict[str, str] = {}
@@ -107,7 +112,7 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
             problems.update({problem.path.removeprefix(f"{name}/"): problem.why for problem in found})
     repeated = [file.path for index, file in enumerate(files) if file.path in [each.path for each in files[:index]]]
     if repeated:
-        raise UsageError(f"{repeated[0]} is given twice as input: its events would be there twice")
+        raise UsageError(f"{repeated[0]} is given twice as input (its events would count twice): give it once")
     fields, absent = _common(files, schemas)
     return Inputs(tuple(files), files[0].table, fields, {**problems, **absent}, kept)
 
@@ -124,12 +129,15 @@ def _files_of(given: str) -> list[tuple[str, str | None]]:
 
 def _table_of(run: Run, path: str, name: str | None) -> str:
     if run.is_open:
-        raise UsageError(f"{path} is still being written, or waits for recovery: derive from complete files")
+        raise UsageError(
+            f"{path} is not complete (it is being written, or its writers have ended): close it, or complete it with "
+            "`thalweg recover`"
+        )
     if name is None and len(run) > 1:
         tables = ", ".join(list(run)[:8])
-        raise UsageError(f"{path} has several tables ({tables}): name one, as in '{path}:{next(iter(run))}'")
+        raise UsageError(f"{path} has several tables ({tables}): give one, for example '{path}:{next(iter(run))}'")
     if name is not None and name not in run:
-        raise UsageError(f"{path} has no table '{name}'; there are {', '.join(list(run)[:8])}")
+        raise UsageError(f"{path} has no table '{name}'; its tables are {', '.join(list(run)[:8])}")
     return name or next(iter(run))
 
 
@@ -163,16 +171,16 @@ def _common(
         for name in first.keys() & other.keys():
             if _bare(first[name]) != _bare(other[name]):
                 raise UsageError(
-                    f"{file.path}: column '{name}' of table '{file.table}' is {other[name]}, and {first[name]} in "
-                    f"{files[0].path}: derive from them in jobs of their own"
+                    f"{file.path}: column '{name}' of table '{file.table}' is {other[name]}, but {first[name]} in "
+                    f"{files[0].path}: derive from these files in separate jobs"
                 )
-        absent |= dict.fromkeys(first.keys() - other.keys(), f"{file.path} has it not")
-        absent |= dict.fromkeys(other.keys() - first.keys(), f"{files[0].path} has it not")
+        absent |= dict.fromkeys(first.keys() - other.keys(), f"{file.path} does not have it")
+        absent |= dict.fromkeys(other.keys() - first.keys(), f"{files[0].path} does not have it")
     return tuple((name, type_) for name, type_ in schemas[0].fields if name not in absent), dict(sorted(absent.items()))
 
 
 def _bare(type_: Type) -> Type:
-    """Without what is said for people."""
+    """Returns the type without its unit and description."""
     return Type(
         type_.name,
         type_.shape,

@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop when it can be resumed without loss of work, twice at once."""
+"""Handles Ctrl-C: the first one finishes the current ranges and stops the job, the second one stops it at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Interrupts:
-    """Of a loop that runs in the main thread; elsewhere Python has no signals."""
+    """Stops a loop on SIGINT if it runs in the main thread. In other threads, Python handles no signals."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""A job from its beginning to its report."""
+"""Runs a job from its beginning to its report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
 
 
 class DerivationJob:
-    """Derivations of one input, done by several workers. `tw.derive` makes it, and `run` does it."""
+    """Derivations from one input, done by several workers. `tw.derive` makes a job, and `run` runs it."""
 
     def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
                  workers: int | None, executor: Any, order: str, resume: bool, force: bool, on_error: str,
@@ -57,9 +57,11 @@ class DerivationJob:
             if value not in known:
                 raise UsageError(f"{name} cannot be {value!r}: give one of {', '.join(map(repr, known))}")
         if attempts < 1:
-            raise UsageError(f"a range cannot be tried {attempts} times: give at least 1")
+            raise UsageError(f"attempts cannot be {attempts}: give at least 1")
         if ranges_per_group is not None and order != "input":
-            raise UsageError("ranges_per_group is given for outputs in no order: give order='input', too")
+            raise UsageError(
+                "ranges_per_group= is given, and the outputs have no order: give order='input', or leave it out"
+            )
         self._order, self._resume, self._force = order, resume, force
         self._on_error, self._attempts, self._timeout, self._start = on_error, attempts, timeout, start
         _check_order(self._train, order)
@@ -71,17 +73,17 @@ class DerivationJob:
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
-        """What was done so far; `run` returns it."""
+        """What was done so far. `run` returns the same report."""
 
     @property
     def ranges(self) -> int:
         return len(self._plan.ranges)
 
     def run(self, progress: Progress | None = None) -> DerivationReport:
-        """Does it. `progress` is called some times a second with the state of the job.
+        """Runs the job and returns its report. `progress` is called some times a second with the state of the job.
 
-        Ctrl-C once stops when the ranges that are being done are done, twice at once; both can be resumed. Raises
-        UsageError where functions or options are wrong, DerivationError where it stopped.
+        Ctrl-C finishes the current ranges and stops; a second Ctrl-C stops at once. Both jobs can be resumed. Raises
+        UsageError if functions or options are wrong, DerivationError if the job stops, and KeyboardInterrupt.
         """
         begin, cpu = time.monotonic(), own_cpu_seconds()
         nodes = self._new_nodes()
@@ -106,7 +108,7 @@ class DerivationJob:
             self._close(outputs, books, nodes)
         except BaseException as error:
             if nodes is not None:
-                nodes.end()  # the others hear of it
+                nodes.end()  # the other nodes see it and stop, too
             workers.abandon()
             for output in outputs:
                 if output.writer is not None:
@@ -120,8 +122,8 @@ class DerivationJob:
     @property
     def _how_to_go_on(self) -> str:
         if self._machines.count == 1:
-            return "resume=True goes on with it"
-        return "tw.recover(..., all_nodes_are_down=True) completes the outputs with what is done"
+            return "resume=True continues it"
+        return "tw.recover(..., all_nodes_are_down=True) completes the outputs with the ranges that are done"
 
     def _new_nodes(self) -> Nodes | None:
         if self._machines.count == 1:
@@ -135,10 +137,10 @@ class DerivationJob:
         return Workers(self._job, self._start)
 
     def _begin_workers(self, workers: Workers) -> int:
-        """Before there are outputs: so they have no thread or file of these."""
+        """Starts the workers before outputs are created, so that forked workers hold no files or threads of these."""
         count = max(1, min(self._workers, len(self._plan.tasks)))
         if count < self._workers:
-            self.report.notes.append(f"{count} workers instead of {self._workers}: there are no more ranges")
+            self.report.notes.append(f"{count} workers ran instead of {self._workers}, one for each range")
         for _ in range(count):
             workers.start()
         return count
@@ -167,35 +169,33 @@ class DerivationJob:
         return outputs
 
     def _bring(self, nodes: Nodes, workers: ExecutorWorkers) -> None:
-        """All machines of the job, before there are outputs, which each of them joins then."""
+        """Waits for all machines of the job. Then the outputs are created, and each machine joins them."""
         for path in [os.fspath(each.path) for each in self._train]:
             if not self._force and os.path.lexists(path):
-                raise UsageError(f"{path} is there already: give another name, or force=True")
+                raise UsageError(f"{path} exists already: give another name, or force=True")
         nodes.make_folder()
         if too_many := nodes.wait_for_machines(lambda: workers.ask_machines(max(self._workers, nodes.count))):
             self.report.notes.append(
-                f"workers on {', '.join(too_many)} do nothing: with nodes={nodes.count} there were enough machines"
+                f"workers on {', '.join(too_many)} were not used: nodes={nodes.count} machines had joined before"
             )
         nodes.begin()
 
     def _described(self, workers: Workers) -> list[tuple[tuple[str, Type], ...]]:
-        """By the first worker: what the functions do to a process is done to that one."""
+        """Returns the fields of the outputs. The first worker finds them: functions may change or end its process."""
         first = workers.alive[0]
         first.tell("describe", self._plan.ranges)
         while True:
             for each, message in workers.events(1.0):
-                if message is None and each is not first:  # another one is started in its place
+                if message is None and each is not first:  # another worker replaces it later
                     each.report.how_it_ended = each.how_it_died()
                     continue
                 if message is None:
-                    raise Error(f"the functions were tried on the first events, and {each.how_it_died()}")
+                    raise Error(f"the functions failed on the first events: {each.how_it_died()}")
                 if message[0] == "described":
                     return list(message[1])
                 if message[0] == "lost":
-                    raise Error(f"the functions were tried on the first events, and {message[1]}")
-                raise UsageError(
-                    f"the functions cannot be used on the first events: {message[2]}\n{message[3]}".rstrip()
-                )
+                    raise Error(f"the functions failed on the first events: {message[1]}")
+                raise UsageError(f"the functions failed on the first events: {message[2]}\n{message[3]}".rstrip())
 
     def _books(self, outputs: Sequence[Output]) -> Books:
         books = Books(self._plan, len(outputs))
@@ -203,7 +203,7 @@ class DerivationJob:
             for number, summary in output.committed.items():
                 books.committed(index, number, summary)
             if output.writer is None:
-                books.cannot_be_added(index, Fault("it was left out before the file was completed", ""))
+                books.cannot_be_added(index, Fault("it was left out, and the file is complete", ""))
         books.skip_what_is_missing(Fault("it was left out before the job was resumed, and its group is complete", ""))
         return books
 
@@ -213,7 +213,7 @@ class DerivationJob:
     def _close(self, outputs: Sequence[Output], books: Books, nodes: Nodes | None) -> None:
         missing = [each for each in books.lacking() if each.number not in books.skipped]
         if missing:
-            raise DerivationError(f"{len(missing)} ranges are in no output, though no worker failed", self.report)
+            raise DerivationError(f"{len(missing)} ranges are missing in the outputs, though none failed", self.report)
         if nodes is not None:
             nodes.close()
         for index, output in enumerate(outputs):
@@ -229,7 +229,7 @@ class DerivationJob:
                 has_all_ranges = nodes is not None and file.units == len(books.summaries[index])
                 if file.units != len(books.summaries[index]):
                     self.report.notes.append(
-                        f"{output.path} has {file.units} ranges, and {len(books.summaries[index])} were committed"
+                        f"{output.path} has {file.units} ranges, but {len(books.summaries[index])} were committed"
                     )
             self.report.outputs.append(OutputReport(output.path, summary.rows, summary, file, has_all_ranges))
         if nodes is not None:
@@ -240,14 +240,15 @@ class DerivationJob:
         return {**summary.to_json(), "skipped": skipped}
 
     def _chosen_plan(self, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
-        """That of an output that is there, where the job is resumed."""
+        """Returns the plan of the job; if the job is resumed, the plan that its outputs hold."""
         in_order = self._order == "input"
         chosen = plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes, _cut_of(self._train))
         for each in self._train if self._resume else ():
             path = os.fspath(each.path)
             if is_there(path) and (stored := stored_plan(path)):
                 if bool(stored.per_group) != in_order:
-                    raise UsageError(f"{path} was begun with another order: give that one")
+                    began = "input" if stored.per_group else "any"
+                    raise UsageError(f"{path} cannot be resumed (it was begun with order='{began}'): give that order")
                 return stored
         return chosen
 
@@ -263,21 +264,21 @@ def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -
     if nodes is None:
         nodes = (machines_of(executor) if executor is not None else None) or 1
     if nodes < 1:
-        raise UsageError(f"{nodes} machines do nothing: give at least 1, or None")
+        raise UsageError(f"nodes cannot be {nodes}: give at least 1, or None")
     if nodes == 1:
         return 1
     if executor is None:
-        raise UsageError(f"nodes={nodes} is given, and no executor whose workers are there: give executor=, too")
+        raise UsageError(f"nodes={nodes} is given without executor= (its workers run on the machines): give both")
     if order == "input":
         raise UsageError(
-            "order='input' and several machines are given (rows of several nodes cannot be ordered by key yet): take "
+            "order='input' and several machines are given (rows of several nodes cannot be ordered by key): give "
             "order='any'; run.units tells which rows each range has"
         )
     if resume:
         raise UsageError(
             "resume=True and several machines are given (each node would have to return to its machine, which no "
-            "engine promises): tw.recover(path, all_nodes_are_down=True) completes outputs that are there with the "
-            "ranges that are done; then force=True begins anew"
+            "executor guarantees): complete the outputs with tw.recover(path, all_nodes_are_down=True), or begin anew "
+            "with force=True"
         )
     return nodes
 
@@ -286,7 +287,7 @@ def _checked_workers(workers: int | None) -> int:
     if workers is None:
         return len(os.sched_getaffinity(0))
     if workers < 1:
-        raise UsageError(f"{workers} workers do nothing: give at least 1, or None for as many as there are cores")
+        raise UsageError(f"workers cannot be {workers}: give at least 1, or None for one on each core")
     return workers
 
 
@@ -296,9 +297,9 @@ def _checked_train(train: Sequence[Derivation], inputs: Inputs) -> tuple[Derivat
     paths = [os.path.realpath(each.path) for each in train]
     for path in paths:
         if paths.count(path) > 1:
-            raise UsageError(f"{path} is the output of two derivations: give each a file of its own")
+            raise UsageError(f"{path} is the output of two derivations: give each of them its own file")
         if path in [os.path.realpath(file.path) for file in inputs.files]:
-            raise UsageError(f"{path} is input and output: give the output another name")
+            raise UsageError(f"{path} is both input and output: give the output another name")
     return tuple(train)
 
 
@@ -306,18 +307,17 @@ def _check_order(train: Sequence[Derivation], order: str) -> None:
     for each in train:
         if order == "input" and not os.fspath(each.path).endswith(".root"):
             raise UsageError(
-                f"{os.fspath(each.path)} cannot have the order of the input (in HDF5 every range would be a part of a "
-                "virtual dataset, of which 10,000 take 5.3 s to create): write a .root file, or take order='any'; "
-                "run.units tells which rows each range has"
+                f"{os.fspath(each.path)} cannot keep the order of the input (only RNTuple files can): write a .root "
+                "file, or give order='any'; run.units tells which rows each range has"
             )
 
 
 def _check_loop(train: Sequence[Derivation], loop: EventLoop | None) -> None:
     if loop is not None and not callable(loop):
-        raise UsageError(f"loop is {loop!r}, which is no function")
+        raise UsageError(f"loop is {loop!r}, which is not a function")
     for each in train:
         name = f"the derivation of {os.fspath(each.path)}"
         if loop is None and each.is_for_loop:
-            raise UsageError(f"{name} has a schema alone, and nothing appends rows: give a function, keep, or loop=")
+            raise UsageError(f"{name} has only a schema, and nothing appends rows: give a function, keep, or loop=")
         if loop is not None and not each.is_for_loop:
-            raise UsageError(f"{name} has columns of its own, and the job has a loop: give it a schema alone")
+            raise UsageError(f"{name} has function or keep, and the job has a loop: give the derivation only a schema")

@@ -1,7 +1,7 @@
-"""The folder in which the machines of a job find each other: beside its first output, while the job runs.
+"""The folder through which the machines of a job communicate. It lies beside the first output while the job runs.
 
-There are names with short texts in it, each made at once, so that who sees a name sees its text. All that is written of
-the outputs themselves is in the folders of their runs.
+It holds names with short texts. Each name is created together with its text, so that a reader that sees the name sees
+the whole text. The outputs themselves keep their state in the folders of their runs.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 JOB = "job"
-"""What every node is told: as `Rules` has it."""
+"""The text is the `Rules` of the job."""
 BEGUN = "begun"
-"""All machines have come: each joins the outputs now."""
+"""It exists once all machines have joined the job: each node now joins the outputs."""
 CLOSING = "closing"
-"""All ranges are in the outputs, durably: each node closes these."""
+"""It exists once all ranges are durable in the outputs: each node now closes them."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class JobFolder:
         return os.path.isdir(self.path)
 
     def remove(self) -> None:
-        """Who still looks for it takes the job for ended."""
+        """Removes the folder, which tells all nodes that the job has ended."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     def file(self, name: str) -> str:
         return f"{self.path}/{name}"
 
     def put(self, name: str, text: str) -> None:
-        """In the place of what the name had before."""
+        """Sets the text of a name, replacing what it had before."""
         new = self.file(f".{uuid.uuid4().hex}")
         with open(new, "w") as file:
             file.write(text)
         os.replace(new, self.file(name))
 
     def text(self, name: str) -> str | None:
-        """None where there is no such name."""
+        """Returns the text of a name, or None if there is no such name."""
         while True:
             try:
                 with open(self.file(name)) as file:
@@ -58,7 +58,9 @@ class JobFolder:
                     raise
 
     def take(self, name: str, owner: str) -> bool:
-        """False where somebody has that name already. A link comes with its text, as a file does not."""
+        """Takes a name for an owner. Returns False if it has an owner already.
+
+        The name is a symbolic link, since a link, unlike a file, is created together with its text."""
         try:
             os.symlink(owner, self.file(name))
         except FileExistsError:
@@ -66,7 +68,7 @@ class JobFolder:
         return True
 
     def say(self, name: str, owner: str) -> bool:
-        """The same, in the place of what somebody has said before. False where the folder is gone."""
+        """Sets the owner of a name, replacing an earlier one. Returns False if the folder is gone."""
         new = self.file(f".{uuid.uuid4().hex}")
         try:
             os.symlink(owner, new)
@@ -86,7 +88,7 @@ class JobFolder:
             os.unlink(self.file(name))
 
     def names(self, prefix: str) -> list[str]:
-        """What follows the prefix, of each name that has it."""
+        """Returns the rest of each name that begins with the prefix."""
         try:
             return [name.removeprefix(prefix) for name in os.listdir(self.path) if name.startswith(prefix)]
         except FileNotFoundError:
@@ -94,24 +96,26 @@ class JobFolder:
 
 
 def joined(node: int) -> str:
-    """That this node has joined all outputs: its host, and the handles of these."""
+    """Returns the name whose text is the host of a node and its handles, once it has joined all outputs."""
     return f"joined-{node}"
 
 
 def owned(node: int) -> str:
-    """Whose number that is: of a machine."""
+    """Returns the name whose owner is the machine of a node."""
     return f"node-{node}"
 
 
 def durable(node: int) -> str:
-    """For each output a time of that machine's own clock: what was committed until then is durable."""
+    """Returns the name whose text has one time for each output, by the clock of the machine of the node.
+
+    What the node committed before that time is durable."""
     return f"durable-{node}"
 
 
 def failed(node: int) -> str:
-    """Why that node cannot go on."""
+    """Returns the name whose text says why a node cannot go on."""
     return f"failed-{node}"
 
 
 DOING = "doing-"
-"""And the number of a piece of work: by which node it is done."""
+"""With the number of a call, this is the name whose owner is the node that does it."""

@@ -1,4 +1,4 @@
-"""Events whose columns are read when they are first touched: Awkward arrays of virtual buffers."""
+"""Events whose columns are read when they are first used: Awkward arrays with virtual buffers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BASE_CLASS = re.compile(r":_[0-9]+")
 
 
 class LazyRows:
-    """Rows [start, stop) of a table. `used` gathers the columns that were read, by path."""
+    """Rows [start, stop) of a table. `used` collects the paths of the columns that were read."""
 
     def __init__(self, table: Table, start: int, stop: int, used: set[str]) -> None:
         self.table = table
@@ -35,19 +35,19 @@ class LazyRows:
         return self._between[0]
 
     def rows(self, path: str) -> Rows:
-        """With that column alone."""
+        """Returns the rows with only that column."""
         if path not in self._kept:
             self._kept[path] = self.table.read([path], rows=slice(*self._between), threads=1)
             self._used.add(path)
         return self._kept[path]
 
     def columns(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of whole fields."""
+        """Returns the values of whole fields by name."""
         return {name: self.rows(name).members[name] for name in names}
 
 
 class LazyForm:
-    """The form of a table's rows as Awkward has them, and which column each buffer needs."""
+    """The Awkward form of the rows of a table, with the column that each of its buffers needs."""
 
     def __init__(self, fields: Iterable[tuple[str, Type]]) -> None:
         import awkward as ak
@@ -65,7 +65,7 @@ class LazyForm:
         self._form = ak.forms.RecordForm(list(self._forms.values()), list(self._forms), form_key="rows")
 
     def events(self, source: LazyRows) -> Any:
-        """An Awkward array; what it is made of is read when something asks for it."""
+        """Returns an Awkward array whose columns are read when they are first used."""
         import awkward as ak
 
         buffers = {key: partial(self._buffer, source, name, path, key) for name, path, key in self._buffers}
@@ -77,7 +77,7 @@ class LazyForm:
 
 
 def _paths(form: Any, type_: Type, path: str, whole: str) -> Iterator[tuple[str, str]]:
-    """Of a form and all inside it: its key, and the column to read for its buffers."""
+    """Yields the key of a form and of all forms inside it, each with the column that its buffers need."""
     if _is_whole(type_):
         for inner in _walk(form):
             yield inner.form_key, whole
@@ -96,7 +96,7 @@ def _paths(form: Any, type_: Type, path: str, whole: str) -> Iterator[tuple[str,
 
 
 def _is_whole(type_: Type) -> bool:
-    """What Awkward shows otherwise than it is stored is read as a whole."""
+    """Returns whether a type is read as a whole, since Awkward represents it differently from how it is stored."""
     names = [name for name, _ in type_.members]
     if type_.type_name.startswith("std::variant<") or any(map(_BASE_CLASS.fullmatch, names)):
         return True
@@ -107,7 +107,7 @@ def _is_whole(type_: Type) -> bool:
 
 
 def _first_column(type_: Type, path: str) -> str:
-    """One that has the lengths of a list, and little else."""
+    """Returns the path of one column inside a list: reading it gives the lengths of the list at little cost."""
     while type_.element is not None or type_.name == "struct":
         if type_.element is not None:
             type_ = type_.element
@@ -125,7 +125,7 @@ def _walk(form: Any) -> Iterator[Any]:
 
 
 def _buffers(form: Any, layout: Any) -> Iterator[tuple[str, Any]]:
-    """Those of a layout that may have fewer members than its form."""
+    """Yields the buffers of a layout, which may have fewer members than its form."""
     for attribute in ("data", "offsets", "index", "tags"):
         if f"{form.form_key}|{attribute}" in form.expected_from_buffers(buffer_key=_KEY, recursive=False):
             yield f"{form.form_key}|{attribute}", np.asarray(getattr(layout, attribute))
@@ -144,7 +144,7 @@ def _no_rows(type_: Type) -> Rows:
 
 
 def _nothing(type_: Type, outer: tuple[int, ...]) -> Any:
-    """No values of a type."""
+    """Returns an empty array, or what stands for one, of a type."""
     shape = (*outer, *type_.shape)
     if type_.name == "struct":
         return Rows(type_, {name: _nothing(member, shape) for name, member in type_.members}, 0)

@@ -1,4 +1,4 @@
-"""Gives ranges to workers until none is left, and takes up what dead ones leave."""
+"""Gives ranges to workers until none is left, and gives the ranges of dead workers to others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._derive.workers import Worker, Workers
 
 _WAIT_S = 0.1
 _SAMPLE_EVERY_S = 1.0
-_MOST_DEATHS = 5  # one after the other, of workers that did nothing
+_MOST_DEATHS = 5  # consecutive deaths of workers that did nothing
 
 
 class Loop:
@@ -35,17 +35,17 @@ class Loop:
         self._begin = self._sampled = time.monotonic()
         self._deaths = 0
         self.stopped_by = ""
-        """Why no more ranges are given out."""
+        """The reason why no more ranges are given out; empty while the job runs."""
 
     def run(self, count: int, tick: Callable[[], None]) -> None:
-        """With `count` workers. `tick` is called some times a second."""
+        """Runs the loop with `count` workers. `tick` is called some times a second."""
         for each in self._workers.alive:
             self._begin_work(each)
         while not self._is_over():
             while len(self._workers.alive) < count and self._wants_more():
                 self._begin_work(self._workers.start())
             for each in self._workers.alive:
-                if each.task is None and self._books.waiting:  # somebody has left it
+                if each.task is None and self._books.waiting:  # another worker has left a range
                     self._give(each)
             for each, message in self._workers.events(_WAIT_S):
                 if message is None:
@@ -77,7 +77,7 @@ class Loop:
         return self._report
 
     def output_bytes(self) -> int:
-        """That the outputs take by now."""
+        """Returns the size of all outputs so far."""
         return sum(each.writer.status().claimed_bytes for each in self._outputs if each.writer is not None)
 
     @property
@@ -146,7 +146,7 @@ class Loop:
         self._give(each)
 
     def _committed(self, each: Worker, commits: set[tuple[int, int]], node: int, when: float) -> None:
-        """Of an executor, whose workers tell that themselves. What a node has that is taken for dead may be lost."""
+        """Notes commits that a worker of an executor reports. Those of a node that counts as failed may be lost."""
         for output, number, summary in each.announced:
             commit = output, number
             if commit in commits and (self._nodes is None or self._nodes.committed(commit, node, when)):
@@ -154,7 +154,7 @@ class Loop:
         each.announced = []
 
     def _give_back(self, each: Worker) -> None:
-        """Nothing was wrong with it."""
+        """Gives back a task that has not failed."""
         task, each.task, each.announced = each.task, None, []
         if task is not None:
             self._books.give_back(task)
@@ -181,12 +181,12 @@ class Loop:
         each.report.how_it_ended = how
         self._deaths += 1
         if self._deaths >= _MOST_DEATHS and each.range is None:
-            self.stop(f"workers die before they do anything: {how}")
+            self.stop(f"{_MOST_DEATHS} workers in succession ended before they did anything: {how}")
         self._count_commits(each)
         self._failed(each, each.range, Fault(how, ""))
 
     def _failed(self, each: Worker, number: int | None, fault: Fault) -> None:
-        """Its task waits again, for the outputs that lack it; or its range is left out, or the job stops."""
+        """Notes a fault: the task waits again for the outputs that lack it, the range is skipped, or the job stops."""
         task, each.task, each.announced = each.task, None, []
         if task is None:
             return
@@ -215,7 +215,7 @@ class Loop:
         )
 
     def _broken(self) -> str:
-        """What is wrong with an output, so that no range can be written to it."""
+        """Returns why an output cannot be written any more, or an empty text if all can."""
         for each in self._outputs:
             if each.writer is not None and (failure := each.writer.status().failure):
                 return f"{each.path}: {failure}"

@@ -1,4 +1,4 @@
-"""Which machine a process is on."""
+"""Identifies the machine on which a process runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 
 
 def machine() -> str:
-    """What tells this machine, since it was started, from any other.
+    """Returns a text that identifies this machine since its last start.
 
-    Also containers of one machine that have no memory or no process ids in common: these cannot attach to each other.
+    Containers of one machine count as different machines if they share no memory or no process ids, since their
+    processes cannot attach to each other.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     memory = pids = 0
@@ -23,5 +24,5 @@ def machine() -> str:
 
 
 def host() -> str:
-    """As people call it."""
+    """Returns the host name of this machine."""
     return socket.gethostname()

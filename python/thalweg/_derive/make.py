@@ -1,4 +1,4 @@
-"""`tw.derive`."""
+"""Defines `tw.derive`, which makes a job."""
 
 from __future__ import annotations
 
@@ -30,43 +30,46 @@ def derive(
     nodes: int | None = None,
     node_timeout: float = 60,
 ) -> DerivationJob:
-    """A job that reads events once and writes all outputs of a train: `tw.derive(...).run()` does it.
+    """Returns a job that reads events once and writes all outputs of a train. `tw.derive(...).run()` runs it.
 
-    Workers, which are processes, each do ranges of the input, and write the outputs together. A range counts when it is
-    committed, in each output once, whoever dies: functions have to be deterministic, since it may be done again.
+    Worker processes each do ranges of the input and write the outputs together. A range counts once in each output,
+    when it is committed, whichever process dies. Functions must be deterministic, since a range may be done again.
 
-    inputs: a file, "file:Table", a pattern such as "data/*.root:Events", or several of these: RNTuples, HDF5 files and,
-        where uproot is installed, TTrees, with columns of the same types. Columns that one of them lacks, or that
-        cannot be read, are not there.
+    inputs: a file, "file:Table", a pattern such as "data/*.root:Events", or several of these. Files are RNTuples, HDF5
+        files and, if uproot is installed, TTrees; their columns must have the same types. Columns that one of the files
+        lacks, or that cannot be read, are left out.
     train: one derivation for each output.
-    loop: for what is not Awkward: called as `loop(job, range)` with each range of events, of which it makes rows by
-        `with job.unit(range) as unit: unit["muons.root"].append(...); unit.fill("cutflow", {"two muons": n})`. The
-        derivations have a schema then, and nothing else. What it appends to an output that has the range already is
-        not stored again.
-    workers: None: as many as there are usable cores. More than there are ranges are not started.
-    executor: whose workers do it instead: of `concurrent.futures`, or like it (a `Client` of Dask, `MPIPoolExecutor` of
-        mpi4py). What one has of a range is written when the range is done, so let ranges be large. A range that the
-        executor loses is given to it again, as if it had failed.
-    order: "input": rows stand in the input's order, with the same bytes of pages for any number of workers. In RNTuple
-        alone.
-    resume: go on, in the same files, with a job that has ended before its end; begin where there is nothing yet. Input,
-        functions and options are compared with what it began with.
-    force: replace outputs that are there.
-    on_error: what is done where a function raises, or its process dies or hangs. "retry": it is tried again, `attempts`
-        times in all, and then the job stops; "skip": then its events are left out of all outputs, and the report names
-        them; "stop": the job stops at once. What is done by then is kept, for `resume`.
-    timeout: seconds that a range may take, before its worker is killed.
-    start: "fork": workers share the memory that is there when the job begins; "spawn": they begin empty, and functions
-        have to be importable.
-    ranges_per_group: in the input's order, so many consecutive ranges are committed together, as clusters of their own.
-    range_bytes: clusters of the input that together have less, decoded, are one range.
-    nodes: on so many machines workers of the executor write the outputs, this one among them, whether it has workers or
-        not. All see the folders of inputs and outputs by the same paths. None: Dask is asked, and others have 1.
-    node_timeout: seconds in which all machines have to come, and after which one is taken for dead that gives no sign.
-        The job goes on without it, and does again what it had not made durable; each range counts once. A job of
-        several machines cannot be resumed.
+    loop: an event loop for code that does not use Awkward arrays, called as `loop(job, range)` for each range of
+        events. It makes rows by `with job.unit(range) as unit: unit["muons.root"].append(...)` and sums by
+        `unit.fill("cutflow", {"two muons": n})`. The derivations then have only a schema. Rows for an output that
+        already has the range are not stored again.
+    workers: the number of worker processes. The default is the number of usable cores. At most one worker is started
+        for each range.
+    executor: an executor whose workers do the work: of `concurrent.futures`, or with its interface (a `Client` of Dask,
+        `MPIPoolExecutor` of mpi4py). Rows of a range are written when the range is done, so choose large ranges. A
+        range that the executor loses counts as failed and is submitted again.
+    order: "input" keeps the order of the input, and the bytes of the pages are the same for any number of workers. Only
+        RNTuple files can. With "any", the order of ranges is unspecified.
+    resume: continue a job that ended early, in the same files. An output that does not exist yet is begun. Raises
+        UsageError if inputs, functions or options have changed.
+    force: replace outputs that exist.
+    on_error: what to do if a function raises, or its process dies or hangs. "retry" tries the range up to `attempts`
+        times and then stops the job. "skip" then leaves its events out of all outputs, and the report names them.
+        "stop" stops the job at once. Ranges that are done are kept for `resume`.
+    timeout: the time in seconds after which a worker is killed if its range is not done. The default is no limit.
+    start: how workers are started. "fork": workers share the memory of this process when the job begins. "spawn":
+        workers begin empty, and functions must be importable.
+    ranges_per_group: with order="input", the number of consecutive ranges that are committed together in clusters of
+        their own.
+    range_bytes: the decoded size in bytes up to which clusters of the input are put into one range.
+    nodes: the number of machines on which workers of the executor write the outputs. This machine counts, even if it
+        has no workers. All machines must see inputs and outputs by the same paths. The default is the number that Dask
+        reports, and 1 for other executors.
+    node_timeout: the time in seconds within which all machines must join, and after which a machine that gives no sign
+        counts as failed. The job then goes on without it and repeats the ranges that it had not made durable; each
+        range counts once. A job of several machines cannot be resumed.
 
-    Raises UsageError where inputs, outputs or options are wrong.
+    Raises UsageError if inputs, outputs or options are wrong.
     """
     return DerivationJob(
         inputs,

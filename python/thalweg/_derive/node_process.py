@@ -1,7 +1,7 @@
-"""The process by which a machine is a node of all outputs of a job: it stays until the job ends.
+"""The process that makes a machine a node of all outputs of a job. It runs until the job ends.
 
-A worker of the engine starts it, and it is no part of that worker, which the engine may end and start again. The other
-workers of the machine attach to what it holds.
+A worker of the executor starts it as a separate process, since the executor may end and restart its workers. All
+workers of the machine attach to the runs that this process holds.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from thalweg._write import Writer, join
 
 _TELL_EVERY_S = 0.5
 _ALARM_EVERY_S = 0.2
-_COME_S = 0.2  # so long a worker is kept, so that workers of other machines are asked, too
+_COME_S = 0.2  # time for which a worker is occupied, so that workers of other machines are called, too
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What every node is told."""
+    """What every node of a job must know."""
 
     machine: str
-    """That of the job's process, which is node 1."""
+    """The machine of the process of the job, which is node 1."""
     outputs: tuple[str, ...]
     nodes: int
     timeout: float
@@ -45,7 +45,7 @@ class Rules:
     def of(folder: JobFolder) -> Rules:
         if (text := folder.text(JOB)) is None:
             raise UsageError(
-                f"{folder.path} is not there on {host()}: outputs have to be in a folder that all machines see, by the "
+                f"{folder.path} does not exist on {host()}: write the outputs to a folder that all machines see by the "
                 "same path"
             )
         stored = json.loads(text)
@@ -53,12 +53,12 @@ class Rules:
 
 
 def look_every_s(nodes: int) -> float:
-    """So many look into one folder, and each of them less often."""
+    """Returns the time between two looks at the folder: the more nodes there are, the less often each of them looks."""
     return 0.1 + nodes / 200
 
 
 def come(path: str, _: int) -> tuple[str, str]:
-    """Runs in a worker: makes its machine a node of the job where it is none. Returns which machine that is."""
+    """Runs in a worker and makes its machine a node of the job, if it is not one yet. Returns machine and host."""
     folder, here = JobFolder(path), machine()
     rules = Rules.of(folder)
     if here != rules.machine and folder.text(BEGUN) is None:
@@ -71,7 +71,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 def _begin_node(folder: JobFolder, rules: Rules, here: str) -> None:
-    """The lock is this machine's own; the process that is started keeps it as long as it lives."""
+    """Starts the process of this node. It holds the lock of this machine for as long as it lives."""
     lock = os.open(folder.file(f"machine-{here}"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -88,14 +88,16 @@ def _begin_node(folder: JobFolder, rules: Rules, here: str) -> None:
                         start_new_session=True,
                     )
                 )
-    except BlockingIOError:  # another worker has done it
+    except BlockingIOError:  # another worker has started the process
         pass
     finally:
         os.close(lock)
 
 
 def _number_of(folder: JobFolder, rules: Rules, here: str) -> int | None:
-    """None: there are enough machines without this one. The number of one whose process was killed is its own still."""
+    """Returns the number of this machine, or None if there are enough machines without it.
+
+    A machine keeps its number if its process is killed and started again."""
     for node in range(2, rules.nodes + 1):
         if folder.take(owned(node), here) or folder.owner(owned(node)) == here:
             return node
@@ -117,7 +119,7 @@ def main(path: str, node: int) -> None:
         while writers:
             writers[0].close()
             writers.pop(0)
-        folder.remove()  # the process of the job does that, too, where it lives: all are complete, for everybody
+        folder.remove()  # all outputs are complete; the process of the job, if it lives, removes the folder, too
     except BaseException as error:
         with suppress(OSError):
             folder.put(failed(node), text_of(error))
@@ -128,11 +130,11 @@ def main(path: str, node: int) -> None:
 
 @contextmanager
 def _as_long_as_the_job(folder: JobFolder) -> Iterator[None]:
-    """Where the job could not create the outputs, somebody else may do that soon, whose nodes are others."""
+    """Raises Error in the block if the job ends: another job may then create the outputs, with other nodes."""
 
     def look(*_: object) -> None:
         if not folder.is_there():
-            raise Error("the job has ended before its end")
+            raise Error("the job ended before it was done")
 
     before = signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, _ALARM_EVERY_S, _ALARM_EVERY_S)
@@ -144,8 +146,8 @@ def _as_long_as_the_job(folder: JobFolder) -> Iterator[None]:
 
 
 def _wait_until_begun(folder: JobFolder, rules: Rules) -> bool:
-    """False: the job has ended before."""
-    end = time.monotonic() + 3 * rules.timeout  # its process may have been killed
+    """Waits until all machines have joined. Returns False if the job ends before."""
+    end = time.monotonic() + 3 * rules.timeout  # the process of the job may have been killed
     while folder.text(BEGUN) is None:
         if not folder.is_there() or time.monotonic() > end:
             return False
@@ -154,11 +156,11 @@ def _wait_until_begun(folder: JobFolder, rules: Rules) -> bool:
 
 
 def _stay(folder: JobFolder, node: int, writers: Sequence[Writer]) -> None:
-    """Returns when the outputs are to be closed. Raises Error where the job has ended otherwise."""
+    """Returns when the outputs are to be closed. Raises Error if the job ends otherwise."""
     next_word = 0.0
     while folder.text(CLOSING) is None:
         if not folder.is_there():
-            raise Error("the job has ended before its end")
+            raise Error("the job ended before it was done")
         if time.monotonic() >= next_word:
             _check(folder, writers)
             folder.put(durable(node), json.dumps(durable_times(writers)))
@@ -170,16 +172,16 @@ def _check(folder: JobFolder, writers: Sequence[Writer]) -> None:
     for writer in writers:
         if failure := writer.status().failure:
             raise SystemError(0, f"{writer.path}: {failure}")
-        if why := writer.dead_nodes().get(1):  # nobody hands out ranges any more
+        if why := writer.dead_nodes().get(1):  # without node 1, no process hands out ranges
             folder.remove()
-            raise Error(f"the process of the job has died ({why})")
+            raise Error(f"the process of the job has ended ({why})")
 
 
 def durable_times(writers: Sequence[Writer | None]) -> list[float]:
-    """For each output a time, by this machine's clock: whatever was committed here until then is durable."""
+    """Returns one time for each output, by the clock of this machine: what was committed before it is durable."""
     times = []
     for writer in writers:
-        now = time.monotonic()  # before it is asked, so that the time is rather too early
+        now = time.monotonic()  # taken before the status, so that the time is too early rather than too late
         status = writer.status() if writer is not None else None
         times.append(now - status.oldest_unit_age if status and status.units_not_durable else now)
     return times

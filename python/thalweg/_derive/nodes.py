@@ -1,5 +1,4 @@
-"""The machines of a job that an engine works on: how they come to it, what each has that would outlive it, and how the
-job goes on without one that dies."""
+"""The machines of a job: how they join it, which of their commits are durable, and how the job goes on without one."""
 
 from __future__ import annotations
 
@@ -26,19 +25,19 @@ _PAUSE_S = 0.05
 
 @dataclass(frozen=True)
 class Place:
-    """One node, as the workers on its machine find it."""
+    """One node, as the workers on its machine see it."""
 
     node: int
     handles: tuple[str | None, ...]
-    """Of the outputs. None: that output is complete."""
+    """The handles of the outputs; None for an output that is complete."""
 
 
 Commit = tuple[int, int]
-"""Output and range."""
+"""The numbers of an output and of a range."""
 
 
 class Nodes:
-    """Of the process of the job, which is node 1 of every output."""
+    """All nodes, as seen by the process of the job, which is node 1 of every output."""
 
     def __init__(self, paths: Sequence[str], count: int, timeout: float) -> None:
         self.count, self.timeout = count, timeout
@@ -47,13 +46,13 @@ class Nodes:
         self._rules = Rules(machine(), absolute, count, timeout)
         self.hosts: dict[int, str] = {1: host()}
         self.places: dict[str, Place] = {}
-        """Of nodes that live, by machine."""
+        """The living nodes by machine."""
         self.dead: dict[int, str] = {}
-        """Others, and why they are taken for that."""
+        """The failed nodes, each with the reason why it counts as failed."""
         self._durable: set[Commit] = set()
         self._pending: defaultdict[Commit, list[tuple[int, float]]] = defaultdict(list)
         self.died_at = -math.inf
-        """When the last one was taken for dead."""
+        """The time at which the last node was found to have failed."""
         self._next_look = 0.0
 
     def make_folder(self) -> None:
@@ -61,9 +60,9 @@ class Nodes:
         self.folder.put(JOB, self._rules.to_text())
 
     def wait_for_machines(self, ask: Callable[[], Iterable[tuple[str, str]]]) -> list[str]:
-        """Until all have come. `ask` lets workers of the engine see to that, and returns their machines and hosts.
+        """Waits until all machines have joined. `ask` calls workers of the executor and returns machines and hosts.
 
-        Returns hosts that are too many. Raises UsageError where the time is over."""
+        Returns the hosts that are not needed. Raises UsageError if too few machines join in time."""
         hosts: dict[str, str] = {}
         end = time.monotonic() + self.timeout
         while True:
@@ -76,18 +75,18 @@ class Nodes:
             if time.monotonic() > end:
                 names = sorted(hosts[each] for each in {*owners.values()} & hosts.keys() if each)
                 raise UsageError(
-                    f"the outputs cannot be written from {self.count} machines (besides this one, {host()}, workers of "
-                    f"{', '.join(names) or 'no other'} have come within {self.timeout:g} s): let workers run on as "
-                    "many, or give another number of nodes; this machine is one of them"
+                    f"the outputs cannot be written from {self.count} machines (besides {host()}, which runs the job, "
+                    f"{', '.join(names) or 'no machine'} joined within {self.timeout:g} s): run workers on "
+                    f"{self.count} machines, or give another nodes=; this machine counts as one"
                 )
             time.sleep(_PAUSE_S)
 
     def begin(self) -> None:
-        """Each joins the outputs that are created now."""
+        """Lets all nodes join the outputs, which are created now."""
         self.folder.put(BEGUN, "")
 
     def wait_until_joined(self, outputs: Sequence[Output]) -> None:
-        """Raises SystemError where a node does not say that it has."""
+        """Waits until all nodes have joined the outputs. Raises SystemError if a node fails or does not answer."""
         mine = Place(1, tuple(each.writer.handle if each.writer else None for each in outputs))
         self.places = {self._rules.machine: mine}
         end = time.monotonic() + self.timeout
@@ -95,7 +94,9 @@ class Nodes:
             while (text := self.folder.text(joined(node))) is None:
                 self._check_failures()
                 if time.monotonic() > end:
-                    raise SystemError(0, f"node {node} has come, and does not answer")
+                    raise SystemError(
+                        0, f"node {node} has not joined the outputs (it gave no sign for {self.timeout:g} s)"
+                    )
                 time.sleep(_PAUSE_S)
             self.hosts[node], handles = json.loads(text)
             owner = self.folder.owner(owned(node))
@@ -108,22 +109,22 @@ class Nodes:
                 raise SystemError(0, f"node {node} cannot write the outputs ({why})")
 
     def committed(self, commit: Commit, node: int, when: float) -> bool:
-        """`when`: by the clock of that node's machine. False where it is taken for dead."""
+        """Notes a commit of a node; `when` is by the clock of its machine. Returns False if the node has failed."""
         if node not in self.dead and commit not in self._durable:
             self._pending[commit].append((node, when))
         return node not in self.dead or commit in self._durable
 
     def is_due(self) -> bool:
-        """It was not looked at them for some time."""
+        """Returns whether it is time to look at the nodes again."""
         if time.monotonic() < self._next_look:
             return False
         self._next_look = time.monotonic() + _LOOK_EVERY_S
         return True
 
     def look(self, outputs: Sequence[Output]) -> dict[int, list[Commit]]:
-        """By node that has died since: what it had committed, and nobody has now."""
+        """Returns the nodes that have failed since the last look, each with its commits that are lost."""
         writers = [each.writer for each in outputs]
-        # Before what they say of themselves is read: what a dead one has said by then stands.
+        # Deaths are looked up before the nodes' own reports are read: what a dead node has reported by then counts.
         died = {
             node: why for each in writers if each for node, why in each.dead_nodes().items() if node not in self.dead
         }
@@ -154,11 +155,11 @@ class Nodes:
 
     @property
     def all_is_durable(self) -> bool:
-        """From here on the death of any machine costs nothing."""
+        """Whether all commits are durable, so that the failure of a machine loses nothing."""
         return not self._pending
 
     def doing(self) -> dict[int, int]:
-        """Nodes that are said to do pieces of work, by the numbers of these."""
+        """Returns which node does each call, by the number of the call."""
         found = {}
         for name in self.folder.names(DOING):
             with suppress(ValueError):
@@ -167,24 +168,24 @@ class Nodes:
         return found
 
     def how_it_went(self, node: int, ranges: int) -> str:
-        """A sentence, of one that died. `ranges`: so many were lost with it."""
-        what = "all that it had done is in the outputs"
+        """Returns a sentence about a failed node with which `ranges` ranges were lost."""
+        what = "all its ranges are in the outputs"
         if ranges:
-            what = f"{ranges} range{'' if ranges == 1 else 's'} that it had done, not yet durably, had to be done again"
+            what = f"{ranges} range{'' if ranges == 1 else 's'} that it had done, but not durably, had to be done again"
         return f"the job went on without node {node}, {self.hosts[node]} ({self.dead[node]}): {what}"
 
     def missed_at_close(self, file: RunReport) -> list[str]:
-        """Sentences about those that died when all was durable already, so that nobody had noticed it before."""
+        """Returns sentences about nodes that failed unnoticed, when all their ranges were durable."""
         new = [each.node for each in file.nodes if not each.settled and each.node not in self.dead]
         self.dead.update(dict.fromkeys(new, "it was missed when the outputs were closed"))
         return [self.how_it_went(node, 0) for node in new]
 
     def to_json(self) -> list[dict[str, str | int]]:
-        """What the machines were, for the outputs."""
+        """Returns the machines of the job, for the metadata of the outputs."""
         return [{"node": node, "host": name, "died": self.dead.get(node, "")} for node, name in self.hosts.items()]
 
     def close(self) -> None:
-        """Lets the others close the outputs, which this process does, too, from now on."""
+        """Lets the other nodes close the outputs; this process closes them, too."""
         self.folder.put(CLOSING, "")
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""Inputs that are open: workers that are forked have what the process of the job has opened."""
+"""Keeps inputs open: forked workers inherit the files that the process of the job has opened."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from thalweg import _core
 from thalweg._open import open  # noqa: A004
 from thalweg._table import Table
 
-_MOST = 16  # files that stay open in the process of a job
+_MOST = 16  # number of files that stay open in the process of a job
 
 
 @dataclass(frozen=True)
 class OpenInput:
     table: Table
     stored: _core.StoredClusters | None
-    """Where its pages lie; None: they cannot be copied."""
+    """The places of its pages; None if they cannot be copied."""
 
 
 def opened(table: Table) -> OpenInput:
@@ -26,12 +26,12 @@ def opened(table: Table) -> OpenInput:
 
 @dataclass
 class OpenInputs:
-    """By path and name of the table. It is not sent to who has a memory of its own."""
+    """Open inputs by path and table name. A pickle of it is empty: only forked workers inherit open files."""
 
     _kept: dict[tuple[str, str], OpenInput] = field(default_factory=dict)
 
     def keep(self, path: str, each: OpenInput) -> None:
-        """Not what somebody else reads for us: the place in a file, and threads, do not bear a fork."""
+        """Keeps an input, if the core reads it: file positions and threads of other readers do not survive a fork."""
         if each.table.stored_in() is not None and len(self._kept) < _MOST:
             self._kept[path, each.table.name] = each
 

@@ -1,4 +1,4 @@
-"""The output files of a job: created, or gone on with, and what is said in each of how it was made."""
+"""Creates and resumes the output files of a job, and keeps in each of them how it was made."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from thalweg._types import Type
 from thalweg._write import Writer, create, recover
 
 PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
-"""Names of metadata: ranges and inputs; functions and what they are given; what came out, written at the end; and of
-several machines what these were."""
+"""The names of the metadata of an output: ranges and inputs; functions and options; the result, written at the end; and
+the machines, if there were several."""
 
 
 @dataclass
 class Output:
     path: str
     writer: Writer | None
-    """None: the file is complete already."""
+    """None if the file was complete before."""
     committed: dict[int, bytes]
-    """Summaries of the ranges that it has, from the time before."""
+    """The summaries of the ranges that it had before this job began."""
 
 
 def options_of(job: Job, index: int) -> dict[str, Any]:
-    """What makes one output what it is, so that it is not gone on with by another job."""
+    """Returns the options that determine an output, so that another job does not resume it."""
     derivation = job.train[index]
     functions: tuple[Any, ...] = (derivation.function, derivation.summary, *(cut for _, cut in derivation.cuts))
     if job.loop is not None:
@@ -56,21 +56,21 @@ def plan_text(plan: Plan, inputs: Inputs) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Not where whoever created it died before anything was recorded: who creates it again clears that away."""
+    """Returns whether there is an output to resume. A stub without rows does not count: `create` removes it."""
     return (os.path.exists(path) or os.path.exists(f"{path}.journal")) and not _core.is_stub(path)
 
 
 def opened(path: str) -> Run:
-    """A complete file, or a run whose processes are gone."""
+    """Opens an output: a complete file, or a run whose processes have ended. Raises UsageError if it cannot."""
     try:
         return open(path)
     except Error as error:
-        raise UsageError(f"{path} cannot be gone on with ({error})") from error
+        raise UsageError(f"{path} cannot be resumed ({error})") from error
 
 
 @dataclass(frozen=True)
 class Machines:
-    """That write the outputs."""
+    """The number of machines that write the outputs, and the time in seconds after which one counts as failed."""
 
     count: int = 1
     timeout: float = 60
@@ -99,7 +99,7 @@ def create_output(
 
 
 def _codec_of_input(job: Job, index: int) -> str | None:
-    """With which pages can be copied. None: none will be."""
+    """Returns the codec of the input, with which pages can be copied, or None if no pages will be copied."""
     derivation = job.train[index]
     is_told = any(name in (derivation.tuning or {}) for name in ("wide_codec", "narrow_codec"))
     if is_told or not derivation.copies:
@@ -109,22 +109,22 @@ def _codec_of_input(job: Job, index: int) -> str | None:
 
 
 def resume_output(job: Job, index: int) -> Output:
-    """Raises UsageError where input, functions or options are not those of the run."""
+    """Resumes an output. Raises UsageError if its input, functions or options are not those of the job."""
     path = os.fspath(job.train[index].path)
     if os.path.isdir(f"{path}.parts"):
         raise UsageError(
-            f"{path} cannot be resumed (it was begun on several machines): tw.recover(path, all_nodes_are_down=True) "
-            "completes it with the ranges that are done; then force=True begins anew"
+            f"{path} cannot be resumed (it was begun on several machines): complete it with tw.recover(path, "
+            "all_nodes_are_down=True), or begin anew with force=True"
         )
     run = opened(path)
     _check(path, run.metadata, job, index)
     if not run.is_open and os.path.exists(f"{path}.journal"):
-        recover(path)  # it was killed between completing the file and removing the journal, which this does
+        recover(path)  # the job was killed between completing the file and removing the journal; this removes it
     writer = create(path, resume=True) if run.is_open else None
     try:
         committed = {int(unit.key): unit.summary for unit in open(path).units}
         if writer is not None and (missing := set(writer.committed_keys()) - committed.keys()):
-            raise Error(f"{path}: {len(missing)} ranges are committed, and cannot be read")
+            raise Error(f"{path}: {len(missing)} ranges are committed and cannot be read")
     except BaseException:
         if writer is not None:
             writer.abandon("the job could not be resumed")
@@ -133,31 +133,35 @@ def resume_output(job: Job, index: int) -> Output:
 
 
 def stored_plan(path: str) -> Plan | None:
-    """None where no job has written it."""
+    """Returns the plan that an output holds, or None if no job has written it."""
     text = opened(path).metadata.get(PLAN)
     return Plan.from_json(json.loads(text)["ranges"]) if text else None
 
 
 def _check(path: str, metadata: dict[str, str], job: Job, index: int) -> None:
     if PLAN not in metadata or OPTIONS not in metadata:
-        raise UsageError(f"{path} was not written by a job of derivations: give another name, or force=True")
+        raise UsageError(
+            f"{path} cannot be resumed (no derivation job has written it): give another name, or force=True"
+        )
     then = [(file["table"], file["rows"], file["identity"]) for file in json.loads(metadata[PLAN])["inputs"]]
     now = [(file.table, file.rows, file.identity) for file in job.inputs.files]
     if then != now:
         changed = next((name.path for name, a, b in zip(job.inputs.files, then, now, strict=False) if a != b), "")
         what = (
-            f"{changed} is not what it was" if changed else f"{len(now)} input files are given, and it had {len(then)}"
+            f"its input {changed} has changed"
+            if changed
+            else f"{len(now)} input files are given instead of {len(then)}"
         )
         raise UsageError(f"{path} cannot be resumed ({what}): begin anew with force=True")
     options, wanted = json.loads(metadata[OPTIONS]), options_of(job, index)
     for name in ("table", "keep", "cuts", "hash"):
         if name == "hash" and options["python"] != wanted["python"]:
             raise UsageError(
-                f"{path} was begun by Python {options['python']}, and this is {PYTHON}: whether its functions are the "
-                "same cannot be told; resume it with that one"
+                f"{path} cannot be resumed (it was begun by Python {options['python']}, and functions cannot be "
+                f"compared with those of Python {PYTHON}): resume it with Python {options['python']}"
             )
         if options[name] != wanted[name]:
-            what = "its functions are others" if name == "hash" else f"{name} was {options[name]!r}"
+            what = "its functions have changed" if name == "hash" else f"{name} was {options[name]!r}"
             raise UsageError(
-                f"{path} cannot be resumed ({what}): give what it began with, or begin anew with force=True"
+                f"{path} cannot be resumed ({what}): give the same as at its beginning, or begin anew with force=True"
             )

@@ -1,4 +1,4 @@
-"""Which rows are done together, and in which order they are given out."""
+"""Plans the ranges of a job: which rows are done together, and in which order ranges are given out."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from thalweg._derive.inputs import InputFile, Inputs
 
 RANGE_BYTES = 8 << 20
-"""Clusters are done together up to so many bytes, decoded."""
+"""The decoded size up to which clusters are put into one range."""
 GROUP_BYTES = 32 << 20
-"""And in an output in the input's order so many of the input are one group."""
+"""The size of the input that becomes one group of an output in the order of the input."""
 _CLUSTERS_PER_WORKER = 4
 
 
 @dataclass(frozen=True)
 class Range:
-    """Rows [start, stop) of a file. Its number is the key of its work unit, and its place in the order of the input."""
+    """Rows [start, stop) of a file. Its number is the key of its work unit and its position in the input."""
 
     number: int
     file: int
@@ -33,12 +33,12 @@ class Range:
 
 @dataclass(frozen=True)
 class Plan:
-    """All ranges of a job. It is made once, and kept in the outputs: who resumes the job has the same."""
+    """All ranges of a job. The outputs keep the plan, so that a resumed job has the same ranges."""
 
     files: tuple[tuple[int, ...], ...]
-    """Where the ranges of each file end."""
+    """The rows at which the ranges of each file end."""
     per_group: int
-    """Consecutive ranges that are committed together; 0: in no order."""
+    """The number of consecutive ranges that are committed together; 0 if the outputs have no order."""
 
     @property
     def ranges(self) -> list[Range]:
@@ -47,14 +47,14 @@ class Plan:
 
     @property
     def tasks(self) -> list[tuple[Range, ...]]:
-        """What one worker does at a time, in the order in which it is given out: large ones first."""
+        """The ranges that one worker does at a time, in the order in which they are given out, large ones first."""
         ranges = self.ranges
         size = self.per_group or 1
         groups = [tuple(ranges[first : first + size]) for first in range(0, len(ranges), size)]
         return groups if self.per_group else sorted(groups, key=lambda group: -len(group[0]))
 
     def number_of(self, task: Sequence[Range]) -> int:
-        """Of its work unit, or of its group."""
+        """Returns the number of the work unit of a task, or of its group."""
         return task[0].number // max(1, self.per_group)
 
     def to_json(self) -> dict[str, Any]:
@@ -66,19 +66,19 @@ class Plan:
 
 
 class Cut(Enum):
-    """Where ranges may end."""
+    """The rows at which ranges may end."""
 
-    pages = "where pages of all columns end"
-    clusters = "where clusters end, whose pages can be copied, but for halves"
-    whole = "where clusters end: half of one cannot be copied"
+    pages = "at the ends of pages of all columns"
+    clusters = "at the ends of clusters, so that their pages can be copied, or in the middle of a cluster"
+    whole = "only at the ends of clusters, since half a cluster cannot be copied"
 
 
 def plan(
     inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None, cut: Cut
 ) -> Plan:
-    """In the order of the input the plan is the same for any number of workers."""
+    """Returns the plan of a job. With `in_order`, it does not depend on the number of workers."""
     most_bytes = range_bytes or (RANGE_BYTES if in_order else min(RANGE_BYTES, inputs.raw_bytes // (8 * workers)))
-    # With few clusters, to decode some of them costs less than to leave workers without any.
+    # If there are few clusters, decoding some of them costs less than leaving workers idle.
     enough = 1 if in_order or cut is Cut.whole else _CLUSTERS_PER_WORKER * workers
     by_clusters = cut is not Cut.pages and sum(len(file.clusters) for file in inputs.files) >= enough
     files = [list(_ends(file, by_clusters, most_bytes)) for file in inputs.files]
@@ -91,7 +91,7 @@ def plan(
 
 
 def _ends(file: InputFile, by_clusters: bool, most_bytes: int) -> Iterator[int]:
-    """Several pages or clusters are together where they are small."""
+    """Yields the rows at which ranges end. Small pages or clusters are put together."""
     ends = (by_clusters and file.clusters) or file.ends
     each_bytes = file.raw_bytes / max(1, file.rows)
     start = 0
@@ -103,7 +103,7 @@ def _ends(file: InputFile, by_clusters: bool, most_bytes: int) -> Iterator[int]:
 
 
 def _with_halves(files: list[list[int]], workers: int) -> list[list[int]]:
-    """The smallest ranges, one a worker, are cut in two, so that all end at about the same time."""
+    """Cuts the smallest ranges, one for each worker, in two, so that all workers end at about the same time."""
     sizes = sorted(
         (stop - start, file, stop) for file, ends in enumerate(files) for start, stop in pairwise((0, *ends))
     )

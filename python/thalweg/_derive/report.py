@@ -1,4 +1,4 @@
-"""What a job has done, and what it has not."""
+"""The report of a job: what it has done, and what it has not."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from thalweg._reports import LeftOut, RunReport
 
 @dataclass
 class WorkerReport:
-    """Of one worker process."""
+    """What one worker process has done."""
 
     number: int
     pid: int
     ranges: int = 0
     events: int = 0
     busy: float = 0.0
-    """Seconds in which it did ranges."""
+    """The time in which it did ranges, in seconds."""
     idle: float = 0.0
-    """Seconds at the end without a range: others did their last ones, or several machines made theirs durable."""
+    """The time at the end in which it had no range, in seconds."""
     cpu: float = 0.0
-    """Seconds."""
+    """Its CPU time in seconds."""
     peak_pss: int = 0
-    """Bytes: of memory that processes share, its share."""
+    """Its largest memory in bytes; of memory that processes share, only its part counts."""
     copied_pages: int = 0
-    """Without being decoded."""
+    """The number of pages that it copied without decoding them."""
     copied_bytes: int = 0
-    """Of these, as they are stored."""
+    """The stored size of these pages in bytes."""
     how_it_ended: str = ""
-    """Empty: as it should."""
+    """How it ended, if not normally; otherwise empty."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A range of the input on which something failed."""
+    """A range of the input that has failed at least once."""
 
     range: int
     path: str
@@ -45,14 +45,14 @@ class Failure:
     stop: int
     reason: str
     text: str
-    """The traceback, where there is one."""
+    """The traceback, if there is one."""
     attempts: int
     skipped: bool
-    """Its events are not in the outputs. False: it was done again."""
+    """True if its events are left out of the outputs, False if it was done again."""
 
     def __str__(self) -> str:
-        left = "left out" if self.skipped else "failed at first, and was done again"
-        times = f" {self.attempts} times" if self.skipped and self.attempts > 1 else ""
+        left = "are left out" if self.skipped else "failed at first and were done again"
+        times = f" (failed {self.attempts} times)" if self.skipped and self.attempts > 1 else ""
         return f"{self.path}: events {self.start} to {self.stop} {left}: {self.reason}{times}"
 
 
@@ -61,15 +61,15 @@ class OutputReport:
     path: str
     rows: int
     summary: Summary
-    """Events that were looked at, rows, the cut flow, and what was summed up."""
+    """The events that were processed, the rows, the cut flow, and the sums."""
     file: RunReport | None
-    """None: it was complete before this job began."""
+    """The report of the file; None if it was complete before this job began."""
     has_all_ranges: bool = False
-    """Of several machines, some of which may have died: every range that was committed is in the file all the same."""
+    """For jobs of several machines: whether every committed range is in the file, even if machines failed."""
 
     @property
     def is_whole(self) -> bool:
-        """Nothing that was committed is missing in the file."""
+        """Whether everything that was committed is in the file."""
         return self.has_all_ranges or self.file is None or self.file.is_whole
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,22 +83,22 @@ class OutputReport:
 
 @dataclass
 class DerivationReport:
-    """What `run` of a job returns. `print` shows it as plain sentences."""
+    """What `run` of a job returns. `print` shows it as sentences."""
 
     events: int = 0
-    """Of the input."""
+    """The number of events of the input."""
     events_done: int = 0
-    """By this job; others were there when it was resumed, or are left out."""
+    """The number of events that this job did. The others were done before it was resumed, or are left out."""
     seconds: float = 0.0
     cpu: float = 0.0
-    """Seconds, of this process; those of the workers are theirs."""
+    """The CPU time of this process in seconds, without the workers."""
     outputs: list[OutputReport] = field(default_factory=list)
     workers: list[WorkerReport] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
-    """Of the input, that were read."""
+    """The columns of the input that were read."""
     left_out: list[LeftOut] = field(default_factory=list)
-    """Columns that patterns of `keep` mean, and that cannot be read, or that some input files lack."""
+    """Columns that match `keep` and are left out, since they cannot be read or some input files lack them."""
     notes: list[str] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     """CPU time and memory of all processes over time."""
@@ -109,21 +109,21 @@ class DerivationReport:
 
     @property
     def copied_pages(self) -> int:
-        """Of the input, that are in an output as they are; also those of ranges that were done again."""
+        """The number of pages of the input that were copied, including those of ranges that were done again."""
         return sum(each.copied_pages for each in self.workers)
 
     @property
     def is_whole(self) -> bool:
-        """Every event of the input was looked at, no column was left out, and what was derived is in the files."""
+        """Whether all events were processed, no column was left out, and all that was derived is in the files."""
         return self.has_all_events and not self.left_out
 
     @property
     def has_all_events(self) -> bool:
-        """Every event of the input was looked at, and what was derived is in the files."""
+        """Whether all events were processed, and all that was derived is in the files."""
         return not self.skipped and all(output.is_whole for output in self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Returns the report as plain values, for JSON."""
         mine = {name: getattr(self, name) for name in ("events", "events_done", "seconds", "cpu", "columns", "notes")}
         lists = {
             name: [asdict(each) for each in getattr(self, name)]
@@ -143,7 +143,7 @@ class DerivationReport:
 
 
 class DerivationError(Error):
-    """A job stopped before its end. What is done is kept: `resume=True` goes on behind it. `report` has the rest."""
+    """Raised if a job stops before its end. `resume=True` continues it; `report` says what was done."""
 
     def __init__(self, message: str, report: DerivationReport) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What a worker does with ranges: it describes the outputs, and writes into them."""
+"""The work of a worker: it finds the fields of the outputs, computes ranges, and commits them."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _MOST_SAMPLES = 8
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a job are told."""
+    """What all workers of a job must know."""
 
     inputs: Inputs
     train: tuple[Derivation, ...]
     kept: tuple[tuple[str, ...], ...]
-    """Columns that each derivation keeps."""
+    """The columns that each derivation keeps."""
     tables: tuple[str, ...]
     """The table of each output."""
     loop: Loop | None = None
-    """That fills them, where no functions do."""
+    """The event loop, if rows come from one and not from functions."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Task:
     """Ranges that are committed together, and the outputs that lack them."""
 
     number: int
-    """Of the work unit, or of the group."""
+    """The number of the work unit, or of the group."""
     ranges: tuple[Range, ...]
     outputs: tuple[int, ...]
     in_order: bool
@@ -57,7 +57,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Looped:
-    """Of one output: what a loop has made of a range."""
+    """The rows that a loop has made from a range, for one output."""
 
     rows: OutputRows
     summary: Summary
@@ -65,18 +65,19 @@ class Looped:
 
 Made = Derived | Looped
 Announce = Callable[[tuple[Any, ...]], None]
-"""Is told ("began", range) and ("committing", output, range, summary): before it is done, for who survives."""
+"""Called with ("began", range) and ("committing", output, range, summary) before each step, so that the process of the
+job knows what happened if this worker dies."""
 
 
 class Session:
-    """One thread of one process. Files and outputs are opened once."""
+    """The state of one thread of a worker. It opens each file and each output once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._inputs: dict[int, OpenInput] = {}
         self._attached: dict[int, Attached] = {}
         self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
-        self._computed: dict[int, TableSchema] = {}  # of each output, without what it keeps
+        self._computed: dict[int, TableSchema] = {}  # the schema of each output without the columns that it keeps
         self._counted = (0, 0)
         self.used: set[str] = set()
 
@@ -85,16 +86,16 @@ class Session:
         return LazyForm(self._job.inputs.fields)
 
     def describe(self, ranges: Sequence[Range]) -> list[tuple[tuple[str, Type], ...]]:
-        """The fields of each output, as the first events tell them. Raises what the functions raise."""
+        """Returns the fields of each output, found from the first events. Raises what the functions raise."""
         return [self._fields_of(index, ranges) for index in range(len(self._job.train))]
 
     def open(self, handles: Sequence[str | None]) -> None:
-        """None: that output is complete."""
+        """Attaches to the outputs; the handle of a complete output is None."""
         self._kept, self._computed, self._counted = {}, {}, (0, 0)
         self._attached = {out: attach(handle) for out, handle in enumerate(handles) if handle is not None}
 
     def do(self, task: Task, announce: Announce) -> list[float]:
-        """All that a task is, and the commits. Returns the wall time of each range."""
+        """Does the ranges of a task and commits them. Returns the time of each range in seconds."""
         with ExitStack() as stack:
             groups: dict[int, WorkGroup] = {}
             units: list[WorkUnit] = []
@@ -122,11 +123,11 @@ class Session:
         return times
 
     def committed(self, commits: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Of outputs and ranges those that count, whoever has done them."""
+        """Returns which of these pairs of output and range are committed, by this worker or another one."""
         return {(out, number) for out, number in commits if self._attached[out].is_committed(number)}
 
     def copied(self) -> tuple[int, int]:
-        """Pages and bytes that were copied without being decoded, since it was asked last."""
+        """Returns the numbers of pages and bytes that were copied without decoding since the last call."""
         counts = [kept.copied for kept in self._kept.values() if kept is not None]
         pages, size = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
         before, self._counted = self._counted, (pages, size)
@@ -152,7 +153,7 @@ class Session:
         return [(out, Looped(rows[out], made.made.summary(rows[out].rows))) for out in outputs]
 
     def _schema_of(self, out: int) -> TableSchema:
-        """Of an output that is complete: as it was asked for, so that what is given is checked all the same."""
+        """Returns the schema of an output; for a complete one, as it was requested, so that rows are still checked."""
         table = self._job.tables[out]
         if out in self._attached:
             return self._attached[out].schema[table]
@@ -186,7 +187,8 @@ class Session:
         return self._computed[out]
 
     def _kept_of(self, out: int, file: int) -> Kept | None:
-        """None: its rows go through Python, since something else reads that file or its columns are others there."""
+        """Returns the kept columns, or None if they must go through Python: the core does not read that file, or its
+        columns differ."""
         if (out, file) not in self._kept:
             name, derivation, each = self._job.tables[out], self._job.train[out], self._input(file)
             self._kept[out, file] = self._attached[out].kept_columns(
@@ -227,14 +229,19 @@ class Session:
                 error = error or first
             else:
                 return tuple(fields.items())
-        raise error or UsageError(f"the derivation of {derivation.path} was never tried: the input has no events")
+        raise error or UsageError(
+            f"the columns of the derivation of {derivation.path} are not known (the input has no events): give schema="
+        )
 
     def _expect(self, given: Iterable[str], there: Mapping[str, Any], derivation: Derivation) -> None:
         if unknown := set(given) - there.keys():
-            raise UsageError(f"the derivation of {derivation.path} has no column '{min(unknown)}' of its schema")
+            raise UsageError(
+                f"the derivation of {derivation.path} does not make column '{min(unknown)}' of its schema: return it "
+                "from the function, or leave it out of the schema"
+            )
 
     def _samples(self, ranges: Sequence[Range]) -> list[tuple[int, int, int]]:
-        """The first events, and where these do not tell enough whole ranges."""
+        """Returns the events on which functions are tried: the first ones, then whole ranges from all of the input."""
         if not ranges:
             return [(0, 0, 0)]
         first, *_ = ranges
@@ -244,7 +251,7 @@ class Session:
 
 
 def check_handles(handles: Iterable[str | None]) -> None:
-    """Raises Error where one of these runs takes no more rows."""
+    """Raises Error if one of these runs accepts no more rows."""
     for handle in handles:
         if handle is not None:
             attach(handle)

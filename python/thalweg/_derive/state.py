@@ -1,4 +1,4 @@
-"""How a job is doing, for who shows it."""
+"""The state of a running job, for progress displays."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 class WorkerState:
     pid: int
     events: int
-    """That it has done."""
+    """The number of events that it has done."""
     doing: int
-    """Events of what it does; 0: it waits."""
+    """The number of events of its current task; 0 while it waits."""
     since: float
-    """Seconds since it began with its range."""
+    """The time since it began its range, in seconds."""
     cpu: float
     pss: int
 
 
 @dataclass(frozen=True)
 class JobState:
-    """Of a job that goes on."""
+    """The state of a running job."""
 
     events: int
-    """Of the input."""
+    """The number of events of the input."""
     events_done: int
-    """In all outputs, with those of the time before the job was resumed."""
+    """The number of events that all outputs have, including those from before the job was resumed."""
     events_per_s: float
     waiting: int
-    """Pieces of work that no worker has yet."""
+    """The number of tasks that no worker has yet."""
     seconds: float
     seconds_left: float | None
-    """None: nothing is known yet."""
+    """The estimated time left in seconds, or None while it is not known."""
     output_bytes: int
-    """That the outputs take so far."""
+    """The size of all outputs so far."""
     stopping: str
-    """Why it stops; empty: it does not."""
+    """The reason why the job is stopping; empty if it is not."""
     failed: int
-    """Ranges that have failed, whether they were done again or not."""
+    """The number of ranges that have failed at least once."""
     workers: tuple[WorkerState, ...]
 
 

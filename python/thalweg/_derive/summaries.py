@@ -1,4 +1,4 @@
-"""What is counted and summed up beside the rows: each commit has that of its range; merged in the order of ranges."""
+"""Summaries: counts and sums of ranges. Each commit holds that of its range; they are merged in the order of ranges."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy as np
 
 from thalweg._errors import UsageError
 
-MOST_BYTES = 1 << 16  # that a work unit may have
+MOST_BYTES = 1 << 16  # the largest summary of a work unit
 
 
 @dataclass
 class Summary:
-    """Of one output: of a range, or of several."""
+    """The counts and sums of one output, over one or more ranges."""
 
     events: int = 0
     rows: int = 0
     cuts: dict[str, int] = field(default_factory=dict)
-    """Events that are left after each selection."""
+    """The number of events that remain after each selection."""
     values: dict[str, Any] = field(default_factory=dict)
 
     def add(self, later: Summary) -> None:
@@ -35,11 +35,14 @@ class Summary:
             self.values[name] = added(self.values[name], value) if name in self.values else value
 
     def encoded(self, what: str) -> bytes:
-        """Raises UsageError where it takes more than a work unit holds."""
+        """Returns the summary as bytes. Raises UsageError if it is larger than a work unit allows."""
         stored = [self.events, self.rows, self.cuts, {name: _stored(each, name) for name, each in self.values.items()}]
         text = json.dumps(stored, separators=(",", ":")).encode()
         if len(text) > MOST_BYTES:
-            raise UsageError(f"{what}: the summary of one range takes {len(text)} bytes, and {MOST_BYTES} is the most")
+            raise UsageError(
+                f"{what}: the summary of one range takes {len(text):,} bytes (at most {MOST_BYTES:,} are allowed): "
+                "sum up less"
+            )
         return text
 
     @staticmethod
@@ -53,7 +56,7 @@ class Summary:
 
 
 def merged(of_ranges: Mapping[int, bytes], cuts: Iterable[str]) -> Summary:
-    """In the order of the ranges, so that sums of floats, too, are always the same."""
+    """Returns the sum of summaries, added in the order of ranges, so that sums of floats are reproducible."""
     total = Summary(cuts=dict.fromkeys(cuts, 0))
     for number in sorted(of_ranges):
         total.add(Summary.decoded(of_ranges[number]))
@@ -61,9 +64,9 @@ def merged(of_ranges: Mapping[int, bytes], cuts: Iterable[str]) -> Summary:
 
 
 def checked_values(values: Any, what: str) -> dict[str, Any]:
-    """What a function of summaries has returned."""
+    """Returns the values of a summary in plain form. Raises UsageError if they cannot be summed up."""
     if not isinstance(values, Mapping):
-        raise UsageError(f"{what}: the summary is {type(values).__name__}: return a dictionary of what is summed up")
+        raise UsageError(f"{what}: the summary is {type(values).__name__}: return a dictionary of values")
     return {str(name): _plain(value, f"{what}, summary '{name}'") for name, value in values.items()}
 
 
@@ -76,7 +79,7 @@ def _plain(value: Any, what: str) -> Any:
     if array.dtype.kind not in "biufc":
         raise UsageError(
             f"{what}: {value!r} cannot be summed up: give a number, a NumPy array, a dictionary of these, or "
-            "an object with merge"
+            "an object with merge(other)"
         )
     if array.dtype.kind == "b":
         array = array.astype(np.int64)
@@ -84,7 +87,7 @@ def _plain(value: Any, what: str) -> Any:
 
 
 def added(first: Any, later: Any) -> Any:
-    """Two values of one name. Of dictionaries: key by key."""
+    """Returns the sum of two values; dictionaries are added key by key."""
     if isinstance(first, dict):
         both = {name: added(value, later[name]) if name in later else value for name, value in first.items()}
         return both | {name: value for name, value in later.items() if name not in first}
@@ -105,7 +108,9 @@ def _stored(value: Any, name: str) -> Any:
     try:
         return {"object": base64.b64encode(pickle.dumps(value)).decode()}
     except Exception as error:
-        raise UsageError(f"the summary '{name}' cannot be pickled ({error}), so that no commit can have it") from error
+        raise UsageError(
+            f"the summary '{name}' cannot be stored ({error}): give objects that can be pickled"
+        ) from error
 
 
 def _loaded(stored: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The types of what a function returns."""
+"""Finds the types of the columns that a function returns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from thalweg._types import Type, as_type
 
 
 class UnknownTypeError(UsageError):
-    """Nothing that was returned so far tells the type."""
+    """Raised if the returned values do not show their type, for example empty lists."""
 
 
 def columns_in(returned: Any, what: str) -> dict[str, Any]:
-    """By name."""
+    """Returns the columns by name. Raises UsageError if the returned value has no columns."""
     import awkward as ak
 
     if isinstance(returned, ak.Array) and returned.fields:
@@ -29,30 +29,28 @@ def columns_in(returned: Any, what: str) -> dict[str, Any]:
 
 
 def type_of(value: Any, what: str) -> Type:
-    """Of one row. Raises UnknownTypeError where it has none yet."""
+    """Returns the type of one row of a column. Raises UnknownTypeError if the values do not show it."""
     import awkward as ak
 
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
         array = np.asarray(value)
         if array.ndim == 0:
-            raise UsageError(f"{what} is one number, {value!r}, and not a column with a row for each event")
+            raise UsageError(f"{what} is one number, {value!r}: return a column with one row for each event")
         return as_type((array.dtype, array.shape[1:])) if array.ndim > 1 else as_type(array.dtype)
     try:
         layout = ak.to_packed(ak.Array(value), highlevel=False)
     except Exception as error:
-        raise UsageError(f"{what} is {type(value).__name__}, which Awkward does not take ({error})") from error
+        raise UsageError(f"{what} is {type(value).__name__}, which Awkward cannot convert ({error})") from error
     return _of_layout(layout, what)
 
 
 def _of_layout(layout: Any, what: str) -> Type:
     if layout.is_unknown:
-        raise UnknownTypeError(
-            f"{what} has no type (it holds nothing, and nothing says what it would hold): give schema="
-        )
+        raise UnknownTypeError(f"the type of {what} is not known (all its values are empty): give schema=")
     if layout.is_option or layout.is_indexed:
         return _of_layout(layout.content, what)
     if layout.is_union:
-        raise UsageError(f"{what} has values of several types: give each a column of its own")
+        raise UsageError(f"{what} has values of several types: return one column for each type")
     if layout.is_record:
         return Type(
             "struct", members=tuple((name, _of_layout(layout[name], f"{what}/{name}")) for name in layout.fields)

@@ -1,4 +1,4 @@
-"""Ranges of events that a loop of the user's own does: for what is not Awkward."""
+"""Event loops of the user: code that makes rows from a range of events without Awkward arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Loop: TypeAlias = "Callable[[LoopJob, EventRange], None]"
 
 @dataclass(frozen=True)
 class EventRange:
-    """Rows [start, stop) of a table of the input. Its number is the place in the order of the input."""
+    """Rows [start, stop) of a table of the input. Its number is its position in the input."""
 
     number: int
     path: str
@@ -32,21 +32,21 @@ class EventRange:
         return self.stop - self.start
 
     def open(self) -> Table:
-        """The table of the input, of which `read(columns, rows=slice(range.start, range.stop))` gives the events."""
+        """Opens the table of the input. `read(columns, rows=slice(range.start, range.stop))` reads the events."""
         return self.file.open()
 
 
 class OutputRows:
-    """Takes the rows of one range for one output."""
+    """Collects the rows of one range for one output."""
 
     def __init__(self, schema: TableSchema) -> None:
         self._schema = schema
         self.batches: list[tuple[int, Sequence[Array]]] = []
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
-        """Appends one row, or many, as `Producer.append` does. They count when the unit is committed."""
+        """Appends one or more rows, as `Producer.append` does. They count when the unit is committed."""
         count, columns = columns_of(self._schema, rows, fields)
-        self.batches.append((count, [column.copy() for column in columns]))  # the loop may fill its arrays anew
+        self.batches.append((count, [column.copy() for column in columns]))  # the loop may reuse its arrays
 
     @property
     def rows(self) -> int:
@@ -54,10 +54,10 @@ class OutputRows:
 
 
 class LoopUnit:
-    """What a loop makes of one range: rows of each output, and what is summed up over the input.
+    """What a loop makes from one range: rows for each output, and sums over the input.
 
-    Leaving its `with` block hands it over, to be committed in every output that lacks the range; leaving that on an
-    exception drops it.
+    When its `with` block ends, the unit is committed in every output that lacks the range. If the block ends with an
+    exception, the unit is dropped.
     """
 
     def __init__(self, range_: EventRange, outputs: Mapping[str, OutputRows]) -> None:
@@ -67,7 +67,7 @@ class LoopUnit:
         self.is_whole = False
 
     def __getitem__(self, path: str) -> OutputRows:
-        """Takes rows of that output, by its path as the train has it. Raises UnknownNameError where there is none."""
+        """Returns the rows of an output, given by its path in the train. Raises UnknownNameError if there is none."""
         self._check_open()
         try:
             return self._outputs[path]
@@ -77,8 +77,8 @@ class LoopUnit:
             ) from None
 
     def fill(self, name: str, value: Any) -> None:
-        """Adds to what is summed up under that name: a number, a NumPy array, an object that has `merge(other)`, or of
-        a cut flow a dictionary from cuts to numbers of events. It is committed with the rows, in each output."""
+        """Adds a value to the sum of that name: a number, a NumPy array, an object that has `merge(other)`, or a
+        dictionary, such as a cut flow, of these. The sums are committed with the rows in each output."""
         self._check_open()
         what = f"range {self.range.number}"
         new = checked_values({name: value}, what)[name]
@@ -94,7 +94,7 @@ class LoopUnit:
 
     def _check_open(self) -> None:
         if self.is_whole:
-            raise UsageError(f"the unit of range {self.range.number} takes nothing more (its `with` block was left)")
+            raise UsageError(f"the unit of range {self.range.number} accepts nothing more (its `with` block has ended)")
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +104,7 @@ class LoopUnit:
 
 
 class LoopJob:
-    """What a loop is given besides its range: `with job.unit(range) as unit: ...` once, for that range."""
+    """What a loop gets besides its range. The loop must use `with job.unit(range) as unit: ...` once."""
 
     def __init__(self, range_: EventRange, schemas: Mapping[str, TableSchema]) -> None:
         self._range = range_
@@ -112,9 +112,9 @@ class LoopJob:
         self.made: LoopUnit | None = None
 
     def unit(self, range_: EventRange) -> LoopUnit:
-        """Raises UsageError where it is another range than the loop was given, or has a unit already."""
+        """Returns the unit of the range. Raises UsageError if it is another range, or if it has a unit already."""
         if range_ is not self._range:
-            raise UsageError(f"a unit of {range_!r} was asked for, and the loop was given range {self._range.number}")
+            raise UsageError(f"{range_!r} cannot have a unit (the loop was called with range {self._range.number})")
         if self.made is not None:
             raise UsageError(f"range {range_.number} has a unit already: append all its rows within one `with` block")
         self.made = LoopUnit(range_, self.outputs)
@@ -122,10 +122,13 @@ class LoopJob:
 
 
 def looped(loop: Loop, range_: EventRange, schemas: Mapping[str, TableSchema]) -> LoopJob:
-    """Does one range. Raises UsageError where nothing was made of it; what the loop raises passes."""
+    """Calls the loop for one range. Raises UsageError if it makes no unit, and what the loop raises."""
     job = LoopJob(range_, schemas)
     loop(job, range_)
     if job.made is None or not job.made.is_whole:
-        how = "never asked for its unit" if job.made is None else "did not leave its unit's `with` block as it should"
-        raise UsageError(f"{range_.path}: the loop {how} on events {range_.start} to {range_.stop}")
+        how = "made no unit" if job.made is None else "did not complete the `with` block of its unit"
+        raise UsageError(
+            f"{range_.path}: the loop {how} for events {range_.start} to {range_.stop}: use `with job.unit(range) as "
+            "unit:` once in each call"
+        )
     return job

@@ -1,4 +1,4 @@
-"""What processes take of the machine: their CPU time, and the memory that is theirs."""
+"""Measures the CPU time and the memory of processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Sample:
-    """Of one process, at a time since the job began."""
+    """CPU time (seconds) and memory (bytes) of one process, at a time in seconds since the job began."""
 
     time: float
     pid: int
@@ -19,7 +19,7 @@ class Sample:
 
 
 def pss_bytes(pid: int | None = None) -> int:
-    """Memory of a process, pages that several share by their shares; 0 where it is gone or may not be looked at."""
+    """Returns the proportional memory (PSS) of a process; 0 if it is gone or may not be read."""
     try:
         text = Path(f"/proc/{pid or os.getpid()}/smaps_rollup").read_text()
     except OSError:
@@ -28,7 +28,7 @@ def pss_bytes(pid: int | None = None) -> int:
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """Of another process; 0 where it is gone."""
+    """Returns the CPU time of another process; 0 if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -37,6 +37,6 @@ def cpu_seconds_of(pid: int) -> float:
 
 
 def own_cpu_seconds() -> float:
-    """Of this process alone."""
+    """Returns the CPU time of this process without its children."""
     use = resource.getrusage(resource.RUSAGE_SELF)
     return use.ru_utime + use.ru_stime

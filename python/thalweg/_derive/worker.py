@@ -1,4 +1,4 @@
-"""A worker process: it is told what to do over a pipe, and says there what it has done."""
+"""A worker process: it receives its tasks over a pipe and sends back what it has done."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LOOK_EVERY_S = 0.5
 
 
 def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
-    """Runs until it is told to end, or the process that started it is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the process that started us decides
+    """Runs until it is told to end, or until the process that started it has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the process of the job decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _die_with(parent)
     try:
@@ -33,7 +33,7 @@ def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
             _ANSWERS[what](session, pipe, *arguments)
         session.finish()
         pipe.send(("ended", sorted(session.used), usage(at_end=True)))
-    except (EOFError, BrokenPipeError):  # nobody is there to tell
+    except (EOFError, BrokenPipeError):  # the process of the job has ended
         os._exit(1)
 
 
@@ -71,12 +71,12 @@ _ANSWERS: dict[str, Callable[..., None]] = {"describe": _describe, "open": _open
 
 
 def failure_of(error: BaseException, number: int | None) -> tuple[Any, ...]:
-    """What is said of it, and of the range in which it came: sys.exit in a function, too, is a failure."""
+    """Returns the message about an error in a range. A sys.exit in a function is a failure, too."""
     return "failed", number, _sentence(error), _text(), isinstance(error, SystemError)
 
 
 def usage(at_end: bool = False) -> tuple[float, int]:
-    """CPU time and memory of this process. To look at its memory takes milliseconds, so that is done now and then."""
+    """Returns CPU time and memory of this process. Reading the memory takes milliseconds, so it is done rarely."""
     now = time.monotonic()
     if at_end or now - _memory.looked >= _LOOK_EVERY_S:
         _memory.looked, _memory.pss = now, pss_bytes()
@@ -96,7 +96,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _text() -> str:
-    """The traceback from the first line that is not ours on; empty where all are."""
+    """Returns the traceback from the first line of user code on, or an empty text if there is none."""
     kind, error, frames = sys.exc_info()
     here = os.path.dirname(__file__)
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(here):
@@ -105,7 +105,7 @@ def _text() -> str:
 
 
 def _die_with(parent: int) -> None:
-    """The kernel ends this process when the one that started it has ended."""
+    """Lets the kernel end this process when its parent has ended."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended meanwhile
+    if os.getppid() != parent:  # the parent has ended already
         os._exit(1)

@@ -1,4 +1,4 @@
-"""The worker processes, as the process of the job sees them."""
+"""The worker processes of a job, as its own process sees them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Worker:
     report: WorkerReport
     task: Task | None = None
     range: int | None = None
-    """The one that it does."""
+    """The range that it does."""
     since: float = 0.0
-    """It does that, or waits for it."""
+    """The time at which it began its range, or began to wait."""
     announced: list[tuple[int, int, bytes]] = field(default_factory=list)
-    """Output, range and summary: of commits that it is about to do."""
+    """The commits that it is about to do: output, range and summary."""
     ended_by: str = ""
-    """Why we killed it."""
+    """The reason why the job killed it."""
 
     @property
     def pid(self) -> int:
         return int(self.process.pid)
 
     def tell(self, *message: Any) -> None:
-        with suppress(OSError):  # it is dead, and `Workers.events` says so
+        with suppress(OSError):  # the worker has died, and `Workers.events` reports it
             self.pipe.send(message)
 
     def end(self) -> None:
@@ -62,12 +62,12 @@ class Worker:
         if code is None or code >= 0:
             return f"worker {self.pid} ended with code {code}"
         name = signal.Signals(-code).name
-        memory = ", as the kernel does it where memory is short" if name == "SIGKILL" else ""
+        memory = " (the kernel does this if memory runs out)" if name == "SIGKILL" else ""
         return f"worker {self.pid} was killed by {name}{memory}"
 
 
 class Workers:
-    """Processes that are started one by one. A worker is forked before outputs exist where that is possible."""
+    """The worker processes of a job. They are started one by one, if possible before the outputs exist."""
 
     def __init__(self, job: Job, start: str) -> None:
         self._job = job
@@ -88,13 +88,13 @@ class Workers:
         return self.alive[-1]
 
     def events(self, timeout_s: float) -> Iterator[tuple[Worker, tuple[Any, ...] | None]]:
-        """What workers say, and None of one that is dead, after all that it has said."""
+        """Yields messages of workers, and None for a worker that has died, after its last message."""
         by_pipe = {each.pipe: each for each in self.alive}
         for ready in wait(list(by_pipe), timeout_s):
             each = by_pipe[ready]
             try:
                 yield each, each.pipe.recv()
-            except (EOFError, OSError, pickle.UnpicklingError):  # also in the middle of what it said
+            except (EOFError, OSError, pickle.UnpicklingError):  # it may die in the middle of a message
                 self._bury(each)
                 yield each, None
 
@@ -104,7 +104,7 @@ class Workers:
         self.alive.remove(each)
 
     def look(self) -> str:
-        """Of several machines: see executors.py."""
+        """Returns why the workers can do nothing more; only those of an executor can say that."""
         return ""
 
     def kill(self, why: str) -> None:
@@ -112,41 +112,41 @@ class Workers:
             each.kill(why)
 
     def abandon(self) -> None:
-        """Kills all that are left, and waits until they are gone."""
+        """Kills all workers that are left, and waits until they have ended."""
         self.kill("the job ended")
         for each in list(self.alive):
             self._bury(each)
 
 
 def check_start(start: str, job: Job) -> None:
-    """Raises UsageError where workers cannot be started so."""
+    """Raises UsageError if workers cannot be started in this way."""
     if start not in STARTS:
-        raise UsageError(f"workers cannot be started by {start!r}: give 'fork' or 'spawn'")
+        raise UsageError(f"start cannot be {start!r}: give 'fork' or 'spawn'")
     if start == "spawn":
         try:
             pickle.dumps((job.train, job.loop))
         except Exception as error:
             raise UsageError(
-                f"the functions of the job cannot be sent to spawned workers ({error}): define them with def, at the "
-                "top of a module, or take start='fork'"
+                f"the functions of the job cannot be sent to spawned workers ({error}): define them with def at the "
+                "top of a module, or give start='fork'"
             ) from error
     elif reason := _why_not_fork():
-        raise UsageError(f"workers cannot be forked ({reason}): end that before, or take start='spawn'")
+        raise UsageError(f"workers cannot be forked ({reason}): stop this before, or give start='spawn'")
 
 
 def _why_not_fork() -> str:
-    """Threads are not there in a forked process: who waits for one waits for ever."""
-    # Those of fsspec, by which uproot reads, are begun anew after a fork.
+    """Returns why this process cannot be forked: a forked process has no other threads and would wait for them."""
+    # The threads of fsspec, with which uproot reads, are started anew after a fork.
     harmless = ("fsspecIO", "asyncio_")
     ours = threading.current_thread()
     others = [each.name for each in threading.enumerate() if each is not ours and not each.name.startswith(harmless)]
     if others:
-        return f"threads run here that a forked process would not have: {', '.join(others[:4])}"
+        return f"this process has threads that a forked process would lack: {', '.join(others[:4])}"
     root, torch = sys.modules.get("ROOT"), sys.modules.get("torch")
     if root is not None and root.ROOT.IsImplicitMTEnabled():
-        return "ROOT's implicit multithreading is on, and its threads do not survive it"
+        return "ROOT's implicit multithreading is on, and its threads do not survive a fork"
     if torch is not None and torch.cuda.is_initialized():
         return "CUDA is initialized, which a forked process cannot use"
     if "tensorflow" in sys.modules:
-        return "TensorFlow is loaded, and its threads do not survive it"
+        return "TensorFlow is loaded, and its threads do not survive a fork"
     return ""

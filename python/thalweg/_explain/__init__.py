@@ -1,5 +1,5 @@
-"""Tracing the I/O of any program, and saying where its time goes.
+"""Traces the I/O of any program and shows where its time goes.
 
-`tracer` runs a command with the library of thalweg/interpose and writes what it records; `trace_file` reads that again;
-`verdict` and `rules` say what it means; `topology` measures the way from core to core.
+`tracer` runs a command with the library of thalweg/interpose and writes the trace; `trace_file` loads a trace;
+`verdict` and `rules` evaluate it.
 """

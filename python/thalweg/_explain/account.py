@@ -1,4 +1,4 @@
-"""Where the time of processes and ranks went: each moment belongs to the innermost call that was recorded."""
+"""Accounts for the time of processes and ranks: each moment belongs to the innermost recorded call."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Account:
-    """Of one process. Seconds of its threads are added, so that they may be more than those of the clock."""
+    """The time of one process. Times of its threads are added, so that the sum may exceed the elapsed time."""
 
     process: int
     pid: int
     rank: int
     command: str
     elapsed_s: float
-    """From its first call to its last."""
+    """The time from its first call to its last, in seconds."""
     outside_s: float
-    """Of that, while none of its threads was in a recorded call."""
+    """The part of that time in which none of its threads was in a recorded call."""
     by_kind: dict[str, float]
     by_level: dict[str, float]
-    """What was spent in a level itself, and not in levels below it."""
+    """The time in each level, without the levels below it."""
     calls: int
     read_bytes: int
     written_bytes: int
     own_work: list[Work]
-    """What Thalweg said of itself; empty where it is another program."""
+    """What Thalweg reported about its own work; empty for other programs."""
     device: Device | None
-    """Its writes that were under way, where they are not calls themselves."""
+    """Its asynchronous writes, which are not calls; None if it has none."""
 
 
 def together(trace: Trace) -> tuple[Calls, npt.NDArray[np.uint8]]:
-    """All calls of all levels, in the order of their threads and starts, outer ones first; and the level of each."""
+    """Returns all calls with the level of each, sorted by thread and start, outer calls before inner ones."""
     parts = [trace.levels[name] for name in LEVELS]
     calls = Calls(**{each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Calls)})
     level = np.repeat(np.arange(len(LEVELS), dtype=np.uint8), [len(part) for part in parts])
@@ -53,7 +53,7 @@ def together(trace: Trace) -> tuple[Calls, npt.NDArray[np.uint8]]:
 
 
 def own_seconds(calls: Calls) -> Seconds:
-    """The duration of each call without that of the calls in it. `calls` as `together` gives them."""
+    """Returns the duration of each call without its inner calls. `calls` must be sorted as by `together`."""
     own: Seconds = calls.duration.copy()
     places = np.arange(len(calls))
     for depth in range(1, int(calls.depth.max(initial=0)) + 1):
@@ -61,14 +61,14 @@ def own_seconds(calls: Calls) -> Seconds:
         before = np.searchsorted(outer, inner) - 1
         parent = outer[np.maximum(before, 0)] if len(outer) else inner
         is_inside = (before >= 0) & (calls.thread[parent] == calls.thread[inner])
-        # A parent that never ended is not in the trace: then the call before is no parent of this one.
+        # A parent that never ended is not in the trace; the call before is then not the parent of this one.
         is_inside &= calls.end[parent] + 1e-6 >= calls.end[inner]
         np.subtract.at(own, parent[is_inside], calls.duration[inner[is_inside]])
     return np.maximum(own, 0.0)
 
 
 def accounts(trace: Trace) -> list[Account]:
-    """One for each process that made calls."""
+    """Returns one account for each process that made calls."""
     calls, level = together(trace)
     own = own_seconds(calls)
     found = []
@@ -100,7 +100,7 @@ def accounts(trace: Trace) -> list[Account]:
 
 
 def _covered(calls: Calls) -> float:
-    """Seconds in which at least one of the calls was under way."""
+    """Returns the time in which at least one of the calls was running, in seconds."""
     order = np.argsort(calls.start)
     start, end = calls.start[order], calls.end[order]
     latest = np.maximum.accumulate(end)

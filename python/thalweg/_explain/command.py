@@ -1,4 +1,4 @@
-"""The traced command: begun with the library, its signals passed on, and all of its processes watched to their end."""
+"""Runs the traced command with the tracing library, passes signals on, and watches all its processes to their end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, sign
 
 @dataclass
 class Watched:
-    """Processes of the command that were seen at some time, by pid."""
+    """The processes of the command that were seen so far, by pid."""
 
     executables: dict[int, str] = field(default_factory=dict)
 
     def look(self, root: int) -> None:
-        """At all that runs below `root`, or below this process where a parent has ended."""
+        """Notes all descendants of `root`, and those of this process, which inherits orphans."""
         parents = _parents()
         for pid in parents:
             if pid != os.getpid() and _is_below(pid, (root, os.getpid()), parents):
@@ -38,7 +38,7 @@ class Watched:
 
 
 class Command:
-    """Running. Orphans of it come to this process, so that nothing they did is lost."""
+    """The running command. This process inherits its orphans, so that nothing they did is lost."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
         program = find_program(words)
@@ -59,10 +59,10 @@ class Command:
             raise SystemError(error.errno, f"{words[0]} cannot be run ({error.strerror})") from None
         self.pid = self._process.pid
         self.status: int | None = None
-        """As of os.waitpid, once the command has ended."""
+        """The status of os.waitpid, once the command has ended."""
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
-        """A terminal's Ctrl-C reaches the command by itself."""
+        """Passes a signal on to the command, except Ctrl-C of a terminal, which reaches the command directly."""
         if self._process is None or self.status is not None:
             return
         if number in (signal.SIGINT, signal.SIGQUIT) and _is_at_terminal():
@@ -74,7 +74,7 @@ class Command:
             signal.signal(number, handler)
 
     def reap(self) -> Iterator[tuple[int, Io | None]]:
-        """Processes that have ended and had no parent to wait for them: pid, and what they read and wrote."""
+        """Yields the pid of each child and orphan that has ended, and what it read and wrote."""
         while True:
             try:
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -91,7 +91,7 @@ class Command:
             yield info.si_pid, io
 
     def end_likewise(self) -> int:
-        """The exit code of the command; where a signal ended it, that signal ends this process, too."""
+        """Returns the exit code of the command. If a signal ended it, the same signal ends this process."""
         assert self.status is not None
         self._restore()
         code = os.waitstatus_to_exitcode(self.status)
@@ -105,12 +105,12 @@ class Command:
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
-        return 128 - code  # where the signal is one that ends nobody by default
+        return 128 - code  # reached only if the signal does not end a process by default
 
 
 def why_not_traced(executable: str) -> str:
-    """Of a process in which the library was not loaded, as far as its file tells."""
-    return why_untraceable(Path(executable)) or "was begun without the environment of its parent, or ended too early"
+    """Returns why the library was not loaded into a process, as far as its file tells."""
+    return why_untraceable(Path(executable)) or "was started without the environment of its parent, or ended too early"
 
 
 def _is_at_terminal() -> bool:

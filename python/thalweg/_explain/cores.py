@@ -1,4 +1,4 @@
-"""Cores of this machine, as texts of ranges, and which of them share their last cache."""
+"""Writes and reads lists of cores such as 0-3,8, and finds which cores of this machine share their last-level cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CORES = Path("/sys/devices/system/cpu")
 
 
 def as_ranges(cores: Iterable[int]) -> str:
-    """As in 0-3,8, which is how taskset and the kernel write them."""
+    """Returns cores as a text such as 0-3,8, as taskset and the kernel write them."""
     parts: list[list[int]] = []
     for core in sorted(set(cores)):
         if parts and core == parts[-1][1] + 1:
@@ -20,7 +20,7 @@ def as_ranges(cores: Iterable[int]) -> str:
 
 
 def of_ranges(text: str) -> list[int]:
-    """The reverse."""
+    """Returns the cores of such a text."""
     found: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -30,7 +30,7 @@ def of_ranges(text: str) -> list[int]:
 
 
 def caches() -> list[str]:
-    """One text for each last-level cache of this machine; none where the system does not say."""
+    """Returns the cores of each last-level cache of this machine, as texts; empty if the system does not tell."""
     found = set()
     for core in _CORES.glob("cpu[0-9]*"):
         levels = {}

@@ -1,4 +1,4 @@
-"""How much of what a program has read and written is in the trace: its calls, compared with /proc/PID/io."""
+"""Measures how much of the I/O of a program is in the trace: compares its calls with /proc/PID/io."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from thalweg._explain.records import LEVELS, operations
 from thalweg._explain.rings import Records, Ring
 
 Io = tuple[int, int, int, int]
-"""Bytes read and written, calls that read and write."""
+"""The number of bytes read and written, and of calls that read and write."""
 
 
 def io_of(pid: int) -> Io | None:
-    """Of a process, with those of its children for which it has waited; None where it cannot be read."""
+    """Returns the I/O of a process and of children that it has waited for, or None if it cannot be read."""
     try:
         with open(f"/proc/{pid}/io") as file:
             facts = dict(line.split(": ") for line in file.read().splitlines())
@@ -26,7 +26,7 @@ def io_of(pid: int) -> Io | None:
 
 @dataclass
 class Seen:
-    """Bytes of the calls of one process, as they were moved at the level nearest to the kernel that is in the trace."""
+    """The bytes that calls of one process moved, at the recorded level that is nearest to the kernel."""
 
     read: int = 0
     written: int = 0
@@ -37,18 +37,18 @@ class Seen:
 @dataclass
 class Coverage:
     total: list[int] = field(default_factory=lambda: [0, 0])
-    """Bytes read and written by all processes, as the kernel counts them."""
+    """The bytes that all processes read and wrote, as counted by the kernel."""
     is_known: bool = False
     loader: int = 0
-    """Bytes that were read before a program began: its libraries' heads, by the loader."""
+    """The bytes that the loader read from libraries before programs began."""
     own: int = 0
-    """Bytes that the tracing read itself, in the traced process."""
+    """The bytes that the tracing library itself read in traced processes."""
     by_process: dict[int, Seen] = field(default_factory=dict)
     _last_io: dict[int, int] = field(default_factory=dict)
     _kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: _moving())
 
     def count(self, process: int, calls: Records) -> None:
-        """Adds what calls of one process have moved."""
+        """Adds the bytes that calls of one process moved."""
         seen = self.by_process.setdefault(process, Seen())
         kinds = self._kinds[calls["operation"]]
         moved = np.where(kinds & _BY_SIZE, calls["size"], calls["result"])
@@ -61,7 +61,7 @@ class Coverage:
                     setattr(seen, member, getattr(seen, member) + int(moved[chosen].sum()))
 
     def add_program(self, ring: Ring) -> None:
-        """`ring`: its first one. Programs come in the order in which they began."""
+        """Adds a program by its first ring. Programs must be added in the order in which they began."""
         before = int(ring.header["io_begin"][0][0])
         if not ring["is_forked"]:
             self.loader += max(0, before - self._last_io.get(ring["pid"], 0))
@@ -70,31 +70,32 @@ class Coverage:
             self._last_io[ring["pid"]] = int(ring.header["io_end"][0][0])
 
     def add_total(self, io: Io) -> None:
-        """Of a process that nobody has waited for yet; what its children did is in it."""
+        """Adds the total I/O of a process that has not been waited for yet; it includes that of its children."""
         self.total[0] += io[0]
         self.total[1] += io[1]
         self.is_known = True
 
     @property
     def read(self) -> tuple[int, int]:
-        """Bytes seen, and all that the programs read themselves."""
+        """The bytes read in recorded calls, and all bytes that the programs read themselves."""
         seen = sum(each.read + each.read_by_streams for each in self.by_process.values())
         return seen, max(0, self.total[0] - self.loader - self.own)
 
     @property
     def written(self) -> tuple[int, int]:
+        """The bytes written in recorded calls, and all bytes that the programs wrote."""
         seen = sum(each.written + each.written_by_streams for each in self.by_process.values())
         return seen, self.total[1]
 
     @property
     def by_streams(self) -> tuple[int, int]:
-        """Of what was seen: bytes read and written by streams of the C library, which buffer."""
+        """The recorded bytes that were read and written through buffered streams of the C library."""
         values = self.by_process.values()
         return sum(each.read_by_streams for each in values), sum(each.written_by_streams for each in values)
 
 
 def share(seen: int, total: int) -> float:
-    """Between 0 and 1. Streams may be asked for more than they read, and buffers hold what never was written."""
+    """Returns seen / total, at most 1: calls of streams may count more than is really read or written."""
     return 1.0 if total <= 0 else min(1.0, seen / total)
 
 
@@ -102,7 +103,7 @@ _READ, _WRITE, _STREAM, _BY_SIZE = 1, 2, 4, 8
 
 
 def _moving() -> npt.NDArray[np.uint8]:
-    """For each operation: whether its bytes are counted by the kernel, as what, and by which of its numbers."""
+    """Returns, for each operation, whether the kernel counts its bytes, as read or written, and which number to use."""
     bits = np.zeros(len(operations()), np.uint8)
     for number, operation in enumerate(operations()):
         if operation.level > LEVELS.index("stdio"):

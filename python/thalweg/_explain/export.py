@@ -1,4 +1,4 @@
-"""A trace for viewers of timelines: Chrome's JSON, or Perfetto's protobuf, which ui.perfetto.dev shows both."""
+"""Exports a trace to timeline viewers: as Chrome's JSON or as Perfetto's protobuf. ui.perfetto.dev shows both."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from thalweg._explain.trace_file import Calls, Trace, load
 
 SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 _MOST_TIDS = 1 << 22
-"""Of Linux: no thread has this number or a higher one."""
+"""The limit of Linux: thread numbers are smaller."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """One call."""
+    """One call in a timeline."""
 
     name: str
     level: str
     thread: int
-    """Its row."""
+    """The row of its thread."""
     begin_ns: int
     end_ns: int
     depth: int
@@ -38,22 +38,23 @@ class Slice:
 
 
 def export(source: str, out: str, *, force: bool = False) -> int:
-    """Writes all calls, and returns how many they are."""
+    """Writes all calls of a trace and returns their number. Raises UsageError if `out` exists or has a wrong ending."""
     path = Path(out)
     if not out.endswith(SUFFIXES):
-        raise UsageError(f"{out} is of no format of timelines: name it {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+        endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise UsageError(f"{out} has no format of a timeline viewer: give a name that ends in {endings}")
     trace = load(source)
     try:
         with path.open("wb" if force else "xb") as file:
             return _write_chrome(trace, file) if out.endswith(".json") else _write_perfetto(trace, file)
     except FileExistsError:
-        raise UsageError(f"{out} is there already: --force replaces it") from None
+        raise UsageError(f"{out} exists already: give another name, or --force to replace it") from None
     except OSError as error:
         raise SystemError(error.errno or 0, f"{out} cannot be written ({error.strerror})") from None
 
 
 def slices(trace: Trace) -> Iterator[Slice]:
-    """By thread, in the order of their starts; what was called stands behind what called it."""
+    """Yields the calls sorted by thread and start; an inner call follows its outer call."""
     calls, level = together(trace)
     begin = np.rint(calls.start * 1e9).astype(np.int64)
     end = np.rint(calls.end * 1e9).astype(np.int64)
@@ -83,12 +84,12 @@ def _details(trace: Trace, calls: Calls, i: int) -> dict[str, int | str]:
 
 @dataclass(frozen=True)
 class Place:
-    """Of a process's queue of writes: what is shown like a thread, since its slices lie behind each other."""
+    """One lane of the asynchronous writes of a process. Its slices do not overlap, so it is shown like a thread."""
 
     process: int
     number: int
     row: int
-    """As if it were one more thread."""
+    """Its row, as if it were one more thread."""
     slices: list[Slice]
 
     @property
@@ -97,7 +98,7 @@ class Place:
 
 
 def places(trace: Trace) -> Iterator[Place]:
-    """All writes that were under way beside their threads."""
+    """Yields the lanes of all asynchronous writes."""
     row = len(trace.threads)
     for process in np.unique(trace.in_flight.process):
         writes = trace.in_flight.where(trace.in_flight.process == process)

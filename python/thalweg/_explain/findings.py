@@ -1,4 +1,4 @@
-"""What a rule has found: a sentence, and the figures that it stands on."""
+"""What a rule has found: a sentence, and the figures on which it is based."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Finding:
     sentence: str
     file: str
     calls: int
-    """What it is about, with what these moved and how long they took."""
+    """The number of calls that it is about; `bytes` and `seconds` are what they moved and how long they took."""
     bytes: int
     seconds: float
     gain_s: float
-    """What the change that the sentence names would save at most, as estimated from the calls; 0 where it is none."""
+    """The estimated time in seconds that the proposed change saves at most; 0 if none is estimated."""
     table: str
     query: str
-    """Shows the calls: what pandas' DataFrame.query takes, of that table."""
+    """The condition that selects the calls in `table`, for DataFrame.query of pandas."""
     evidence: dict[str, Any] = field(default_factory=dict)
     rule: str = ""
 
@@ -38,8 +38,10 @@ def found(
     where: str = "",
     **evidence: Any,
 ) -> Finding:
-    """What a rule has found in these calls. `gain`: the share of their time that can be saved. `where`: by what they
-    differ from the other calls of the same operations, files and processes."""
+    """Returns a finding about these calls.
+
+    `gain` is the fraction of their time that can be saved. `where` is a condition that tells the calls from other calls
+    of the same operations, files and processes."""
     files = np.unique(about.file)
     took = seconds(about)
     return Finding(
@@ -68,10 +70,10 @@ _MOST_NAMED = 64
 
 
 def by_file(calls: Calls) -> Iterator[tuple[int, Calls]]:
-    """Calls of each file that is known, by its row."""
+    """Yields the calls of each known file, with the row of the file."""
     order = np.argsort(calls.file, kind="stable")
     numbers, firsts = np.unique(calls.file[order], return_index=True)
-    for number, chosen in zip(numbers, np.split(order, firsts[1:]), strict=False):  # of nothing there is one part
+    for number, chosen in zip(numbers, np.split(order, firsts[1:]), strict=False):  # without calls there is one part
         if number:
             yield int(number), calls.where(np.sort(chosen))
 
@@ -89,8 +91,10 @@ def of_kind(calls: Calls, *kinds: str) -> Calls:
 
 
 def places(calls: Calls) -> Integers:
-    """Where in the file each call of one process and file reads or writes; of one that names no place, the one at which
-    the descriptor stands after the calls before it. Right where one thread uses one descriptor at a time."""
+    """Returns the offset in the file of each call of one process and file.
+
+    A call without an offset reads or writes at the position after the calls before it. This is correct if one thread
+    uses one descriptor at a time."""
     calls_move = (calls.offset < 0) & np.isin(calls.kind, ("read", "write"))
     moved = np.where(calls_move, calls.moved, 0)
     total = np.cumsum(moved)
@@ -103,13 +107,15 @@ def places(calls: Calls) -> Integers:
 
 
 def ranks_of(trace: Trace) -> int:
-    """How many ranks a launcher has started."""
+    """Returns the number of ranks that a launcher has started."""
     return len({each["rank"] for each in trace.processes if each["rank"] >= 0})
 
 
 def aggregators_of(trace: Trace, file: int, listed: str) -> list[int]:
-    """What ROMIO reports as romio_aggregator_list counts the ranks that have opened the file: these, as the launcher
-    counts them. A communicator is taken to have its ranks in the order of the launcher's."""
+    """Returns the aggregators of a file as ranks of the launcher.
+
+    ROMIO's romio_aggregator_list numbers the ranks that opened the file. Their communicator is assumed to have the
+    order of the launcher."""
     calls = trace.levels["mpi"]
     opens = calls.where((calls.file == file) & (calls.name == "MPI_File_open") & (calls.rank >= 0))
     opened = [int(rank) for rank in np.unique(opens.rank)]
@@ -117,14 +123,14 @@ def aggregators_of(trace: Trace, file: int, listed: str) -> list[int]:
 
 
 def gathered(calls: Calls, size: int = 1 << 20) -> float:
-    """The share of calls that would not be made if each moved so much."""
+    """Returns the fraction of calls that would be saved if each moved `size` bytes."""
     if not len(calls):
         return 0.0
     return 1 - min(1.0, -(-int(calls.moved.sum()) // size) / len(calls))
 
 
 def distinct(at: Integers, size: Integers) -> int:
-    """Bytes in the union of these ranges."""
+    """Returns the number of bytes in the union of these ranges."""
     order = np.argsort(at, kind="stable")
     begin, end = at[order], (at + size)[order]
     latest = np.maximum.accumulate(end)
@@ -133,8 +139,9 @@ def distinct(at: Integers, size: Integers) -> int:
 
 
 def outer_of(inner: Calls, outer: Calls) -> Integers:
-    """For each of these calls the one of those in which it was made, as its place in `outer`; -1: in none. Those must
-    not be inside each other."""
+    """Returns, for each inner call, the index of the outer call in which it was made, or -1 if there is none.
+
+    Outer calls must not be inside each other."""
     place = np.full(len(inner), -1, np.int64)
     for thread in np.unique(inner.thread):
         mine, theirs = np.flatnonzero(inner.thread == thread), np.flatnonzero(outer.thread == thread)
@@ -152,7 +159,7 @@ _ROUNDED_S = 1e-8
 
 
 def interleaved(at: Integers, size: Integers, rank: Integers) -> float:
-    """The share of ranges, in the order of the file, whose neighbour before is another rank's."""
+    """Returns the fraction of ranges, in the order of the file, that follow a range of another rank."""
     order = np.argsort(at[size > 0], kind="stable")
     ranks = rank[size > 0][order]
     return float((ranks[1:] != ranks[:-1]).mean()) if len(ranks) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""The folder of a trace, in shared memory: a control page, and the rings until the tracer has found them."""
+"""The folder of a trace in shared memory: it holds a control page, and new rings until the tracer has found them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 
 class Folder:
-    """Removed at the end. In /dev/shm; where that has no room for some rings, in the folder for temporary files."""
+    """A folder in /dev/shm, or in the folder for temporary files if /dev/shm has no room. It is removed at the end."""
 
     def __init__(self, ring_records: int, levels: int) -> None:
         self.in_shared_memory = True
@@ -34,7 +34,9 @@ class Folder:
             except OSError as error:
                 where = f"{_SHARED_MEMORY} and {tempfile.gettempdir()}"
                 raise SystemError(
-                    error.errno, f"there is no memory for a trace ({where}: {error.strerror}): set TMPDIR"
+                    error.errno,
+                    f"there is no memory for a trace ({where}: {error.strerror}): free some, or set TMPDIR to a folder "
+                    "with space",
                 ) from None
         control = np.zeros(1, CONTROL)
         control["version"] = LAYOUT_VERSION
@@ -45,7 +47,7 @@ class Folder:
         (self.path / "control").write_bytes(control.tobytes().ljust(HEADER_BYTES, b"\0"))
 
     def failed_rings(self) -> int:
-        """Threads that are not traced, because there was no room for their ring."""
+        """Returns the number of threads that are not traced, because there was no memory for their ring."""
         control = np.frombuffer((self.path / "control").read_bytes(), CONTROL, 1)
         return int(control["failed_rings"][0])
 
@@ -57,7 +59,7 @@ class Folder:
 
 
 def _make(place: Path, ring_records: int) -> Path:
-    """Raises OSError where there is no room for two rings."""
+    """Makes the folder. Raises OSError if there is no room for two rings."""
     path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
     try:
         with (path / "room").open("wb") as file:
@@ -70,7 +72,7 @@ def _make(place: Path, ring_records: int) -> Path:
 
 
 def remove_left_over(place: Path) -> None:
-    """What tracers that were killed have left."""
+    """Removes folders of tracers that were killed."""
     for folder in place.glob(f"{_PREFIX}*"):
         pid = folder.name.removeprefix(_PREFIX).split("-")[0]
         with contextlib.suppress(OSError):
@@ -79,5 +81,5 @@ def remove_left_over(place: Path) -> None:
 
 
 def level_mask(names: list[str]) -> int:
-    """Bits of these levels; all where none is named."""
+    """Returns the bits of these levels, or of all levels if none is named."""
     return sum(1 << LEVELS.index(name) for name in names) if names else (1 << len(LEVELS)) - 1

@@ -1,4 +1,4 @@
-"""What is said of one setting."""
+"""Defines the verdict on one setting."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Judged:
-    """One setting: a hint or a property of one file, or a variable of one process."""
+    """One setting and what became of it: a hint or property of a file, or a variable of the environment."""
 
     kind: str
-    """hint, property or variable"""
+    """One of: hint, property, variable."""
     file: str
     name: str
     asked: str
     reported: str | None
     state: str
-    """in effect, overruled, inert or cannot be told"""
+    """One of: in effect, overruled, inert, cannot be told."""
     why: str

@@ -1,4 +1,4 @@
-"""What records of texts say: which file a number stands for, which hints were given, which library it is."""
+"""Reads the text records: they say which file a number stands for, which hints were given, and which MPI it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORIGINS = {
     DATASET: "dataset",
 }
 _IS_ROW = np.uint32(1 << 31)
-"""In the number of a file: it is the row of one already."""
+"""The bit in the number of a file that marks it as the row of a file already."""
 _KINDS = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "folder",
@@ -55,17 +55,17 @@ class Setting:
 
 @dataclass
 class Names:
-    """Files of the whole trace, by path; row 0 stands for none."""
+    """The files of the whole trace by path, and other texts. Row 0 stands for no file."""
 
     paths: dict[str, int] = field(default_factory=lambda: {"": 0})
     kinds: list[str] = field(default_factory=lambda: [""])
     settings: list[Setting] = field(default_factory=list)
     libraries: set[str] = field(default_factory=set)
     became: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """By pid: who has said it, as the number of a process, and which program it is now."""
+    """The programs that processes have become, by pid: the number of the process that reported it, and the program."""
     _rows: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1024, np.uint32))
     _pieces: dict[int, list[bytes]] = field(default_factory=dict)
-    """Of a text whose end has not come yet, by thread: a text and its call may be read apart."""
+    """The pieces of unfinished texts by thread: a text and its call may be read at different times."""
     _paths_of_next: dict[int, int] = field(default_factory=dict)
 
     def row_of(self, path: str, kind: str = "") -> int:
@@ -77,9 +77,9 @@ class Names:
         return row
 
     def learn(self, records: Records, process: int, thread: int) -> Records:
-        """Takes the texts out of what one thread has recorded and returns the calls.
+        """Takes the texts out of the records of one thread and returns the calls.
 
-        A path that belongs to the call behind it becomes a file of its own, whose number is in the call's `file`.
+        A path that belongs to the next call becomes a file, whose row is put into `file` of that call.
         """
         is_text = records["kind"] == TEXT
         if (row := self._paths_of_next.pop(thread, None)) is not None:
@@ -113,7 +113,7 @@ class Names:
         elif kind == PATH:
             self._name_call(records, index + 1, self.row_of(text), thread)
         elif kind in _ORIGINS:
-            # The name of a dataset may be anything.
+            # The name of a dataset may contain "=".
             name, _, value = text.partition("=layout=" if kind == DATASET else "=")
             self.settings.append(Setting(process, self.rows(np.array([number]))[0], _ORIGINS[kind], name, value))
         elif kind == BECOMES:
@@ -127,9 +127,9 @@ class Names:
         self._rows[number] = row
 
     def rows(self, numbers: npt.NDArray[np.integer]) -> npt.NDArray[np.uint32]:
-        """Rows of `files` for the numbers of openings."""
+        """Returns the rows of `files` for the numbers of openings."""
         numbers = numbers.astype(np.uint32, copy=False)
         if numbers.size and (last := int(np.where(numbers & _IS_ROW, 0, numbers).max())) >= len(self._rows):
-            self._set_row(last, 0)  # of a definition that was lost
+            self._set_row(last, 0)  # the record that names this file was lost
         found = self._rows[np.where(numbers & _IS_ROW, 0, numbers)]
         return np.where(numbers & _IS_ROW, numbers & 0x7FFFFFFF, found).astype(np.uint32, copy=False)

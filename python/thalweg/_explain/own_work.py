@@ -1,4 +1,4 @@
-"""What Thalweg said of its own work in a traced process: what no call shows, and its writes that were under way."""
+"""Evaluates what Thalweg reported about its own work in a traced process: work without calls, asynchronous writes."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ Seconds = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Work:
-    """All of one kind: encode_page, wait_for_memory, ..."""
+    """The sum of all work of one kind, such as encode_page or wait_for_memory."""
 
     name: str
     count: int
     seconds: float
-    """Of all threads, without what was done in calls and other work within it."""
+    """The time of all threads in seconds, without calls and other work inside it."""
     bytes: int
-    """What it was about: of encoding, raw bytes, of decoding, stored ones."""
+    """The bytes that went in: raw ones for encoding, stored ones for decoding."""
     result_bytes: int
-    """Of encoding, stored bytes, of decoding, raw ones; 0 of all else."""
+    """The bytes that came out: stored ones for encoding, raw ones for decoding; 0 for other work."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """Writes from their submission until their end was noticed."""
+    """Asynchronous writes, each from its submission until its end was noticed."""
 
     writes: int
     bytes: int
     mean_s: float
     longest_s: float
     busy_s: float
-    """In which at least one was under way."""
+    """The time in which at least one write was under way, in seconds."""
     at_once: float
-    """How many were, on average over that time."""
+    """The mean number of writes under way during that time."""
     most_at_once: int
     failed: int
 
 
 def work_of(calls: Calls, own: Seconds) -> list[Work]:
-    """`calls`: of the level work, of one process; `own`: the seconds of each in itself. What took longest first."""
+    """Returns the work of one process, longest first, from its calls of level `work` and the own time of each."""
     found = []
     for name in np.unique(calls.name):
         chosen = calls.name == name
@@ -74,15 +74,15 @@ def device_of(writes: Calls) -> Device | None:
 
 
 def under_way(writes: Calls) -> tuple[Seconds, npt.NDArray[np.int64]]:
-    """The times at which writes began or ended, in order, and how many were under way from each of them on."""
+    """Returns the sorted times at which writes began or ended, and the number of writes under way from each time on."""
     times = np.r_[writes.start, writes.end]
     steps = np.repeat(np.array([1, -1]), len(writes))
-    order = np.lexsort((steps, times))  # what ends makes room for what begins at that time
+    order = np.lexsort((steps, times))  # at equal times, ends count before begins
     return times[order], np.cumsum(steps[order])
 
 
 def places_of(writes: Calls) -> npt.NDArray[np.int64]:
-    """For each write the lowest place that no other one has meanwhile: viewers show one line a place."""
+    """Returns the lane of each write, the lowest one that is free. Viewers show one line for each lane."""
     free_from: list[float] = []
     found = np.zeros(len(writes), np.int64)
     for index in np.argsort(writes.start, kind="stable"):
@@ -96,16 +96,16 @@ def places_of(writes: Calls) -> npt.NDArray[np.int64]:
 
 
 def sentences(work: list[Work], device: Device | None) -> Iterator[str]:
-    """For people; nothing where there was none of it."""
+    """Yields sentences about the work and the writes, if there were any."""
     told = [_told(each) for each in work if each.seconds >= 0.0005]
     if told:
-        yield f"Thalweg's own work in it: {', '.join(told)}"
+        yield f"own work of Thalweg: {', '.join(told)}"
     if device is not None:
         failed = f"; {device.failed:,} failed" if device.failed else ""
         yield (
-            f"its writes: {device.writes:,} of {as_bytes(device.bytes)}, each under way for "
-            f"{1e3 * device.mean_s:.3g} ms on average; at least one in {device.busy_s:.3g} s, "
-            f"{device.at_once:.3g} at once then, {device.most_at_once} at most{failed}"
+            f"asynchronous writes: {device.writes:,} ({as_bytes(device.bytes)}), each under way for "
+            f"{1e3 * device.mean_s:.3g} ms on average; at least one was under way for {device.busy_s:.3g} s, with "
+            f"{device.at_once:.3g} at a time on average and {device.most_at_once} at most{failed}"
         )
 
 

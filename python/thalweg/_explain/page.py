@@ -1,4 +1,4 @@
-"""`thalweg explain --html`: the verdict as one page that needs nothing else, with what can be seen better than said."""
+"""Writes the page of `thalweg explain --html`: the verdict with diagrams, in one file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _COLUMNS, _LINES = 400, 120
 
 
 def page(verdict: Verdict) -> str:
-    """As HTML."""
+    """Returns the page as HTML."""
     template = (Path(__file__).parent / "page.html").read_text()
     text = json.dumps({**verdict.to_dict(), **pictures(verdict)}, separators=(",", ":"))
-    # A file may be called </script>.
+    # The name of a file may contain </script>.
     return template.replace("@DATA@", text.replace("<", "\\u003c"), 1)
 
 
@@ -38,7 +38,7 @@ def write_page(verdict: Verdict, path: str) -> None:
 
 
 def pictures(verdict: Verdict) -> dict[str, Any]:
-    """What the page draws, by the names that it has there."""
+    """Returns the data of the diagrams, by the names that the page uses."""
     trace = verdict.trace
     moves = data(trace.on_disk(trace.posix))
     files, which = np.unique(moves.file, return_inverse=True)
@@ -68,7 +68,7 @@ def _name(account: Account) -> str:
 
 
 def _shown(accounts: list[Account]) -> list[Account]:
-    """Those that spend most in calls, in the order of ranks."""
+    """Returns the accounts that spend most time in calls, in the order of ranks."""
     most = sorted(accounts, key=lambda each: each.outside_s - each.elapsed_s)[:_MOST_LANES]
     return sorted(most, key=lambda each: (each.rank, each.process))
 
@@ -83,7 +83,7 @@ def _timeline(verdict: Verdict, calls: Calls, begin: float, duration: float) -> 
         lanes.append({"name": _name(account), "cells": cells})
         writes = trace.in_flight.where(trace.in_flight.process == account.process)
         if account.device is not None:
-            lanes.append({"name": "its writes", "cells": _device_cells(writes, account.device, begin, duration)})
+            lanes.append({"name": "async writes", "cells": _device_cells(writes, account.device, begin, duration)})
             kinds.add(IN_FLIGHT)
     return {
         "bins": _BINS,
@@ -95,7 +95,7 @@ def _timeline(verdict: Verdict, calls: Calls, begin: float, duration: float) -> 
 
 
 def _cells(calls: Calls, own: npt.NDArray[np.float64], begin: float, duration: float) -> list[list[Any]]:
-    """Of one process: bin, kind, its share of the bin, and where it begins above those before it."""
+    """Returns the cells of one process: bin, kind, fraction of the bin, and the fraction at which the cell begins."""
     width = duration / _BINS
     threads = max(1, len(np.unique(calls.thread)))
     height = np.zeros(_BINS)
@@ -111,7 +111,7 @@ def _cells(calls: Calls, own: npt.NDArray[np.float64], begin: float, duration: f
 
 
 def _device_cells(writes: Calls, device: Device, begin: float, duration: float) -> list[list[Any]]:
-    """As high as the part of the most writes at once that were under way on average."""
+    """Returns cells whose height is the mean number of writes under way, relative to the largest number."""
     at, count = under_way(writes)
     total = np.r_[0.0, np.cumsum(count[:-1] * np.diff(at))]
     edges = begin + np.arange(_BINS + 1) * duration / _BINS
@@ -122,10 +122,10 @@ def _device_cells(writes: Calls, device: Device, begin: float, duration: float) 
 def _spread(
     start: npt.NDArray[np.float64], took: npt.NDArray[np.float64], own: npt.NDArray[np.float64], width: float
 ) -> npt.NDArray[np.float64]:
-    """Seconds of calls in each bin. What a call spent itself is spread evenly over it."""
+    """Returns the time of calls in each bin. The own time of a call is spread evenly over its duration."""
     edges = np.arange(_BINS + 1) * width
     density = np.divide(own, took, out=np.zeros_like(own), where=took > 0)
-    # The integral of all densities up to each edge, from starts and ends in their order.
+    # The integral of all densities up to each edge is computed from the sorted starts and ends.
     times = np.r_[start, start + took]
     order = np.argsort(times, kind="stable")
     slopes = np.cumsum(np.r_[density, -density][order])
@@ -164,7 +164,7 @@ def _map(trace: Trace, file: int, start: float, duration: float) -> dict[str, An
 
 
 def _sizes(moves: Calls) -> list[dict[str, int]]:
-    """How many calls moved 2^power bytes or more, and less than twice that."""
+    """Returns the number of calls that moved at least 2^power and less than 2^(power + 1) bytes, for each power."""
     some = moves.where(moves.moved > 0)
     power = np.frexp(some.moved.astype(np.float64))[1] - 1
     read, written = (np.bincount(power[some.kind == kind], minlength=1) for kind in ("read", "write"))

@@ -1,6 +1,6 @@
-"""Packets of Perfetto's trace format, as protobuf encodes them: descriptions of tracks, and slices that begin and end.
+"""Writes packets of Perfetto's trace format in protobuf: descriptions of tracks, and begins and ends of slices.
 
-Numbers of fields are those of perfetto/trace/trace_packet.proto and what it includes.
+The field numbers are those of perfetto/trace/trace_packet.proto and the files that it includes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import IO
 _VARINT, _BYTES = 0, 2
 _SLICE_BEGIN, _SLICE_END = 1, 2
 _THREADS = 1 << 32
-"""Identifiers of tracks: those of processes are below."""
+"""Track identifiers of threads begin here; those of processes are smaller."""
 
 
 def varint(value: int) -> bytes:
-    """Negative numbers as protobuf's int64 has them."""
+    """Returns a number as protobuf's varint; negative numbers are encoded as int64."""
     value &= 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while value > 0x7F:
@@ -29,7 +29,7 @@ def number(field: int, value: int) -> bytes:
 
 
 def text(field: int, value: str | bytes) -> bytes:
-    """Also of a message within a message."""
+    """Returns a field with a text, bytes or an inner message."""
     raw = value.encode(errors="replace") if isinstance(value, str) else value
     return varint(field << 3 | _BYTES) + varint(len(raw)) + raw
 
@@ -51,7 +51,7 @@ class Packets:
         self._write(number(10, 1) + text(60, number(1, _THREADS + row) + number(5, process) + text(4, thread)))
 
     def describe_queue(self, row: int, process: int, name: str) -> None:
-        """What is shown like a thread of the process, and is none."""
+        """Describes a track that is shown like a thread of the process, but is not a thread."""
         self._write(number(10, 1) + text(60, number(1, _THREADS + row) + number(5, process) + text(2, name)))
 
     def begin(self, thread: int, at_ns: int, name: str, category: str, details: dict[str, int | str]) -> None:
@@ -65,7 +65,7 @@ class Packets:
     def _detail(self, name: str, value: int | str) -> bytes:
         if isinstance(value, int):
             return text(4, text(10, name) + number(4, value))
-        key = (name, value)  # names of files come again and again
+        key = (name, value)  # the same file names occur many times
         if key not in self._details:
             self._details[key] = text(4, text(10, name) + text(6, value))
         return self._details[key]

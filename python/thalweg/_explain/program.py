@@ -1,4 +1,4 @@
-"""What can be known of a command before it runs: whether it is there, and whether a library can be loaded into it."""
+"""Checks a command before it runs: whether it exists, and whether a library can be loaded into it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEEDED, _STRINGS = 1, 5
 
 @dataclass(frozen=True)
 class Elf:
-    """A program's file: what its head says of how it is loaded."""
+    """What the header of a program file says about how it is loaded."""
 
     bits: int
     machine: str
@@ -29,13 +29,13 @@ class Elf:
 
 
 def find_program(command: list[str]) -> Path:
-    """The file that the command runs. Raises UsageError where there is none, or it cannot be traced at all."""
+    """Returns the file that the command runs. Raises UsageError if there is none, or if it cannot be traced at all."""
     if not command:
         raise UsageError("there is no command to trace: give it after --, as in `thalweg trace --out t.root -- ls`")
     found = shutil.which(command[0])
     if found is None:
         path = Path(command[0])
-        reason = "it may not be run" if path.is_file() else "there is no such command"
+        reason = "it is not executable" if path.is_file() else "there is no such command"
         raise UsageError(f"{command[0]} cannot be traced ({reason})")
     path = Path(found).resolve()
     if (why := why_untraceable(path)) is not None:
@@ -44,25 +44,25 @@ def find_program(command: list[str]) -> Path:
 
 
 def why_untraceable(path: Path) -> str | None:
-    """A reason why no library can be loaded into this program, None where nothing is known that forbids it."""
+    """Returns why no library can be loaded into this program, or None if nothing is known to prevent it."""
     try:
         mode = path.stat().st_mode
         elf = read_elf(path)
     except (OSError, ValueError, struct.error):
         return None  # a script: its interpreter is another program
     if os.geteuid() != 0 and mode & (stat.S_ISUID | stat.S_ISGID):
-        return "is setuid or setgid: the system loads no library of others into it"
+        return "is setuid or setgid: the system preloads no library into it"
     if elf is None:
         return None
     if elf.bits != 64 or elf.machine != os.uname().machine:
-        return f"is a program of {elf.bits} bits for {elf.machine}; this library is one of 64 for {os.uname().machine}"
+        return f"is a {elf.bits}-bit program for {elf.machine}; the tracing library is for 64-bit {os.uname().machine}"
     if not elf.is_dynamic:
-        return "is linked statically: nothing can be loaded into it"
+        return "is linked statically: no library can be loaded into it"
     return None
 
 
 def libraries_before(path: Path) -> list[str]:
-    """Libraries that have to be loaded before ours: AddressSanitizer's run-time refuses to come second."""
+    """Returns libraries that must be loaded before ours, such as the run-time library of AddressSanitizer."""
     try:
         elf = read_elf(path)
     except (OSError, ValueError, struct.error):
@@ -71,7 +71,9 @@ def libraries_before(path: Path) -> list[str]:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """None where it is no ELF file. Raises ValueError or struct.error where it is damaged."""
+    """Reads the header of an ELF file; returns None for other files.
+
+    Raises ValueError or struct.error if it is damaged."""
     with path.open("rb") as file:
         data = file.read(64)
         if data[:4] != b"\x7fELF":
@@ -95,7 +97,7 @@ def read_elf(path: Path) -> Elf | None:
 
 
 def _needed(file: BinaryIO, headers: list[tuple[int, ...]], entries: list[tuple[int, int]]) -> Iterator[str]:
-    """Names of the libraries that it asks for."""
+    """Yields the names of the libraries that the program needs."""
     address = next((value for tag, value in entries if tag == _STRINGS), None)
     if address is None:
         return

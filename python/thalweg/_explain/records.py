@@ -1,4 +1,4 @@
-"""What a traced process and the tracer share: the layout of thalweg/interpose/record.h, and the library itself."""
+"""What a traced process and the tracer share: the tracing library, and the layout in thalweg/interpose/record.h."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STACK_DEPTH = 16
 CALL, TEXT = 0, 1
 PATH, SECOND_PATH, FILE, HINT_ASKED, HINT_REPORTED, LIBRARY, ENVIRONMENT, PROPERTY, DATASET, BECOMES = range(1, 11)
 LEVELS = ("posix", "stdio", "mpi", "hdf5", "work")
-"""The names of the tables, in the order of their numbers. The last has no calls: what Thalweg says of its work."""
+"""The names of the tables in the order of their numbers. `work` holds what Thalweg reports of its own work."""
 IN_FLIGHT = "in flight"
-"""The kind of writes that go on beside the calls of their thread: they are in no call, and none is in them."""
+"""The kind of asynchronous writes: they overlap the calls of their thread, and neither contains the other."""
 
 RECORD = np.dtype(
     [
@@ -89,16 +89,16 @@ class Operation:
     name: str
     level: int
     kind: str
-    """What it does: open, close, read, write, metadata, sync, seek, lock, map, transfer, wait or other; and what only
-    Thalweg does: encode, decode, claim, commit, in flight."""
+    """One of: open, close, read, write, metadata, sync, seek, lock, map, transfer, wait, other; and, for Thalweg's own
+    work: encode, decode, claim, commit, in flight."""
 
 
 @functools.cache
 def library_path() -> Path:
-    """Of the library that is loaded into traced programs, which lies in the package."""
+    """Returns the path of the tracing library, which is a part of the package."""
     path = (Path(__file__).parent.parent / "libthalweg_interpose.so").resolve()
     if not path.exists():
-        raise SystemError(0, f"{path} is not there (the package was built without it): install thalweg again")
+        raise SystemError(0, f"{path} does not exist (the package was built without it): install thalweg again")
     return path
 
 
@@ -108,13 +108,13 @@ def _library() -> ctypes.CDLL:
     library.thalweg_interpose_operation.restype = ctypes.c_char_p
     sizes = library.thalweg_interpose_layout()
     if (sizes >> 16, sizes & 0xFFFF) != (RING.itemsize, RECORD.itemsize):
-        raise SystemError(0, f"{library_path()} is of another version: install thalweg again")
+        raise SystemError(0, f"{library_path()} has another version than this package: install thalweg again")
     return library
 
 
 @functools.cache
 def operations() -> tuple[Operation, ...]:
-    """By number; those without a name are none."""
+    """Returns the recorded operations by number."""
     found: list[Operation] = []
     while (name := _library().thalweg_interpose_operation(len(found))) is not None:
         text = name.decode()
@@ -123,14 +123,14 @@ def operations() -> tuple[Operation, ...]:
 
 
 def clocks(has_counter: bool) -> tuple[int, int]:
-    """The clock of the records, in its ticks, and the system's in nanoseconds, at the same time."""
+    """Returns the clock of the records in ticks, and the system clock in nanoseconds, at the same time."""
     ticks, nanoseconds = ctypes.c_uint64(), ctypes.c_uint64()
     _library().thalweg_interpose_clocks(int(has_counter), ctypes.byref(ticks), ctypes.byref(nanoseconds))
     return ticks.value, nanoseconds.value
 
 
 def has_steady_counter() -> bool:
-    """Whether the processor's counter runs at one rate on all cores, so that it can be the clock."""
+    """Returns whether the counter of the processor runs at one rate on all cores, so that it can serve as the clock."""
     try:
         facts = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -174,5 +174,5 @@ _KINDS = (
 
 @functools.cache
 def kind_of(name: str) -> str:
-    """What the call of this name does."""
+    """Returns the kind of the call with this name."""
     return next((kind for kind, names in _KINDS if re.fullmatch(names, name)), "other")

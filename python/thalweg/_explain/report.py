@@ -1,4 +1,4 @@
-"""What `thalweg trace` says at its end; the first sentence says how much of the program's I/O is in the trace."""
+"""The report of `thalweg trace`. Its first sentence says how much of the I/O of the program is in the trace."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class TraceReport:
     has_rings: bool
     bytes_by_libaio: int
     bytes_told: int
-    """Of what io_uring has written: what Thalweg said of it itself."""
+    """The bytes that io_uring wrote, as reported by Thalweg in the traced program."""
     levels: list[str]
-    """Those that were recorded."""
+    """The levels that were recorded."""
     libraries: list[str]
-    """Of MPI, as they name themselves."""
+    """The versions of the MPI libraries, as they name themselves."""
     caches: list[str]
-    """Cores that share a last cache, one text each."""
+    """The cores of each last-level cache, as texts."""
     bytes: int = 0
     problem: str = ""
-    """Why there is no file; empty where there is one."""
+    """The reason why there is no file; empty if there is one."""
 
     @property
     def is_complete(self) -> bool:
-        """Nothing that the traced processes recorded is missing."""
+        """Whether the trace has all calls of all processes."""
         return not (sum(self.dropped.values()) or self.failed_rings or self.untraced or self.problem)
 
     def first_line(self) -> str:
@@ -59,7 +59,8 @@ class TraceReport:
         if dropped:
             lost = ", ".join(f"{count:,} of {level}" for level, count in dropped.items())
             lead = (
-                f"the trace is incomplete: {lost} calls were dropped, because rings were full (--ring); it has {calls}"
+                f"the trace is incomplete: {lost} calls were dropped, because rings were full (give a larger --ring); "
+                f"it has {calls}"
             )
         else:
             lead = f"the trace has {calls}"
@@ -67,44 +68,46 @@ class TraceReport:
 
     def _shares(self) -> str:
         if not self.coverage.is_known:
-            return "what share of the bytes it saw is not known (/proc/PID/io could not be read)"
+            return "the share of the bytes that it covers is not known (/proc/PID/io could not be read)"
         texts = [
             f"{100 * share(seen, total):.4g} % of the {as_bytes(total)} that were {done}"
             for done, (seen, total) in (("written", self.coverage.written), ("read", self.coverage.read))
         ]
-        return f"it saw {texts[0]} and {texts[1]}"
+        return f"it covers {texts[0]} and {texts[1]}"
 
     def other_lines(self) -> list[str]:
         lines = []
         for each in self.untraced:
             lines.append(f"not traced: {each.executable} (process {each.pid}) {why_not_traced(each.executable)}")
         if self.failed_rings:
-            lines.append(f"not traced: {self.failed_rings} threads or processes, for whose rings there was no memory")
+            lines.append(f"not traced: {self.failed_rings} threads or processes, since there was no memory for them")
         if self.has_mappings:
-            lines.append("not seen: what was read and written through shared mappings of files, by loads and stores")
+            lines.append("not recorded: reads and writes through shared memory mappings of files")
         if self.has_rings:
-            told = f", but for {as_bytes(self.bytes_told)} that Thalweg says it has written" if self.bytes_told else ""
+            told = f", except {as_bytes(self.bytes_told)} that Thalweg reports as written" if self.bytes_told else ""
             lines.append(
-                f"not seen: what io_uring moved{told}; the share does not know of it, for the kernel does not count it"
+                f"not recorded: data moved by io_uring{told}; the shares above do not include them, since the kernel "
+                "does not count them"
             )
         if self.bytes_by_libaio:
             lines.append(
-                f"not seen: how libaio (io_submit) moved the {as_bytes(self.bytes_by_libaio)} that it was asked for; "
-                "the share does not know of them, for the kernel does not count them"
+                f"not recorded: how libaio (io_submit) moved the {as_bytes(self.bytes_by_libaio)} requested from it; "
+                "the shares above do not include them, since the kernel does not count them"
             )
         if any(self.coverage.by_streams):
             read, written = map(as_bytes, self.coverage.by_streams)
             lines.append(
-                f"of streams (stdio) it has the calls, for {read} read and {written} written, not what they do inside"
+                f"recorded as calls of streams (stdio): {read} read and {written} written; the system calls inside "
+                "them are not recorded"
             )
         if not self._is_all_seen():
             lines.append(
-                "not seen at all: system calls that go past the C library (syscall(), Go), and objects that were "
-                "loaded with RTLD_DEEPBIND"
+                "never recorded: system calls that bypass the C library (syscall(), Go), and objects loaded with "
+                "RTLD_DEEPBIND"
             )
         if self.still_running:
             pids = ", ".join(map(str, self.still_running[:10]))
-            lines.append(f"still running, and not traced any more: process {pids}")
+            lines.append(f"still running, but no longer traced: process {pids}")
         return lines
 
     def _is_all_seen(self) -> bool:

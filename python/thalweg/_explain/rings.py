@@ -1,4 +1,4 @@
-"""The rings that traced threads write: found in the folder of the trace, read, and given up."""
+"""Finds, reads and releases the rings into which traced threads write."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Records = npt.NDArray[np.void]
 
 
 class Ring:
-    """Of one thread. The file has lost its name already: what a killed tracer leaves goes with the last mapping."""
+    """The ring of one thread. Its file is unlinked at once, so that the memory goes away with its last user."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError or ValueError where it is none."""
+        """Maps a ring. Raises OSError or ValueError if the file is not a ring."""
         self.number = 0
         """The row of its thread."""
         with path.open("r+b") as file:
@@ -34,14 +34,14 @@ class Ring:
             raise ValueError("of another version")
         self._records = np.frombuffer(self._map, RECORD, capacity, HEADER_BYTES)
         self._tail = 0
-        # Views of one number each: to look at a ring costs less so.
+        # These views of single numbers make looking at a ring cheaper.
         self._head_view, self._tail_view = self.header["head"], self.header["tail"]
 
     def __getitem__(self, name: str) -> int:
         return int(self.header[name][0])
 
     def take(self) -> Records | None:
-        """What has come since the last time, as a copy; None where that is nothing."""
+        """Returns a copy of the records since the last call, or None if there are none."""
         head = int(self._head_view[0])
         count = head - self._tail
         if count == 0:
@@ -57,15 +57,15 @@ class Ring:
         return taken
 
     def is_over(self) -> bool:
-        """The thread has ended, or its process has."""
+        """Returns whether the thread or its process has ended."""
         return bool(self["is_ended"]) or not is_alive(self["pid"])
 
     def dropped(self) -> tuple[int, ...]:
-        """Calls by level for which there was no room."""
+        """Returns the number of calls of each level for which the ring had no room."""
         return tuple(int(count) for count in self.header["dropped"][0])
 
     def cores(self) -> list[int]:
-        """On which the process might run when it began."""
+        """Returns the cores on which the process was allowed to run when it began."""
         bits = np.unpackbits(self.header["cores"][0], bitorder="little")
         return [int(core) for core in np.flatnonzero(bits)]
 
@@ -74,7 +74,7 @@ class Ring:
 
 
 def is_alive(pid: int) -> bool:
-    """Not for zombies: what they were writing is written."""
+    """Returns whether a process is alive. A zombie is not: it writes nothing any more."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
@@ -90,10 +90,10 @@ class Rings:
     live: list[Ring] = field(default_factory=list)
     ended: list[Ring] = field(default_factory=list)
     damaged: int = 0
-    """Files in the folder that are no rings."""
+    """The number of files in the folder that are not rings."""
 
     def find(self) -> list[Ring]:
-        """Takes over those that are new."""
+        """Takes over the new rings and returns them."""
         new: list[Ring] = []
         try:
             names = [entry.name for entry in os.scandir(self.folder) if entry.name.startswith("ring-")]
@@ -109,6 +109,6 @@ class Rings:
         return new
 
     def dropped(self) -> dict[str, int]:
-        """Calls by the name of their level."""
+        """Returns the number of dropped calls by level."""
         sums = [sum(counts) for counts in zip(*(ring.dropped() for ring in [*self.ended, *self.live]), strict=True)]
         return dict(zip(LEVELS, sums or [0] * len(LEVELS), strict=True))

@@ -1,6 +1,7 @@
-"""What makes I/O slow, or unsafe, and can be seen in the calls of a program. Each rule looks at ordinary files alone.
+"""The rules: what makes I/O slow or unsafe and can be seen in the calls of a program.
 
-A rule is a function of a trace that yields findings. Its limits are chosen so that what it names is worth a change.
+A rule is a function that takes a trace and yields findings. It considers ordinary files only, and its limits are chosen
+so that each finding is worth a change.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from thalweg._explain.trace_file import Trace
 class Rule:
     name: str
     finds: str
-    """For the documents."""
+    """What the rule looks for, for the documentation."""
     look: Callable[[Trace], Iterator[Finding]]
     needs: tuple[str, ...] = ("posix",)
-    """Levels that must be in the trace: without one of them the rule cannot find anything."""
+    """The levels that must be in the trace, or the rule cannot find anything."""
 
     def findings(self, trace: Trace) -> Iterator[Finding]:
         for each in self.look(trace):
             yield replace(each, rule=self.name)
 
     def missing(self, trace: Trace) -> list[str]:
-        """Levels that were not recorded."""
+        """Returns the needed levels that were not recorded."""
         return [level for level in self.needs if level not in trace.recorded]
 
 
@@ -39,7 +40,9 @@ MPI, HDF5, BOTH = ("mpi",), ("hdf5",), ("posix", "hdf5")
 
 RULES = (
     Rule(
-        "small requests", "1000 or more reads and writes of a file, of less than 4 KiB on average", files.small_requests
+        "small requests",
+        "1000 or more reads and writes of a file, with less than 4 KiB on average",
+        files.small_requests,
     ),
     Rule(
         "unaligned writes",
@@ -48,77 +51,93 @@ RULES = (
     ),
     Rule(
         "redundant reads",
-        "a process reads 1 MiB or more, and at least twice what is different of it",
+        "a process reads 1 MiB or more, and each byte at least twice on average",
         files.redundant_reads,
     ),
     Rule(
         "random reads",
-        "more than half of 1000 or more reads, of less than 64 KiB, go back or jump 1 MiB ahead",
+        "more than half of 1000 or more reads of less than 64 KiB go back, or jump ahead by more than 1 MiB",
         files.random_reads,
     ),
-    Rule("metadata storm", "2000 or more calls about names, five times those that move data", files.metadata_storm),
     Rule(
-        "failed calls", "1000 or more opens and questions about names fail, more than half of them", files.failed_calls
+        "metadata storm",
+        "2000 or more calls that open, close, query or change files, and five times as many as move data",
+        files.metadata_storm,
     ),
-    Rule("seeks", "500 or more, 0.4 for each read or write, or more", files.seeks),
-    Rule("no sync", "1 MiB or more was written, and never synced", files.no_sync),
+    Rule("failed calls", "1000 or more opens and queries of files fail, and more than half of all", files.failed_calls),
+    Rule("seeks", "500 or more seeks, and at least 0.4 for each read or write", files.seeks),
+    Rule("no sync", "1 MiB or more is written and never synced", files.no_sync),
     Rule("sync storm", "100 or more syncs, each for less than 1 MiB", files.sync_storm),
-    Rule("opened again and again", "50 times or more by one process", files.opened_again),
-    Rule("truncation of an existing file", "an open threw 1 MiB or more away", files.truncation),
+    Rule("opened again and again", "one process opens a file 50 times or more", files.opened_again),
+    Rule("truncation of an existing file", "an open discards 1 MiB or more", files.truncation),
     Rule(
         "read, modify, write",
-        "more than half of the writes, and 20, put back what was just read there",
+        "20 or more writes, and more than half of all, write back a range that was read just before",
         files.read_modify_write,
     ),
     Rule("direct and small", "100 or more reads and writes with O_DIRECT, of less than 64 KiB", files.direct_and_small),
-    Rule("written and thrown away", "1 MiB or more was written to a file that is removed unread", files.thrown_away),
-    Rule("waiting for locks", "two or more threads wait 0.05 s or more in 10 or more calls", files.waiting_for_locks),
+    Rule(
+        "written and thrown away",
+        "1 MiB or more is written to a file that is removed before it is read",
+        files.thrown_away,
+    ),
+    Rule(
+        "waiting for locks", "two or more threads wait for 0.05 s or more in 10 or more calls", files.waiting_for_locks
+    ),
     Rule("flushed again and again", "500 or more fflush, each for less than 4 KiB", streams.flushed_again, ("stdio",)),
     Rule("single bytes", "50000 or more fgetc, getc, fputc or putc", streams.single_bytes, ("stdio",)),
-    Rule("one rank does all", "more than 0.9 of the bytes of a file, of 1 MiB or more", ranks.one_rank_does_all),
-    Rule("straggler", "a rank takes twice the median of all in reads and writes, and 0.1 s more", ranks.stragglers),
+    Rule(
+        "one rank does all",
+        "one rank moves more than 90 % of the bytes of a file, with 1 MiB or more in all",
+        ranks.one_rank_does_all,
+    ),
+    Rule(
+        "straggler",
+        "a rank spends more than twice the median time of all ranks in reads and writes, and 0.1 s more",
+        ranks.stragglers,
+    ),
     Rule(
         "overlapping writes",
-        "processes write the same 64 KiB or more at the same time, a tenth of all",
+        "processes write the same 64 KiB or more at the same time, and more than a tenth of all bytes",
         ranks.overlapping_writes,
     ),
     Rule(
         "independent and interleaved",
-        "200 or more independent calls of less than 64 KiB by ranks whose places alternate",
+        "200 or more independent calls of less than 64 KiB by ranks, in alternating ranges of the file",
         ranks.independent_and_interleaved,
         ("posix", "mpi"),
     ),
     Rule(
         "collective and apart",
-        "collective calls of 1 MiB or more send a quarter of it, or more, to other ranks",
+        "collective calls of 1 MiB or more send more than a quarter of the bytes to other ranks",
         ranks.collective_and_apart,
         ("posix", "mpi"),
     ),
-    Rule("shared file pointer", "20 or more reads and writes by it", ranks.shared_pointer, MPI),
-    Rule("atomic mode", "10 or more writes with it", ranks.atomic_mode, MPI),
+    Rule("shared file pointer", "20 or more reads and writes with the shared file pointer", ranks.shared_pointer, MPI),
+    Rule("atomic mode", "10 or more writes in atomic mode", ranks.atomic_mode, MPI),
     Rule("more ranks than cores", "ranks that wait for each other share cores", ranks.more_ranks_than_cores, MPI),
     Rule(
         "aggregators on too few cores",
-        "they may run on fewer cores than they are, and other cores are there",
+        "the aggregators may run on fewer cores than there are aggregators, and other cores are free",
         ranks.aggregators_on_one_core,
         ("posix", "mpi"),
     ),
     Rule(
         "small transfers",
-        "1000 or more H5Dread and H5Dwrite, of less than 4 KiB on average",
+        "1000 or more H5Dread and H5Dwrite, with less than 4 KiB on average",
         hdf5.small_transfers,
         HDF5,
     ),
     Rule(
         "objects opened again and again",
-        "1000 or more opens of datasets, groups and attributes, one for two transfers or more",
+        "1000 or more opens of datasets, groups and attributes, and at least one for every two transfers",
         hdf5.objects_opened_again,
         HDF5,
     ),
-    Rule("HDF5 flushes", "100 or more, each for less than 1 MiB", hdf5.flushes, BOTH),
+    Rule("HDF5 flushes", "100 or more flushes, each for less than 1 MiB", hdf5.flushes, BOTH),
     Rule(
         "chunk cache too small",
-        "1 MiB or more, and half of what is read, are chunks that were read before",
+        "1 MiB or more, and more than half of all reads, are chunks that were read before",
         hdf5.chunk_cache,
         BOTH,
     ),
@@ -130,22 +149,27 @@ RULES = (
     ),
     Rule(
         "chunks larger than requests",
-        "4 MiB or more, and four times what was asked for, are read",
+        "4 MiB or more, and more than four times the requested bytes, are read",
         hdf5.read_amplification,
         BOTH,
     ),
-    Rule("type conversion", "1 MiB or more is converted by HDF5", hdf5.type_conversion, BOTH),
-    Rule("fill values in vain", "1 MiB or more of them is replaced later", hdf5.fill_values, BOTH),
-    Rule("alignment inflates the file", "it has twice what was written, and 1 MiB more", hdf5.alignment, BOTH),
+    Rule("type conversion", "HDF5 converts the type of 1 MiB or more", hdf5.type_conversion, BOTH),
+    Rule("fill values in vain", "1 MiB or more of fill values is replaced later", hdf5.fill_values, BOTH),
+    Rule(
+        "alignment inflates the file",
+        "the file has twice the written bytes, and at least 1 MiB more",
+        hdf5.alignment,
+        BOTH,
+    ),
     Rule(
         "filters over ranks",
-        "a dataset with filters is written by ranks over MPI",
+        "ranks write a dataset with filters over MPI",
         hdf5.filters_over_ranks,
         ("posix", "mpi", "hdf5"),
     ),
     Rule(
         "collective in vain",
-        "HDF5 makes independent calls where collective transfers were asked for",
+        "HDF5 makes independent calls although collective transfers were requested",
         hdf5.not_collective,
         ("mpi", "hdf5"),
     ),

@@ -1,4 +1,4 @@
-"""Rules about reads, writes and syncs of ordinary files, as the system is asked for them."""
+"""Rules about reads, writes and syncs of ordinary files at the level of system calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def small_requests(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 calls,
-                f"{len(calls):,} reads and writes move {as_bytes(mean)} each: gather them, or use a buffer",
+                f"{len(calls):,} reads and writes move only {as_bytes(mean)} each: combine them, or use a buffer",
                 gain=gathered(calls),
             )
 
@@ -48,7 +48,7 @@ def unaligned(trace: Trace) -> Iterator[Finding]:
                 trace,
                 large.where(is_inside),
                 f"{100 * is_inside.mean():.0f} % of {len(large):,} writes of {BLOCK} bytes or more begin inside a "
-                "block: each makes the system read or lock two",
+                "block, so that the system must read or lock a second block: write at multiples of the block size",
                 gain=0.5,
                 where=f"offset >= 0 and size >= {BLOCK}",
                 share=float(is_inside.mean()),
@@ -65,8 +65,8 @@ def redundant_reads(trace: Trace) -> Iterator[Finding]:
                 yield found(
                     trace,
                     mine.where(is_read),
-                    f"process {pid(trace, process)} reads {as_bytes(total)} of {as_bytes(needed)} that it needs: keep "
-                    "what was read",
+                    f"process {pid(trace, process)} reads {as_bytes(total)}, but only {as_bytes(needed)} of these are "
+                    "different: keep in memory what was read",
                     gain=1 - needed / total,
                     where="error == 0 and result > 0",
                     read_bytes=total,
@@ -83,15 +83,15 @@ def random_reads(trace: Trace) -> Iterator[Finding]:
             if len(reads) < MANY or reads.moved.mean() >= 16 * BLOCK:
                 continue
             jumps = begin[1:] - (begin + reads.moved)[:-1]
-            # Backwards, or over more than what the system reads ahead.
+            # A jump goes backwards, or farther ahead than what the system reads ahead.
             share = float(((jumps < 0) | (jumps > LARGE)).mean())
             if share > 0.5:
                 yield found(
                     trace,
                     reads,
-                    f"{100 * share:.0f} % of {len(reads):,} reads by process {pid(trace, process)} are of "
-                    f"{as_bytes(reads.moved.mean())} somewhere else than where the one before ended, so that reading "
-                    "ahead is in vain: sort them, or read larger parts",
+                    f"{100 * share:.0f} % of {len(reads):,} reads by process {pid(trace, process)}, of "
+                    f"{as_bytes(reads.moved.mean())} on average, do not begin where the read before them ended, so "
+                    "that reading ahead does not help: sort them, or read larger parts",
                     gain=gathered(reads),
                     where="error == 0 and result > 0",
                     share=share,
@@ -105,8 +105,8 @@ def metadata_storm(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 names,
-                f"process {pid(trace, process)} makes {len(names):,} calls that open, close, ask for or change names, "
-                f"and {len(moves):,} that move data: use fewer files, or ask less often",
+                f"process {pid(trace, process)} makes {len(names):,} calls that open, close, query or change files, "
+                f"but only {len(moves):,} that move data: use fewer files, or query less often",
                 gain=1 - len(moves) / len(names),
                 where="depth == 0",
                 data_calls=len(moves),
@@ -120,8 +120,8 @@ def failed_calls(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 failed,
-                f"{len(failed):,} of {len(mine):,} calls by which process {pid(trace, process)} opens files or asks "
-                "for names fail: look where they are, not everywhere",
+                f"{len(failed):,} of {len(mine):,} calls with which process {pid(trace, process)} opens or queries "
+                "files fail: shorten the search path, or remember where the files are",
                 gain=1.0,
                 where="error != 0",
             )
@@ -134,7 +134,8 @@ def seeks(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 steps,
-                f"{len(steps):,} seeks go with {len(moves):,} reads and writes: pread and pwrite need none",
+                f"there are {len(steps):,} seeks for {len(moves):,} reads and writes: use pread and pwrite, which need "
+                "none",
                 gain=1.0,
                 data_calls=len(moves),
             )
@@ -148,13 +149,13 @@ def no_sync(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 writes,
-                f"{as_bytes(written)} were written and never synced: what was measured is the page cache, and a power "
-                "cut may take them",
+                f"{as_bytes(written)} were written and never synced: the measured times are those of the page cache, "
+                "and a power cut may lose the data; call fsync",
             )
 
 
 def _opened_for_sync(calls: Calls) -> bool:
-    return bool((of_kind(calls, "open").extra & O_DSYNC).any())  # which is in O_SYNC
+    return bool((of_kind(calls, "open").extra & O_DSYNC).any())  # O_SYNC includes this bit
 
 
 def sync_storm(trace: Trace) -> Iterator[Finding]:
@@ -164,8 +165,8 @@ def sync_storm(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 syncs,
-                f"{len(syncs):,} syncs for {as_bytes(written)}, one for every "
-                f"{as_bytes(written / len(syncs))}: sync more at once",
+                f"there are {len(syncs):,} syncs for {as_bytes(written)}, one for every "
+                f"{as_bytes(written / len(syncs))}: sync less often",
                 gain=1 - (1 + written // LARGE) / len(syncs),
                 written_bytes=written,
             )
@@ -192,8 +193,8 @@ def truncation(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 mine,
-                f"opening it threw {as_bytes(int(mine.size.sum()))} away: to free them took {seconds(mine):.3g} s, and "
-                "a program that dies now has lost them: write another file and rename it",
+                f"opening it discarded {as_bytes(int(mine.size.sum()))}; freeing them took {seconds(mine):.3g} s, and "
+                "they are lost if the program fails afterwards: write another file and rename it",
                 gain=1.0,
                 table=table,
                 where=f"size >= {LARGE} and error == 0",
@@ -212,8 +213,8 @@ def read_modify_write(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 ordered.where(np.r_[pair, False]),
-                f"{int(pair.sum()):,} of {writes:,} writes put back what was read before at the same place: data "
-                "sieving of MPI-IO (romio_ds_write) does that, and chunks that are written in parts",
+                f"{int(pair.sum()):,} of {writes:,} writes write back a range that was read just before: this comes "
+                "from data sieving of MPI-IO (romio_ds_write), or from chunks that are written in parts",
                 gain=1.0,
                 writes=writes,
             )
@@ -227,8 +228,9 @@ def direct_and_small(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 moves,
-                f"it is open with O_DIRECT, and {len(moves):,} reads and writes move {as_bytes(moves.moved.mean())} "
-                "each: each waits for the device, since there is no cache to gather them; move 1 MiB or more at once",
+                f"it is opened with O_DIRECT, but {len(moves):,} reads and writes move only "
+                f"{as_bytes(moves.moved.mean())} each and wait for the device, since no cache combines them: move "
+                "1 MiB or more in each call",
                 gain=gathered(moves),
             )
 
@@ -243,8 +245,8 @@ def thrown_away(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 writes,
-                f"{as_bytes(int(writes.moved.sum()))} were written, and the file was removed before anything traced "
-                "had read it: do not write it, or keep it in memory",
+                f"{as_bytes(int(writes.moved.sum()))} were written, but the file was removed before a traced process "
+                "read it: do not write it, or keep it in memory",
                 gain=1.0,
             )
 
@@ -257,12 +259,12 @@ def waiting_for_locks(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 waits,
-                f"{threads} threads and processes wait {seconds(waits):.3g} s in {len(waits):,} calls for its lock: "
-                "one works at a time; lock shorter, or parts of the file",
+                f"{threads} threads and processes wait {seconds(waits):.3g} s in {len(waits):,} calls for its lock, so "
+                "that they work one after the other: hold the lock for a shorter time, or lock parts of the file",
                 gain=1 - 1 / threads,
                 where="" if np.isin(waits.name, ("flock", "lockf", "lockf64")).all() else f"extra in {[*_SET_LOCKS]}",
                 threads=threads,
             )
 
 
-_SET_LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, and those of open descriptions
+_SET_LOCKS = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW

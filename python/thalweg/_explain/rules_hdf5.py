@@ -1,4 +1,4 @@
-"""Rules about HDF5: what a program asks of it, and what it does with the file for that."""
+"""Rules about HDF5: they compare what a program requests with the I/O that HDF5 makes for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Dataset:
 
     @property
     def chunk(self) -> int:
-        """Bytes; 0 where it has no chunks."""
+        """The size of a chunk in bytes, or 0 if it has no chunks."""
         return int(self.facts.get("chunk", 0))
 
     @property
@@ -34,7 +34,7 @@ class Dataset:
 
 
 def datasets(trace: Trace, file: int) -> list[Dataset]:
-    """Of one file, as HDF5 described them when they were opened."""
+    """Returns the datasets of a file, as HDF5 described them when they were opened."""
     known = []
     for each in trace.settings:
         if each["origin"] == "dataset" and each["file"] == file:
@@ -51,16 +51,16 @@ def properties(trace: Trace, file: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Inside:
-    """The calls of HDF5 of one file, the outermost ones, and the calls of POSIX that were made in them."""
+    """The outermost HDF5 calls of one file, and the POSIX calls that were made inside them."""
 
     file: int
     outer: Calls
     inner: Calls
     place: Integers
-    """For each inner call the one it was made in, as its place in `outer`."""
+    """The index of the outer call of each inner call."""
 
     def of(self, *names: str) -> Calls:
-        """What was made in calls of these names."""
+        """Returns the inner calls that were made in outer calls of these names."""
         return self.inner.where(np.isin(self.outer.name[self.place], names))
 
     @property
@@ -85,8 +85,8 @@ def small_transfers(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 moves,
-                f"{len(moves):,} H5Dread and H5Dwrite of {as_bytes(float(moves.size.mean()))} each: "
-                "select more at once",
+                f"{len(moves):,} H5Dread and H5Dwrite move only {as_bytes(float(moves.size.mean()))} each: "
+                "select more in each call",
                 gain=1 - min(1.0, -(-int(moves.size.sum()) // LARGE) / len(moves)),
                 table="hdf5",
                 where="depth == 0 and size > 0",
@@ -101,8 +101,8 @@ def objects_opened_again(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 opens,
-                f"{len(opens):,} calls open datasets, groups and attributes, and {len(each.transfers):,} move data: "
-                'keep them open (in h5py: `x = file["x"]` before the loop)',
+                f"{len(opens):,} calls open datasets, groups and attributes, but only {len(each.transfers):,} move "
+                'data: keep the objects open (in h5py: `x = file["x"]` before the loop)',
                 gain=1.0,
                 table="hdf5",
                 where="depth == 0",
@@ -118,7 +118,8 @@ def flushes(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 some,
-                f"{len(some):,} flushes for {as_bytes(written)}: each writes all metadata that have changed",
+                f"there are {len(some):,} flushes for {as_bytes(written)}, and each writes all changed metadata: flush "
+                "less often",
                 gain=1 - (1 + written // LARGE) / len(some),
                 table="hdf5",
                 where="depth == 0",
@@ -140,9 +141,9 @@ def chunk_cache(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 reads,
-                f"the same chunks are read {len(reads) / len(first):.1f} times each, {as_bytes(again)} in vain: the "
-                f"cache does not hold what is needed at a time (chunks of up to {as_bytes(max(chunks))}); read in the "
-                "order of chunks, or make it larger (h5py: rdcc_nbytes)",
+                f"each chunk is read {len(reads) / len(first):.1f} times on average, {as_bytes(again)} too much, since "
+                f"the chunk cache is too small for chunks of up to {as_bytes(max(chunks))}: read in the order of "
+                "chunks, or enlarge the cache (h5py: rdcc_nbytes)",
                 gain=again / int(reads.moved.sum()),
                 where="depth > 0 and result > 0",
                 read_again_bytes=again,
@@ -159,8 +160,8 @@ def split_by_chunks(trace: Trace) -> Iterator[Finding]:
                 trace,
                 inner,
                 f"{len(moves):,} H5Dread and H5Dwrite become {len(inner):,} reads and writes of "
-                f"{as_bytes(inner.moved.mean())}: the chunks of {small[0].name} have {as_bytes(small[0].chunk)}; make "
-                "them 1 MiB",
+                f"{as_bytes(inner.moved.mean())}, since chunks of {small[0].name} have only "
+                f"{as_bytes(small[0].chunk)}: make chunks of about 1 MiB",
                 gain=gathered(inner),
                 where="depth > 0",
                 transfers=len(moves),
@@ -176,8 +177,8 @@ def read_amplification(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 got,
-                f"{as_bytes(came)} are read for {as_bytes(wanted)} that were asked for: chunks are read whole, and "
-                "hold what is not wanted; make chunks of the shape in which they are read",
+                f"{as_bytes(came)} are read for {as_bytes(wanted)} that were requested, since HDF5 reads whole chunks: "
+                "give chunks the shape in which they are read",
                 gain=1 - wanted / came,
                 where="depth > 0",
                 asked_bytes=wanted,
@@ -193,8 +194,8 @@ def type_conversion(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 moves,
-                f"{len(moves):,} transfers of {as_bytes(int(moves.size.sum()))} convert between types: write and read "
-                "the type that the dataset has (or make it of the type that you have)",
+                f"{len(moves):,} transfers of {as_bytes(int(moves.size.sum()))} convert between types: use the same "
+                "type in memory and in the dataset",
                 gain=1 - below,
                 table="hdf5",
                 where=f"depth == 0 and extra >= {CONVERTS}",
@@ -213,7 +214,7 @@ def fill_values(trace: Trace) -> Iterator[Finding]:
                 trace,
                 filled,
                 f"{as_bytes(int(filled.moved.sum()))} of fill values are written when a dataset is created, and "
-                f"{as_bytes(twice)} of them are replaced later: H5Pset_fill_time(H5D_FILL_TIME_NEVER)",
+                f"{as_bytes(twice)} of them are replaced later: use H5Pset_fill_time(H5D_FILL_TIME_NEVER)",
                 gain=twice / max(1, int(filled.moved.sum())),
                 where="depth > 0",
                 replaced_bytes=twice,
@@ -231,8 +232,8 @@ def alignment(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 writes,
-                f"the file has {as_bytes(end)} for {as_bytes(used)} that were written: H5Pset_alignment ({asked}) lets "
-                "each object begin at such a place; raise its threshold",
+                f"the file has {as_bytes(end)} for {as_bytes(used)} that were written, since H5Pset_alignment "
+                f"({asked}) also aligns small objects: raise its threshold",
                 where="depth > 0",
                 file_bytes=end,
                 used_bytes=used,
@@ -248,15 +249,15 @@ def filters_over_ranks(trace: Trace) -> Iterator[Finding]:
             continue
         failed = int((writes.result < 0).sum())
         said = (
-            f"{failed:,} of {len(writes):,} writes failed, since independent ones are not possible"
+            f"{failed:,} of {len(writes):,} writes failed, since independent writes are not possible"
             if failed
-            else f"{len(writes):,} writes take {seconds(writes):.3g} s, in each of which all ranks wait for each other"
+            else f"{len(writes):,} writes take {seconds(writes):.3g} s, and in each all ranks wait for each other"
         )
         yield found(
             trace,
             writes,
-            f"{filtered[0].name} has filters and is written by ranks over MPI: {said}; every chunk goes to one rank. "
-            "Write without filters, or with Thalweg",
+            f"{filtered[0].name} has filters and is written by several ranks over MPI ({said}; every chunk is sent to "
+            "one rank): write without filters, or with Thalweg",
             gain=1 - seconds(each.of("H5Dwrite")) / max(seconds(writes), 1e-9),
             table="hdf5",
             where="depth == 0",
@@ -275,8 +276,8 @@ def not_collective(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 alone,
-                f"{len(asked):,} transfers were asked for as collective, and HDF5 made {len(alone):,} independent "
-                "calls of MPI-IO of them: it does so where types are converted, and for datasets that are not simple",
+                f"{len(asked):,} transfers were requested as collective, but HDF5 made {len(alone):,} independent "
+                "MPI-IO calls for them: it does so if types are converted, or if the dataset has no simple layout",
                 gain=0.5,
                 table="mpi",
                 where="depth > 0",

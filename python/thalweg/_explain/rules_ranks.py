@@ -1,4 +1,4 @@
-"""Rules about ranks of one program: who moves what, who waits for whom, and on which cores they run."""
+"""Rules about the ranks of a program: which rank moves what, which ranks wait, and on which cores they run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from thalweg._recording.units import as_bytes
 
 
 def is_collective(calls: Calls) -> Mask:
-    """Of calls of MPI-IO."""
+    """Returns which calls of MPI-IO are collective."""
     return np.array(["_all" in name or "_ordered" in name for name in calls.name], bool)
 
 
@@ -43,7 +43,7 @@ def one_rank_does_all(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 mine.where(mine.rank == rank),
-                f"rank {rank} of {ranks} moves {as_bytes(most)} of {as_bytes(total)}",
+                f"rank {rank} of {ranks} moves {as_bytes(most)} of {as_bytes(total)}: let all ranks read and write",
                 gain=1 - 1 / ranks,
                 where=f"rank == {rank}",
                 rank=rank,
@@ -62,8 +62,8 @@ def stragglers(trace: Trace) -> Iterator[Finding]:
         yield found(
             trace,
             calls.where(calls.rank == rank),
-            f"rank {rank} spends {most:.3g} s in reads and writes, and half of the ranks {middle:.3g} s or less: the "
-            "others wait for it",
+            f"rank {rank} spends {most:.3g} s in reads and writes, while half of the ranks spend {middle:.3g} s or "
+            "less, so that the others wait for it: distribute the data evenly",
             gain=1 - middle / most,
             where=f"rank == {rank}",
             rank=rank,
@@ -83,8 +83,8 @@ def overlapping_writes(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 mine,
-                f"{as_bytes(twice)} are written by more than one of {len(writers)} processes at the same time: what "
-                "the file has then is left to chance, and writing it once was enough",
+                f"{as_bytes(twice)} are written by more than one of {len(writers)} processes at the same time, so that "
+                "the content of the file depends on chance: let one process write each range",
                 gain=twice / of_each,
                 where="offset >= 0 and result > 0 and error == 0",
                 twice_bytes=twice,
@@ -108,9 +108,9 @@ def independent_and_interleaved(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 alone,
-                f"{len(alone):,} independent reads and writes of {as_bytes(float(alone.size.mean()))} each, by "
-                f"{len(np.unique(alone.rank))} ranks whose places alternate: collective calls would gather them into "
-                "few large ones",
+                f"{len(np.unique(alone.rank))} ranks make {len(alone):,} independent reads and writes of "
+                f"{as_bytes(float(alone.size.mean()))} each in alternating ranges of the file: use collective calls, "
+                "which combine them into a few large ones",
                 gain=1 - min(1.0, -(-int(alone.size.sum()) // LARGE) / len(alone)),
                 table="mpi",
                 interleaved_share=share,
@@ -132,8 +132,8 @@ def collective_and_apart(trace: Trace) -> Iterator[Finding]:
                 trace,
                 together,
                 f"collective reads and writes of {as_bytes(float(together.size.mean()))} each send {as_bytes(moved)} "
-                f"of {as_bytes(total)} to other ranks before they are written: such pieces are as well moved "
-                "by the ranks that have them, with independent calls, or romio_cb_write=automatic",
+                f"of {as_bytes(total)} to other ranks, though each rank could move such large pieces itself: use "
+                "independent calls, or romio_cb_write=automatic",
                 gain=1 - below,
                 table="mpi",
                 where="size > 0",
@@ -148,8 +148,8 @@ def shared_pointer(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 shared,
-                f"{len(shared):,} reads and writes go by the shared file pointer, for which each rank locks a hidden "
-                "file and waits: give places (MPI_File_write_at)",
+                f"{len(shared):,} reads and writes use the shared file pointer, for which each rank locks a hidden "
+                "file and waits: give offsets (MPI_File_write_at)",
                 gain=1 - 1 / max(2, ranks_of(trace)),
                 table="mpi",
             )
@@ -163,8 +163,8 @@ def atomic_mode(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 moves,
-                f"{len(moves):,} writes in atomic mode: each locks its range of the file; it is needed only where "
-                "ranks write the same bytes without waiting for each other",
+                f"{len(moves):,} writes are made in atomic mode, and each locks its range of the file: switch it off, "
+                "unless ranks write the same bytes without waiting for each other",
                 gain=0.5,
                 table="mpi",
             )
@@ -183,9 +183,9 @@ def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
         yield found(
             trace,
             waits,
-            f"{ranks} ranks run on {len(cores)} cores ({as_ranges(cores)}), and wait {seconds(waits):.3g} s for each "
-            "other: an MPI that waits by polling keeps those from running that it waits for; start fewer ranks, or "
-            "make it yield (Open MPI: mpi_yield_when_idle)",
+            f"{ranks} ranks run on {len(cores)} cores ({as_ranges(cores)}) and wait {seconds(waits):.3g} s for each "
+            "other; a rank that waits by polling takes the core from the rank it waits for: start fewer ranks, or let "
+            "waiting ranks yield (Open MPI: mpi_yield_when_idle)",
             gain=1 - len(cores) / ranks,
             table="mpi",
             ranks=ranks,
@@ -194,7 +194,9 @@ def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
 
 
 def _aggregators(trace: Trace) -> Iterator[tuple[int, list[int]]]:
-    """Of each file that ranks write together: as the library lists them, or, where it does not, who wrote for all."""
+    """Yields the aggregators of each file that is written collectively.
+
+    They are those that the library lists or, if it lists none, the ranks that wrote."""
     listed = {int(each["file"]): each["value"] for each in trace.settings if each["name"] == "romio_aggregator_list"}
     for number, text in sorted(listed.items()):
         yield number, aggregators_of(trace, number, text)
@@ -214,7 +216,7 @@ def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
     for number, all_of_them in _aggregators(trace):
         aggregators = [rank for rank in all_of_them if rank in allowed]
         cores = set().union(*(allowed[rank] for rank in aggregators)) if aggregators else set()
-        # They share too few cores, and others are there.
+        # The rule applies if the aggregators share too few cores although others are free.
         if len(aggregators) < 2 or not cores or len(cores) >= min(len(aggregators), len(machine)):
             continue
         inner = data(trace.posix.where((trace.posix.file == number) & np.isin(trace.posix.rank, aggregators)))
@@ -222,8 +224,9 @@ def aggregators_on_one_core(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 inner,
-                f"the aggregators, ranks {', '.join(map(str, aggregators))}, may run on {len(cores)} of {len(machine)} "
-                f"cores only ({as_ranges(cores)}): they take turns; `thalweg topology` makes a plan",
+                f"the aggregators, ranks {', '.join(map(str, aggregators))}, may run on only {len(cores)} of "
+                f"{len(machine)} cores ({as_ranges(cores)}), so that they take turns: `thalweg topology` plans a "
+                "better placement",
                 gain=1 - len(cores) / len(aggregators),
                 where=f"rank in {aggregators}",
                 aggregators=aggregators,

@@ -1,4 +1,4 @@
-"""Rules about streams of the C library."""
+"""Rules about buffered streams of the C library."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def flushed_again(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 flushes,
-                f"{len(flushes):,} fflush for {as_bytes(written)}: each ends in a system call, so that "
-                "the buffer is in vain",
+                f"there are {len(flushes):,} fflush for {as_bytes(written)}, each of which makes a system call, so "
+                "that the buffer does not help: flush less often",
                 gain=1 - (1 + written // BLOCK) / len(flushes),
                 table="stdio",
                 written_bytes=written,
@@ -37,7 +37,7 @@ def single_bytes(trace: Trace) -> Iterator[Finding]:
             yield found(
                 trace,
                 calls,
-                f"{len(calls):,} calls move a byte each, and take a lock each: use fread, fwrite or getline",
+                f"{len(calls):,} calls move one byte each and take a lock each: use fread, fwrite or getline",
                 gain=1.0,
                 table="stdio",
             )

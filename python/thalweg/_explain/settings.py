@@ -1,8 +1,8 @@
-"""Hints, properties and variables that were set: in effect, overruled, inert, or it cannot be told.
+"""Judges hints, properties and variables that were set: in effect, overruled, inert, or it cannot be told.
 
-What a library reports of hints counts only where its I/O component reports what is in effect, which MPICH's ROMIO does,
-and that of Open MPI 5; Open MPI 4 and OMPIO give the request back. The rest is told by who wrote which bytes, by locks,
-and by which files were opened. `settings_hdf5.py` has what is about HDF5.
+Reported hints count only if the I/O component of MPI reports what is in effect: ROMIO of MPICH and of Open MPI 5 do;
+Open MPI 4 and OMPIO return the request. All else is concluded from which ranks wrote which bytes, from locks, and from
+the files that were opened. `settings_hdf5.py` has the properties of HDF5.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BEHIND_PFR = ("romio_cb_fr_types", "romio_cb_fr_alignment", "romio_cb_ds_thresho
 
 
 def judge(trace: Trace) -> list[Judged]:
-    """Everything that was set: hints once a file, properties once a file, variables once a value."""
+    """Returns all settings: hints and properties once for each file, variables once for each value."""
     return [*_hints(trace), *properties_of_files(trace), *variables(trace)]
 
 
@@ -37,7 +37,7 @@ def _hints(trace: Trace) -> list[Judged]:
     found = []
     for (number, name), value in sorted(asked.items()):
         says = reported.get(number, {})
-        # ROMIO names itself: others give back what they were given.
+        # ROMIO reports this name; other implementations return the hints that they were given.
         is_truthful = "romio_filesystem_type" in says
         state, why = _state(trace, number, name, value, says if is_truthful else None)
         found.append(Judged("hint", trace.files[number], name, value, says.get(name), state, why))
@@ -46,20 +46,20 @@ def _hints(trace: Trace) -> list[Judged]:
 
 def _state(trace: Trace, file: int, name: str, value: str, says: dict[str, str] | None) -> tuple[str, str]:
     if says is None:
-        return "cannot be told", "this MPI-IO gives back what it was asked for"
+        return "cannot be told", "this MPI-IO returns the hints that it was given"
     if name not in says:
         return "inert", "the library does not know this name"
     if says[name] != value:
         return "overruled", f"{says[name]} is in effect"
     if name in BEHIND_PFR and says.get("romio_cb_pfr") != "enable":
-        return "inert", "it acts only with romio_cb_pfr=enable"
+        return "inert", "it has an effect only with romio_cb_pfr=enable"
     if name in COLLECTIVE_HINTS and (why := _why_not_collective(trace, file, says)) is not None:
         return "inert", why
     return "in effect", "the library reports it"
 
 
 def _why_not_collective(trace: Trace, file: int, says: dict[str, str]) -> str | None:
-    """Why nothing was gathered by aggregators; None where it was, or nothing was written."""
+    """Returns why aggregators did not write, or None if they did, or if nothing was written."""
     calls = trace.levels["mpi"]
     writes = of_kind(calls.where(calls.file == file), "write")
     if not len(writes):
@@ -72,13 +72,13 @@ def _why_not_collective(trace: Trace, file: int, says: dict[str, str]) -> str | 
     aggregators = set(aggregators_of(trace, file, says.get("romio_aggregator_list", "")))
     posix = trace.posix
     mine = of_kind(posix.where((posix.file == file) & (posix.rank >= 0)), "write")
-    # What was written beside, as HDF5's metadata are, says nothing of collective writes.
+    # Other writes, such as those of HDF5's metadata, say nothing about collective writes.
     mine = mine.where(outer_of(mine, writes.where(is_collective)) >= 0)
     writers = {int(rank) for rank in np.unique(mine.rank)}
     if writers and not writers <= aggregators:
         return (
-            f"ranks {_listed(writers)} wrote, and the aggregators are {_listed(aggregators)}: what ranks write is not "
-            "interleaved, and romio_cb_write is automatic"
+            f"ranks {_listed(writers)} wrote, but the aggregators are {_listed(aggregators)}: the writes of ranks are "
+            "not interleaved, and romio_cb_write is automatic"
         )
     return None
 

@@ -1,4 +1,4 @@
-"""Properties of HDF5 that differ from its defaults: what became of each, told by the calls that the library made."""
+"""Judges HDF5 properties that differ from the defaults, by the calls that the library made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Said = tuple[str, str]
 
 
 def properties_of_files(trace: Trace) -> Iterator[Judged]:
-    """Of the access lists with which files were opened, once a file and value."""
+    """Yields the file access properties, once for each file and value."""
     for each in files_of_hdf5(trace):
         for name, asked in sorted(properties(trace, each.file).items()):
             state, why = _state(trace, each, name, asked)
@@ -33,12 +33,12 @@ def _state(trace: Trace, each: Inside, name: str, asked: str) -> Said:
     if name == "sieve_buf_size":
         known = datasets(trace, each.file)
         if known and all(dataset.layout != "contiguous" for dataset in known):
-            return "inert", "no dataset that was opened is contiguous, and others are not sieved"
+            return "inert", "it applies to contiguous datasets only, and none of the opened ones is contiguous"
     if name in ("coll_metadata_write", "all_coll_metadata_ops"):
         over_mpi = trace.levels["mpi"].where(trace.levels["mpi"].file == each.file)
         if "mpi" in trace.recorded and not len(over_mpi):
-            return "inert", "the file is not opened over MPI"
-    return "cannot be told", "nothing in the calls shows it"
+            return "inert", "the file is not opened with MPI-IO"
+    return "cannot be told", "the calls do not show it"
 
 
 def _alignment(each: Inside, asked: str) -> Said:
@@ -46,11 +46,11 @@ def _alignment(each: Inside, asked: str) -> Said:
     writes = of_kind(each.inner, "write")
     large = writes.where(writes.size >= int(least or 1))
     if not len(large):
-        return "inert", f"nothing of {as_bytes(int(least or 1))} or more is written"
-    # What is cut into several writes is aligned where it begins.
+        return "inert", f"no write has {as_bytes(int(least or 1))} or more"
+    # An object that is written in several calls is aligned only at its beginning.
     aligned = int((large.offset % int(step) == 0).sum())
     if np.unique(large.offset[large.offset % int(step) == 0]).size > 1:
-        return "in effect", f"{aligned:,} of {len(large):,} writes that are large enough begin so"
+        return "in effect", f"{aligned:,} of {len(large):,} writes that are large enough begin at an aligned offset"
     return "cannot be told", "too little was written"
 
 
@@ -60,5 +60,5 @@ def _chunk_cache(trace: Trace, each: Inside, asked: int) -> Said:
     if known and not chunks:
         return "inert", "no dataset that was opened has chunks"
     if chunks and asked < min(chunks):
-        return "inert", f"a chunk has {as_bytes(min(chunks))}, and what is larger than the cache is never in it"
-    return "cannot be told", "nothing in the calls shows which chunks were found in it"
+        return "inert", f"chunks have at least {as_bytes(min(chunks))}, and the cache never holds chunks larger than it"
+    return "cannot be told", "the calls do not show which chunks were in the cache"

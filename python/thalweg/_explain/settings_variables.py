@@ -1,4 +1,4 @@
-"""Variables of the environment that HDF5 and MPI-IO look at."""
+"""Judges variables of the environment that HDF5 and MPI-IO read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from thalweg._explain.judged import Judged
 from thalweg._explain.trace_file import Trace
 
 Said = tuple[str, str]
-# What mpiexec and mpirun set themselves; of Open MPI's that is nearly all but its components for files.
+# mpiexec and mpirun set these variables themselves: for Open MPI, nearly all except those of its file components.
 _OF_LAUNCHERS = re.compile(r"MPIR_CVAR_CH3_INTERFACE_HOSTNAME|OMPI_MCA_(?!(io|fs|fbtl|fcoll|sharedfp|mpi_yield)(_|$))")
 _AGGREGATION = ("ROMIO_WRITE_AGGMETHOD", "ROMIO_READ_AGGMETHOD")
 
 
 def variables(trace: Trace) -> Iterator[Judged]:
-    """Each once, though all ranks have it."""
+    """Yields each variable once, even if all ranks have it."""
     processes: dict[tuple[str, str], set[int]] = {}
     for each in trace.settings:
         is_set = each["origin"] == "environment" and not _OF_LAUNCHERS.match(each["name"])
@@ -50,13 +50,13 @@ def _state(trace: Trace, name: str, asked: str, processes: set[int]) -> tuple[st
         return "in effect" if is_it else "overruled", f"the file system is {reported}", reported
     system = says.get("romio_filesystem_type", "")
     if name in _AGGREGATION and system and not any(word in system.upper() for word in ("GPFS", "LUSTRE")):
-        return "inert", f"only the drivers for GPFS and Lustre look at it; this is {system}", None
+        return "inert", f"only the drivers for GPFS and Lustre read it, and the file system is {system}", None
     mpi = " ".join(trace.report.get("libraries", []))
     if mpi and name.startswith("OMPI_MCA_") and "Open MPI" not in mpi:
-        return "inert", f"it is Open MPI's, and the library is {mpi[:40]}", None
+        return "inert", f"it belongs to Open MPI, and the library is {mpi[:40]}", None
     if mpi and name.startswith(("MPIR_CVAR_", "MPICH_")) and "MPICH" not in mpi:
-        return "inert", f"it is MPICH's, and the library is {mpi[:40]}", None
-    return "cannot be told", "nothing in the calls shows it", None
+        return "inert", f"it belongs to MPICH, and the library is {mpi[:40]}", None
+    return "cannot be told", "the calls do not show it", None
 
 
 def _says(trace: Trace) -> dict[str, str]:
@@ -84,7 +84,7 @@ def _hints_file(trace: Trace, asked: str) -> Said:
     if "posix" not in trace.recorded:
         return "cannot be told", "level posix was not traced"
     if not tried:
-        return "inert", "nobody opened that file"
+        return "inert", "no process opened that file"
     if all(tried):
         return "inert", "it could not be opened"
-    return "in effect", "a rank has read it; what became of its hints is said where they are reported"
+    return "in effect", "a rank has read it; its hints are judged one by one if they are reported"

@@ -1,4 +1,4 @@
-"""What a trace has, as tables of a file: calls by level, and the names that their numbers stand for."""
+"""The tables of a trace file: calls by level, and the names that numbers stand for."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from thalweg._write import Writer, create
 Integers = npt.NDArray[np.int64]
 
 CALL = {
-    "gap": int64(description="From the end of this thread's call before, in this table, to the start of this one."),
+    "gap": int64(description="Time from the end of the thread's previous call in this table to the start of this one"),
     "duration": int64,
     "process": uint32,
     "thread": uint32,
-    "rank": int32(description="-1: of no launcher"),
-    "depth": uint8(description="In how many recorded calls it was made"),
+    "rank": int32(description="MPI rank; -1 if no launcher started the process"),
+    "depth": uint8(description="Number of recorded calls inside which it was made"),
     "operation": uint16,
-    "file": uint32(description="Row of `files`; 0: none"),
-    "offset": int64(description="-1: none was given"),
-    "size": int64(description="In bytes, as it was asked for; -1: none"),
+    "file": uint32(description="Row of `files`; 0 stands for no file"),
+    "offset": int64(description="Offset in bytes; -1 if none was given"),
+    "size": int64(description="Requested size in bytes; -1 if none was given"),
     "result": int64,
-    "error": uint16(description="errno, 0 where it did not fail"),
+    "error": uint16(description="errno; 0 if the call succeeded"),
     "extra": uint16(
-        description="Flags of an open; of HDF5 1: independent, 2: collective; of Thalweg: a page's column, or how "
-        "it is written, 1: by io_uring, 2: by threads"
+        description="POSIX: flags of an open. HDF5: 1 independent, 2 collective. Thalweg: column of a page, or "
+        "engine of a write (1 io_uring, 2 threads)"
     ),
 }
 NAMES = {
@@ -40,14 +40,18 @@ NAMES = {
         "pid": int32,
         "parent_pid": int32,
         "rank": int32,
-        "is_forked": uint8(description="1: it goes on with the program of its parent"),
+        "is_forked": uint8(description="1 if it was forked and runs the program of its parent"),
         "command": string,
         "executable": string,
-        "cores": string(description="On which it might run when it began, as 0-3,8"),
-        "read_seen": int64(description="Bytes of calls that are in this trace"),
+        "cores": string(description="Cores on which it was allowed to run when it began, such as 0-3,8"),
+        "read_seen": int64(description="Bytes moved by calls that are in this trace"),
         "written_seen": int64,
     },
-    "threads": {"process": uint32, "tid": int32, "dropped": uint64(description="Calls for which there was no room")},
+    "threads": {
+        "process": uint32,
+        "tid": int32,
+        "dropped": uint64(description="Calls that were dropped, since the ring was full"),
+    },
     "files": {"path": string, "kind": string},
     "settings": {
         "process": uint32,
@@ -71,14 +75,14 @@ _KEPT = ("operation", "offset", "size", "result", "error", "depth", "extra")
 
 
 def trace_schema(resolution_ns: int) -> Schema:
-    """Of a trace whose times count units of so many nanoseconds."""
+    """Returns the schema of a trace whose times are multiples of `resolution_ns` nanoseconds."""
     unit = "ns" if resolution_ns == 1 else f"{resolution_ns} ns"
     call = {name: type_(unit=unit) if name in ("gap", "duration") else type_ for name, type_ in CALL.items()}
     return schema({**dict.fromkeys(LEVELS, call), **NAMES})
 
 
 class Clock:
-    """From ticks to units of the file, counted from the beginning of the trace."""
+    """Converts ticks to the time units of the file, counted from the beginning of the trace."""
 
     def __init__(self, begin: tuple[int, int], resolution_ns: int) -> None:
         self._begin = begin
@@ -86,7 +90,7 @@ class Clock:
         self.ns_per_tick = 1.0
 
     def calibrate(self, now: tuple[int, int]) -> None:
-        """`now`: ticks and nanoseconds, as at the beginning, some time later."""
+        """Measures the rate of the ticks from the beginning of the trace to `now`, in ticks and nanoseconds."""
         ticks = now[0] - self._begin[0]
         self.ns_per_tick = (now[1] - self._begin[1]) / ticks if ticks > 0 else 1.0
 
@@ -96,12 +100,12 @@ class Clock:
 
 
 class Calls:
-    """Records of threads into the tables of their levels."""
+    """Writes the records of threads into the tables of their levels."""
 
     def __init__(self, out: Writer, clock: Clock) -> None:
         self._producers = {level: out.producer(name) for level, name in enumerate(LEVELS)}
         self._clock = clock
-        self._ends: dict[tuple[int, int], tuple[int, float]] = {}  # of the last call of a thread in a table
+        self._ends: dict[tuple[int, int], tuple[int, float]] = {}  # the end of the last call, by thread and table
         self._levels = np.array([operation.level for operation in operations()], np.uint8)
         self._maps = _numbers("mmap", "mmap64")
         self._submissions = _numbers("io_uring_submit", "io_uring_submit_and_wait")
@@ -111,12 +115,12 @@ class Calls:
         self.has_shared_mappings = False
         self.has_io_uring = False
         self.bytes_by_libaio = 0
-        """That were asked for by io_submit."""
+        """The bytes that were requested by io_submit."""
         self.bytes_told = 0
-        """Written by io_uring, as Thalweg has told."""
+        """The bytes written by io_uring, as reported by Thalweg."""
 
     def append(self, calls: Records, files: npt.NDArray[np.uint32], of: Mapping[str, Any]) -> None:
-        """`calls` of one thread, all of them; `files`: the row of the file of each; `of`: process, thread and rank."""
+        """Appends calls of one thread; `files` are the rows of their files, `of` has process, thread and rank."""
         levels = self._levels[calls["operation"]]
         first = int(levels[0])
         if (levels == first).all():
@@ -132,7 +136,7 @@ class Calls:
         key = (of["thread"], level)
         last, exact_last = self._ends.get(key, (0, -np.inf))
         before, exact_before = np.r_[last, ends[:-1]], np.r_[exact_last, exact_ends[:-1]]
-        # What is shorter than a unit is no gap. Rounding start and end each for itself would make noise of it, which
+        # A gap shorter than one unit counts as none. Rounding start and end separately would turn it into noise, which
         # takes a quarter of the file.
         gap = exact_starts - exact_before
         starts = np.where((gap >= 0) & (gap < 1), before, np.floor(exact_starts).astype(np.int64))
@@ -153,7 +157,7 @@ class Calls:
         )
 
     def _look_for_unseen(self, calls: Records) -> None:
-        """Calls after which data move without calls."""
+        """Looks for calls after which data move without further calls."""
         is_map = np.isin(calls["operation"], self._maps)
         if is_map.any():
             self.has_shared_mappings |= bool((calls["extra"][is_map] & 3 == _MAP_SHARED).any())
@@ -171,9 +175,9 @@ def _numbers(*names: str) -> list[int]:
 
 
 def create_trace(path: str, resolution_ns: int, *, force: bool) -> Writer:
-    # What a flush makes readable is written again at the end; nobody reads a trace before. Pages are so small that what
-    # does not compress takes 16 KiB at most: equal ones lie in the file once, as those of sizes and results are. zstd
-    # finds regular offsets from level 6 on.
+    # Flushes are rare, since a trace is read only after its end and each flush writes data twice. Pages are small, so
+    # that equal ones, as of sizes and results, occur and are stored once. zstd compresses regular offsets from level 6
+    # on.
     tuning = {"flush_interval": 30.0, "narrow_page_bytes": 48 << 10}
     codec = "zstd-6" if path.endswith(".root") else None
     return create(path, trace_schema(resolution_ns), force=force, codec=codec, tuning=tuning)

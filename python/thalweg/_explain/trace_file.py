@@ -1,4 +1,4 @@
-"""A trace that was written, in arrays: calls with their times, what they were made by, and the names of things."""
+"""Loads a trace file into arrays: calls with their times, processes, threads and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAUNCHERS = (
 
 @dataclass(frozen=True)
 class Calls:
-    """Of one level; every array has one value a call. Times are seconds since the beginning of the trace."""
+    """The calls of one level. Every array has one value for each call. Times are in seconds since the trace began."""
 
     start: npt.NDArray[np.float64]
     duration: npt.NDArray[np.float64]
@@ -62,20 +62,20 @@ class Calls:
 
     @property
     def moved(self) -> Integers:
-        """Bytes; 0 where the call failed, or moves none."""
+        """The number of bytes that each call moved; 0 if it failed or moves no data."""
         found: Integers = np.where((self.error == 0) & (self.result > 0), self.result, 0)
         return found
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Without launchers, which start the ranks of a program and are none."""
+    """A loaded trace. Calls of launchers, which only start the ranks of a program, are left out."""
 
     path: str
     levels: dict[str, Calls]
     in_flight: Calls
-    """Writes of Thalweg from their submission until their end was noticed. They are in none of the levels: their thread
-    does other things meanwhile."""
+    """Asynchronous writes of Thalweg, from their submission until their end was noticed. They belong to no level, since
+    their thread makes other calls at the same time."""
     files: list[str]
     file_kinds: npt.NDArray[np.str_]
     processes: list[dict[str, Any]]
@@ -85,7 +85,7 @@ class Trace:
     operations: list[dict[str, Any]]
     report: dict[str, Any]
     launchers: frozenset[int]
-    """Their rows; their calls are left out."""
+    """The rows of the launchers in `processes`."""
 
     @property
     def hidden(self) -> int:
@@ -93,7 +93,7 @@ class Trace:
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """Levels that were traced; others have no calls for that reason alone."""
+        """The levels that were traced. Other levels have no calls for this reason."""
         return tuple(self.report.get("levels", LEVELS[:4]))
 
     @property
@@ -101,27 +101,27 @@ class Trace:
         return self.levels["posix"]
 
     def on_disk(self, calls: Calls) -> Calls:
-        """Of ordinary files: not pipes and terminals, nor what lies in /proc, /sys and /dev (memory of MPI)."""
+        """Returns the calls of ordinary files: not of pipes and terminals, nor of files in /proc, /sys and /dev."""
         names = np.array([not name.startswith(("/proc/", "/sys/", "/dev/")) for name in self.files])
         ordinary = (self.file_kinds == "file") & names
         return calls.where(ordinary[calls.file])
 
 
 def load(path: str) -> Trace:
-    """Raises UsageError where it is no trace, DataError where it was not finished or is damaged."""
+    """Loads a trace. Raises UsageError if the file is not a trace, DataError if it is unfinished or damaged."""
     with open_file(path) as file:
         tables = set(file)
         if not {*LEVELS, "operations", "processes", "files"} - {"work"} <= tables:
             has = ", ".join(sorted(tables)) or "none"
             raise UsageError(
-                f"{path} is no trace (its tables: {has}): `thalweg trace --out FILE -- COMMAND` writes one"
+                f"{path} is not a trace (its tables are {has}): `thalweg trace --out FILE -- COMMAND` writes one"
             )
         if "trace" not in file.metadata:
-            raise DataError(f"{path} was not finished (its tracer has died): `thalweg recover {path}`, and trace again")
+            raise DataError(f"{path} is not a finished trace (its tracer was killed): trace the command again")
         operations = _rows(file, "operations")
         processes = _rows(file, "processes")
         is_launcher = np.array([_is_launcher(each) for each in processes] or [False])
-        # Traces from before Thalweg said anything of itself have no such table.
+        # Older traces have no table `work`.
         levels = {level: _calls(file, level, operations, is_launcher) for level in LEVELS if level in tables}
         own = levels.setdefault("work", levels["posix"].where(np.empty(0, np.int64)))
         levels["work"] = own.where(own.kind != IN_FLIGHT)

@@ -1,4 +1,4 @@
-"""`thalweg trace`: runs a command, takes what its processes record, and writes it into one file."""
+"""Runs `thalweg trace`: starts the command, takes what its processes record, and writes it into one file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thalweg._explain.rings import Records, Ring, Rings
 from thalweg._explain.tables import Calls, Clock, create_trace
 from thalweg._write import Writer
 
-_MOST_WAITING_BYTES = 1 << 30  # taken from the rings and not written yet
+_MOST_WAITING_BYTES = 1 << 30  # records that are taken from the rings and not written yet
 _LOOK_NS = 100_000_000
 _GRACE_S = 1.0
 
@@ -40,11 +40,11 @@ class TraceOptions:
 
 
 def check(options: TraceOptions) -> None:
-    """Raises UsageError where an option is wrong; before anything is run."""
+    """Raises UsageError if an option is wrong. Nothing has run then."""
     if Path(options.out).suffix not in (".root", ".h5", ".hdf5"):
-        raise UsageError(f"{options.out} is of no known format: name the trace .root or .h5")
+        raise UsageError(f"{options.out} has no known format: give a name that ends in .root or .h5")
     if options.resolution_ns not in (1, 10, 100, 1000):
-        raise UsageError(f"times cannot be kept in units of {options.resolution_ns} ns: give 1, 10, 100 or 1000")
+        raise UsageError(f"the resolution cannot be {options.resolution_ns} ns: give 1, 10, 100 or 1000")
     records = options.ring_records
     if not 256 <= records <= 1 << 24 or records & (records - 1):
         raise UsageError(f"a ring cannot have {records} records: give a power of two from 256 to {1 << 24}")
@@ -54,7 +54,7 @@ def check(options: TraceOptions) -> None:
 
 
 def trace(options: TraceOptions) -> tuple[TraceReport, Command]:
-    """Runs the command to its end; then the file is complete. `Command.status` says how the command ended."""
+    """Runs the command to its end and completes the file. `Command.status` says how the command ended."""
     check(options)
     with Folder(options.ring_records, level_mask(options.levels)) as folder:
         out = create_trace(options.out, options.resolution_ns, force=options.force)
@@ -70,7 +70,7 @@ def trace(options: TraceOptions) -> tuple[TraceReport, Command]:
 
 
 def _remove(path: str) -> None:
-    """A file that was only begun, with its journal."""
+    """Removes a file that was only begun, together with its journal."""
     for left in Path(path).parent.glob(f"{Path(path).name}*"):
         if left.name == Path(path).name or left.name.startswith(f"{Path(path).name}.journal"):
             left.unlink()
@@ -91,8 +91,8 @@ class _Tracer:
         self._waiting_bytes = 0
         self._has_written = 0
         self._problem: Error | None = None
-        self._programs: dict[int, Ring] = {}  # the first ring of each
-        self._threads: dict[tuple[int, int], int] = {}  # their rows, by process and tid
+        self._programs: dict[int, Ring] = {}  # the first ring of each program
+        self._threads: dict[tuple[int, int], int] = {}  # the rows of threads, by process and tid
         self._writer = threading.Thread(target=self._write, name="trace-writer")
 
     def run(self) -> TraceReport:
@@ -115,7 +115,7 @@ class _Tracer:
             time.sleep(0.001 if took else 0.004)
         still_running = sorted({ring["pid"] for ring in self._rings.live if not ring.is_over()})
         self._drain()
-        self._batches.put([])  # the last calls wait for texts of a batch behind theirs
+        self._batches.put([])  # the last calls are written when the texts of the next batch are known
         self._batches.put(None)
         self._writer.join()
         return self._finish(still_running)
@@ -124,7 +124,7 @@ class _Tracer:
         return all(ring.is_over() for ring in self._rings.live)
 
     def _drain(self) -> bool:
-        """Takes what the rings have. Where the file is behind by too much, the rings fill up, and count."""
+        """Takes the records of all rings. If writing is too far behind, rings fill up and count dropped calls."""
         for ring in self._rings.find():
             self._programs.setdefault(ring["process"], ring)
             ring.number = self._threads.setdefault((ring["process"], ring["tid"]), len(self._threads))
@@ -145,11 +145,11 @@ class _Tracer:
         return bool(batch)
 
     def _is_fast(self, ring: Ring) -> bool:
-        """Whether it would cost too much to ask for its process: only silent rings are asked."""
+        """Returns whether a ring is being filled. Only for other rings it is checked whether their process lives."""
         return ring["head"] != ring["tail"]
 
     def _write(self) -> None:
-        """Converts each batch when the texts of the one behind it are known: a file may be named by another thread."""
+        """Writes each batch once the texts of the next one are known: another thread may name a file a little later."""
         before: list[tuple[Ring, Records]] = []
         while (batch := self._batches.get()) is not None:
             try:
@@ -193,7 +193,7 @@ class _Tracer:
             in_shared_memory=self._folder.in_shared_memory,
             exit_status=self._command.status,
             has_mappings=self._calls.has_shared_mappings,
-            # Its rings are mapped by whoever uses it, with liburing or without.
+            # Every program that uses io_uring maps its rings, with liburing or without.
             has_rings=self._calls.has_io_uring or any("[io_uring]" in path for path in self._names.paths),
             bytes_by_libaio=self._calls.bytes_by_libaio,
             bytes_told=self._calls.bytes_told,
@@ -215,11 +215,11 @@ class _Tracer:
         return report
 
     def _untraced(self) -> list[Untraced]:
-        """Processes that have no ring, and programs that have none though a process became them."""
+        """Returns the processes that have no ring, and programs without a ring that a process has become."""
         last = {ring["pid"]: number for number, ring in sorted(self._programs.items())}
         found = {pid: path for pid, path in self._watched.executables.items() if pid not in last}
         for pid, (teller, path) in self._names.became.items():
-            if path and last.get(pid, 0) <= teller:  # a program that is traced begins after that
+            if path and last.get(pid, 0) <= teller:  # a traced program would have begun its ring after that
                 found[pid] = shutil.which(path) or path
         return [Untraced(pid, path) for pid, path in sorted(found.items())]
 
@@ -235,7 +235,7 @@ class _Tracer:
             level=[LEVELS[each.level] for each in known],
             kind=[each.kind for each in known],
         )
-        # A number of a process is its row; 0 stands for none.
+        # The number of a process is its row; 0 stands for none.
         programs = [self._programs.get(number) for number in range(max(self._programs, default=0) + 1)]
         seen = [self._coverage.by_process.get(number, Seen()) for number in range(len(programs))]
         rows(
@@ -250,7 +250,7 @@ class _Tracer:
             read_seen=[each.read + each.read_by_streams for each in seen],
             written_seen=[each.written + each.written_by_streams for each in seen],
         )
-        # A thread begins with a small ring and goes on in a larger one: what it had begun is in its last one.
+        # A thread begins with a small ring and continues in a larger one: unfinished calls are in its last ring.
         last = {ring.number: ring for ring in [*self._rings.ended, *self._rings.live]}
         dropped = dict.fromkeys(last, 0)
         for ring in [*self._rings.ended, *self._rings.live]:

@@ -1,4 +1,4 @@
-"""What `thalweg explain` says of a trace: where the time went, and what could be done."""
+"""Makes the verdict of `thalweg explain`: where the time went, and what can be done."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Verdict:
     trace: Trace
     accounts: list[Account]
     findings: list[Finding]
-    """Those with the most to gain first."""
+    """The findings, those with the largest gain first."""
     settings: list[Judged]
     not_looked_for: dict[str, list[str]]
-    """By rule: the levels without which it cannot find anything, and that were not traced."""
+    """The rules that could not be applied, each with the levels that it needs and that were not traced."""
 
     @property
     def is_complete(self) -> bool:
-        """No calls were dropped, and all processes are in the trace."""
+        """Whether no calls were dropped and all processes are in the trace."""
         report = self.trace.report
         return not (sum(report["dropped"].values()) or report["failed_rings"] or report["untraced"])
 
@@ -58,7 +58,7 @@ class Verdict:
         }
 
     def lines(self) -> list[str]:
-        """First how much of the program this is about; then its processes; then what was found."""
+        """Returns the verdict as lines: how much of the program is covered, its processes, and the findings."""
         found = [self.trace.report["first_line"]]
         if self.trace.hidden:
             found.append(f"{self.trace.hidden} processes of the launcher are left out")
@@ -66,11 +66,11 @@ class Verdict:
         for each in sorted(shown, key=lambda each: (each.rank, each.process)):
             found += [_sentence(each), *(f"  {text}" for text in sentences(each.own_work, each.device))]
         if len(self.accounts) > len(shown):
-            found.append(f"{len(self.accounts) - len(shown):,} more processes spend less in I/O; --json has them")
+            found.append(f"{len(self.accounts) - len(shown):,} more processes spend less time in I/O (see --json)")
         for call in map(self._named, self.trace.unfinished):
-            found.append(f"process {call['pid']} died in {call['call']} of {call['file'] or 'no file'}")
+            found.append(f"process {call['pid']} ended inside {call['call']} of {call['file'] or 'no file'}")
         if not self.findings:
-            found.append("Nothing was found that a rule knows.")
+            found.append("No rule found anything.")
         found += [
             f"{each.rule}{f' of {each.file}' if each.file else ''}: {each.sentence}{_figures(each)}"
             for each in self.findings
@@ -78,7 +78,7 @@ class Verdict:
         if self.not_looked_for:
             levels = sorted({level for missing in self.not_looked_for.values() for level in missing})
             rules = ", ".join(self.not_looked_for)
-            found.append(f"not looked for, since the trace has no calls of {' and '.join(levels)}: {rules}")
+            found.append(f"rules not applied, since {' and '.join(levels)} calls were not traced: {rules}")
         return found
 
 
@@ -87,21 +87,21 @@ def _sentence(account: Account) -> str:
     kinds = sorted(account.by_kind.items(), key=lambda each: -each[1])
     spent = ", ".join(f"{kind} {took:.3g} s" for kind, took in kinds if took >= 0.0005)
     levels = ", ".join(f"{took:.3g} s in {name}" for name, took in account.by_level.items() if took >= 0.0005)
-    inside = f"; in calls: {spent} ({levels})" if spent else "; next to nothing in calls"
+    inside = f"; in calls: {spent} ({levels})" if spent else "; almost no time in calls"
     return f"{who}: {account.elapsed_s:.3g} s from first to last call, {account.outside_s:.3g} s outside I/O{inside}"
 
 
 def _figures(finding: Finding) -> str:
-    """What the finding stands on, and what can be gained."""
+    """Returns the figures of a finding and the time that can be saved."""
     if not finding.calls:
         return ""
     texts = [f"{finding.calls:,} calls", as_bytes(finding.bytes), f"{finding.seconds:.3g} s"]
-    gain = f"; at most {finding.gain_s:.2g} s to gain" if finding.gain_s >= 0.001 else ""
+    gain = f"; saves at most {finding.gain_s:.2g} s" if finding.gain_s >= 0.001 else ""
     return f" [{', '.join(texts)}{gain}; {finding.table}: {finding.query}]"
 
 
 def explain(path: str) -> Verdict:
-    """Raises as `trace_file.load` does."""
+    """Loads a trace and applies all rules. Raises what `trace_file.load` raises."""
     trace = load(path)
     findings = [finding for rule in RULES for finding in rule.findings(trace)]
     missing = {rule.name: levels for rule in RULES if (levels := rule.missing(trace))}

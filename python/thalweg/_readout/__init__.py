@@ -1,1 +1,1 @@
-"""What `thalweg readout` runs."""
+"""Runs the subcommands of `thalweg readout`."""

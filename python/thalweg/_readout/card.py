@@ -1,4 +1,4 @@
-"""An emulated card while it runs, and what it says of itself."""
+"""Runs an emulated card and reports on it."""
 
 import json
 import threading
@@ -19,12 +19,12 @@ _LOOK_S = 0.1
 
 
 def rate_hz(text: str) -> float:
-    """0: as fast as it goes."""
+    """Returns the rate in Hz; 0 stands for `max`, as fast as the readers read."""
     if text == "max":
         return 0.0
     rate = frequency_hz(text, "Hz")
     if rate <= 0:
-        raise _errors.UsageError(f"there are no events at '{text}'; say max, 1MHz or 10Hz")
+        raise _errors.UsageError(f"the rate '{text}' gives no events: give a rate such as 1MHz or 10Hz, or max")
     return rate
 
 
@@ -56,12 +56,12 @@ class Report:
         what = f"{self.packets:,} packets on {len(self.links)} e-links, {as_bytes(self.sent_bytes)}"
         said = [f"{self.options.name} sent {self.events:,} events in {as_duration(self.elapsed_s)} ({rate}): {what}"]
         if self.stalled_s:
-            said.append(f"for {self.stalled_s / seconds:.1%} of the time it waited, because the buffers were full")
+            said.append(f"it waited for {self.stalled_s / seconds:.1%} of the time, because the buffers were full")
         if any(self.faults.values()):
             done = (f"{count:,} {name.replace('_', ' ')}" for name, count in self.faults.items() if count)
-            said.append(f"done wrong on request: {', '.join(done)}")
+            said.append(f"faults made on request: {', '.join(done)}")
         if self.unread_bytes:
-            said.append(f"the last {as_bytes(self.unread_bytes)} were read by nobody")
+            said.append(f"no handler read the last {as_bytes(self.unread_bytes)}")
         return said
 
     def as_json(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Report:
         }
 
     def write_tally(self, path: Path) -> None:
-        """What was really sent, e-link by e-link: a reader's counters can be held against it."""
+        """Writes what was sent on each e-link as JSON, to compare it with the counters of a reader."""
         links = [
             {
                 "elink": link.elink,
@@ -109,7 +109,7 @@ class Emulation:
         self._live = LiveLine()
 
     def run(self) -> Report:
-        """Until all is sent and read, or until a signal asks for the end."""
+        """Runs until all is sent and read, or until a signal ends it. Returns the report."""
         start_s = time.monotonic()
         with listening() as stop:
             self._runner.start()
@@ -134,10 +134,10 @@ class Emulation:
             self._live.show(now.sentence(recent.since(now), time.monotonic() - start_s))
 
     def _wait_for_reader(self, stop: Stop) -> None:
-        """Who takes a while to attach finds everything; without the card its buffers would be gone."""
+        """Waits until a handler has read everything: the buffers disappear together with the card."""
         while not stop and self._card.backlog_bytes:
             left = as_bytes(self._card.backlog_bytes)
-            self._live.show(f"all is sent, waiting for the handler to read the last {left} (Ctrl-C: do not wait)")
+            self._live.show(f"all is sent; waiting for the handler to read the last {left} (Ctrl-C: do not wait)")
             time.sleep(_LOOK_S)
 
 

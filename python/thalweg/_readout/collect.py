@@ -1,4 +1,4 @@
-"""A collector while it runs: events from handlers into one file, and what is said of it at the end."""
+"""Runs a collector: it writes events from handlers into one file and reports on it."""
 
 import json
 import platform
@@ -21,7 +21,7 @@ _LOOK_S = 0.1
 _CLOSE_TIMEOUT_NS = 120_000_000_000
 
 
-# The least work for sender, collector and disk together; and events that leave the handlers soon.
+# lz4 costs sender, collector and disk together the least time; a short flush interval frees the handlers soon.
 DEFAULTS = Tuning(wide_codec="lz4", narrow_codec="lz4", flush_interval=0.2)
 
 
@@ -41,16 +41,16 @@ class CollectOptions:
 
 
 def addresses_of(config: configuration.Configuration) -> tuple[list[str], str]:
-    """Where its handlers listen, and their token."""
+    """Returns the addresses of the handlers and their token. Raises UsageError if they have different tokens."""
     handlers = _core.parse_readout(config.json)
     tokens = {token for _, token in handlers}
     if len(tokens) > 1:
-        raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): use one for all")
+        raise UsageError(f"{config.path}: its handlers have different tokens (a collector has one): give all the same")
     return [listen for listen, _ in handlers], tokens.pop()
 
 
 def read_token(path: Path) -> str:
-    """The first line, as handlers read it."""
+    """Returns the first line of the file, as handlers read it. Raises UsageError if there is no token."""
     try:
         first = path.read_bytes().decode().split("\n")[0].removesuffix("\r")
     except OSError as error:
@@ -108,8 +108,9 @@ class Report:
         counters, took = self.counters, as_duration(self.seconds + self.close_seconds)
         rates = f"{self.rows * self._per_s:,.0f} events/s and {as_bytes(self.raw_bytes * self._per_s)}/s"
         of_run = f" of run {self.run}" if self.run else ""
+        size = as_bytes(self.raw_bytes)
         said = [
-            f"Collected {self.rows:,} events{of_run} in {took}, until durable: {as_bytes(self.raw_bytes)}, {rates}.",
+            f"Collected {self.rows:,} events{of_run} in {took}, syncs to disk included: {size}, {rates}.",
             *self._odd(counters),
         ]
         if self.result:
@@ -118,31 +119,31 @@ class Report:
         else:
             said.append(f"{self.path} is not complete: `thalweg recover {self.path}` completes it.")
         if self.unanswered:
-            said.append(f"At the end there was no answer from {self.unanswered.replace(' ()', '')}.")
+            said.append(f"These handlers did not answer at the end: {self.unanswered.replace(' ()', '')}.")
         if self.not_cleared:
-            said.append(f"{self.not_cleared:,} ranges were not cleared: their events will be delivered again.")
+            said.append(f"{self.not_cleared:,} ranges were not cleared: handlers will deliver their events again.")
         return said
 
     def _odd(self, counters: Counters) -> list[str]:
         what = {
             "incomplete": counters.incomplete,
-            "left out because they were not complete": self.left_out,
+            "left out because they were incomplete": self.left_out,
             "absent": counters.absent,
-            "evicted before they were asked for": counters.evicted,
+            "evicted before they were requested": counters.evicted,
             "lost with a handler": counters.lost,
-            "unknown to any handler (a gap)": counters.gaps,
+            "unknown to all handlers (a gap)": counters.gaps,
             "unknown to the first handler": counters.left_behind,
-            "had by another collector before": counters.again,
-            "delivered again and not recorded again": counters.duplicates,
+            "held by another collector before": counters.again,
+            "delivered twice and recorded once": counters.duplicates,
         }
         said = [f"{count:,} {name}" for name, count in what.items() if count]
         lines = [f"Events: {', '.join(said)}."] if said else []
         if counters.wrong:
-            lines.append(f"{counters.wrong:,} fragments were not what they said, and are left out.")
+            lines.append(f"{counters.wrong:,} fragments had a wrong header and are left out.")
         if counters.refused_clears:
             lines.append(
-                f"{counters.refused_clears:,} ranges are kept by a handler for another collector that took them over: "
-                "their events may be in its file, too."
+                f"{counters.refused_clears:,} ranges were taken over by another collector: their events may be in its "
+                "file, too."
             )
         if counters.reconnects:
             lines.append(f"Connections were lost {times(counters.reconnects)}.")
@@ -150,11 +151,11 @@ class Report:
 
 
 _ENDINGS = {
-    "signal": "It was stopped; handlers that go on keep the events that are not in it.",
-    "duration": "The time was over; handlers that go on keep the events that are not in it.",
-    "events": "It has as many events as were asked for.",
+    "signal": "The collection was stopped; handlers that still run keep all other events.",
+    "duration": "The duration was over; handlers that still run keep all other events.",
+    "events": "The file has the requested number of events.",
     "run": "The run has ended.",
-    "failure": "It holds what came before the failure.",
+    "failure": "The file has the events that came before the failure.",
 }
 
 
@@ -165,7 +166,7 @@ class Collection:
         client = _core.ClientOptions()
         client.handlers, client.token = options.handlers, options.token
         client.credit_bytes, client.range_events = options.credit_bytes, options.range_events
-        _core.ReadoutClient(client)  # refuses what is wrong with them, before there is a file
+        _core.ReadoutClient(client)  # raises for wrong options before a file is created
         self._writer = _core.create(
             str(options.out), _core.schema_of_events(), self._create_options(), self._metadata()
         )
@@ -198,13 +199,13 @@ class Collection:
             self._error = error
 
     def run(self) -> Report:
-        """Until the run ends, enough events came, the time is over, or a signal asks for the end."""
+        """Runs until the run ends, there are enough events, the duration is over, or a signal ends it."""
         with listening() as stop:
             self._runner.start()
             ended_by = self._watch(stop)
             seconds = time.monotonic() - self._begin_s
-            if self._runner.is_alive():  # asked to end once more, while it waits for the disk or for handlers
-                return self._report("signal", seconds, None, "it was abandoned")
+            if self._runner.is_alive():  # a second signal came while it waits for the disk or for handlers
+                return self._report("signal", seconds, None, "the collection was abandoned on the second signal")
             result, problem = self._close()
         self._live.close()
         if isinstance(self._error, UsageError):
@@ -239,7 +240,7 @@ class Collection:
             return None, str(error)
 
     def _give_up_file(self, result: _core.CompleteResult | None) -> None:
-        """A request that was wrong from the beginning leaves nothing behind."""
+        """Removes the file if the request was wrong, so that no empty file is left."""
         if result and not self._collector.rows():
             self._options.out.unlink(missing_ok=True)
 
@@ -280,7 +281,7 @@ class _Moment:
         seconds = max(self.time_s - before.time_s, 1e-9)
         speed = f"{(self.raw_bytes - before.raw_bytes) / seconds / 1e9:.2f} GB/s"
         waiting = f", waiting for {self.waiting_for}" if self.waiting_for else ""
-        ending = ", writing what is here (Ctrl-C: abandon)" if is_ending else ""
+        ending = ", writing what was received (Ctrl-C: abandon)" if is_ending else ""
         return (
             f"{as_duration(elapsed_s)}: {(self.rows - before.rows) / seconds:,.0f} events/s, {speed}, "
             f"{self.rows:,} events, {self.incomplete:,} incomplete{waiting}{ending}"

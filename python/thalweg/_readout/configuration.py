@@ -1,4 +1,4 @@
-"""The configuration of a readout: one TOML file for all its handlers (docs/readout.md)."""
+"""Loads the configuration of a readout: one TOML file for all handlers (docs/readout.md)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from thalweg._errors import UsageError
 from thalweg._readout import toml
 
 _SECRETS = frozenset({"token"})
-_KEPT_HEAD = "# As it was understood; comments and secrets are left out.\n"
+_KEPT_HEAD = "# This is the configuration as it was read. Comments and secrets are left out.\n"
 
 
 @dataclass(frozen=True)
 class Configuration:
     path: Path
     text: str
-    """As it is kept with a run: what the file means, without secrets."""
+    """The text that is kept with a run: the content of the file without secrets."""
     json: str = field(repr=False)
-    """What the handlers take, secrets and all."""
+    """The content for the handlers, with secrets."""
     handlers: list[str]
-    """Their names, in the order of the file."""
+    """The names of the handlers, in the order of the file."""
 
 
 def load(path: Path) -> Configuration:
-    """What the handlers find wrong with it they say themselves; here it must be TOML, and of the right outline."""
+    """Loads a configuration. Raises UsageError if it is not TOML or has no handlers; handlers check the rest."""
     try:
         text = path.read_text()
         tables = tomllib.loads(text)
@@ -37,8 +37,8 @@ def load(path: Path) -> Configuration:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML ({error})") from None
     handlers = _handlers(tables, path)
-    _as_json(tables, path)  # says what cannot be kept either
-    kept = _kept(tables)  # with the names of files as they were written
+    _as_json(tables, path)  # raises for values that cannot be kept
+    kept = _kept(tables)  # names of files stay as they were written
     for table in (tables, *handlers):
         _find_files(table, path.parent)
     return Configuration(
@@ -52,14 +52,14 @@ def load(path: Path) -> Configuration:
 def _handlers(tables: dict[str, Any], path: Path) -> list[dict[str, Any]]:
     handlers = tables.get("handler", [])
     if not isinstance(handlers, list) or not all(isinstance(handler, dict) for handler in handlers):
-        raise UsageError(f"{path}: 'handler' is no list of tables: write [[handler]]")
+        raise UsageError(f"{path}: 'handler' is not a list of tables: write [[handler]]")
     if not handlers:
         raise UsageError(f"{path} has no handlers: add [[handler]] and [[handler.group]]")
     return handlers
 
 
 def _find_files(table: dict[str, Any], folder: Path) -> None:
-    """Relative names are relative to the file that has them, wherever the handler is started."""
+    """Makes relative names of files absolute: they are relative to the folder of the configuration."""
     for section, key in (("server", "token_file"), ("hook", "library")):
         values = table.get(section)
         if isinstance(values, dict) and isinstance(name := values.get(key), str) and name:
@@ -69,12 +69,12 @@ def _find_files(table: dict[str, Any], folder: Path) -> None:
 
 
 def _kept(tables: dict[str, Any]) -> str:
-    """Made from what was understood, never from the text of the file: a secret may stand in a comment, too."""
+    """Returns the text to keep. It is made from the parsed tables, since comments of the file may contain secrets."""
     return _KEPT_HEAD + toml.dumps(_without_secrets(tables))
 
 
 def _without_secrets(value: Any) -> Any:
-    """Wherever they stand: what is wrong with the file may not have been found yet."""
+    """Removes secrets in all places, even in wrong ones, since the file may not have been checked yet."""
     if isinstance(value, dict):
         return {key: _without_secrets(each) for key, each in value.items() if key not in _SECRETS}
     return [_without_secrets(each) for each in value] if isinstance(value, list) else value
@@ -84,9 +84,9 @@ def _as_json(tables: dict[str, Any], path: Path) -> str:
     try:
         return json.dumps(tables, allow_nan=False)
     except TypeError:
-        raise UsageError(f"{path}: dates and times have no meaning here") from None
+        raise UsageError(f"{path} contains a date or time, which no key of a readout takes: remove it") from None
     except ValueError:
-        raise UsageError(f"{path}: inf and nan have no meaning here") from None
+        raise UsageError(f"{path} contains inf or nan, which no key of a readout takes: remove it") from None
 
 
 def dump_default(
@@ -101,9 +101,14 @@ def dump_default(
     mode: str = "build",
     port: int = 7700,
 ) -> str:
-    """A file to begin with, for an emulated card with these e-links and buffers and `groups` for each buffer."""
+    """Returns a first configuration for an emulated card with these e-links and buffers, and `groups` for each buffer.
+
+    Raises UsageError if there are fewer e-links than groups."""
     if not 1 <= buffers * groups <= elinks:
-        raise UsageError(f"{elinks} e-links cannot be shared by {buffers} buffers with {groups} groups each")
+        raise UsageError(
+            f"{elinks} e-links cannot be distributed over {buffers} buffers with {groups} groups each: give fewer "
+            "groups or more e-links"
+        )
     per_group = -(-elinks // (buffers * groups))
     lines = [_TOP.format(rate=rate, mode=mode)]
     links = _shares(range(first_elink, first_elink + elinks), buffers)
@@ -121,7 +126,7 @@ def dump_default(
 
 
 def _shares(links: range, parts: int) -> list[range]:
-    """Evenly and in order, as the emulated card shares e-links out to its buffers."""
+    """Divides e-links evenly and in order, as the emulated card distributes them over its buffers."""
     ends = [len(links) * part // parts for part in range(parts + 1)]
     return [links[first:last] for first, last in itertools.pairwise(ends)]
 
@@ -131,12 +136,12 @@ def _as_range(links: range) -> str:
 
 
 def _source_id(handler: int, group: int, groups: int, per_group: int, mode: str) -> int:
-    """A relaying group takes as many as it has links."""
+    """Returns the source id of a group. A group in relay mode uses one id for each of its links."""
     return (handler * groups + group) * (per_group if mode == "relay" else 1) + 0x1000
 
 
 def _fragment_bytes(streams: int, packet_bytes: int, mode: str) -> int:
-    """Room for a packet of each stream; a slice of time gets the default."""
+    """Returns the size of a fragment with one packet of each stream. A time slice gets the default."""
     if mode == "triggerless":
         return 1024
     streams = 1 if mode == "relay" else streams
@@ -145,59 +150,59 @@ def _fragment_bytes(streams: int, packet_bytes: int, mode: str) -> int:
 
 
 _TOP = """\
-# The configuration of a readout. Keys and their meaning: docs/readout.md. What is commented out is the default.
-# It is checked before anything is started, and saved with every run.
+# The configuration of a readout. docs/readout.md explains all keys. Lines that are commented out show the defaults.
+# The configuration is checked before anything starts, and is kept with every run.
 
 [readout]
-expected_rate = "{rate}"     # of events: what depths are told in seconds for
-mode = "{mode}"            # build: a fragment of each group's streams; relay: links carry whole fragments; triggerless
-# pinning = "none"           # or "auto", or "build=0-2,serve=3-4"
-# poll = "30us"              # how long idle threads sleep
+expected_rate = "{rate}"     # event rate; used to express depths in seconds
+mode = "{mode}"            # build: one fragment from the streams of a group; relay: links carry fragments; triggerless
+# pinning = "none"           # or "auto", or for example "build=0-2,serve=3-4"
+# poll = "30us"              # sleep of idle threads
 
-[index]                      # of each group
-events = 131072              # slots, a power of two: this many events are kept for collectors
-when_full = "busy"           # the card has to wait; "evict": the oldest events make room
-# window_events = 4096       # packets further ahead of the newest event are refused
-# close_after_events = 1024  # an incomplete event is closed when all live links are so far past it,
-# close_after = "50ms"       # or so long after its first packet
-# dead_after = "100ms"       # a link that is silent for so long, while others go on, is dead
-# checksum = false           # of every fragment
+[index]                      # one for each group
+events = 131072              # number of events kept for collectors, a power of two
+when_full = "busy"           # "busy": the card must wait; "evict": the oldest events are dropped
+# window_events = 4096       # packets more than this number of events ahead of the newest event are refused
+# close_after_events = 1024  # an incomplete event is closed when all live links are this number of events past it,
+# close_after = "50ms"       # or this time after its first packet
+# dead_after = "100ms"       # a link that is silent for this time while others send counts as dead
+# checksum = false           # whether each fragment gets a checksum
 
-[trigger]                    # where packets say which event they belong to
-# l1id_offset = 0            # of the u32 ECR << 24 | L1ID
-# bcid_offset = 6            # of the u16 bunch crossing
+[trigger]                    # offsets in a packet, in bytes
+# l1id_offset = 0            # of the 32-bit extended L1ID, ECR << 24 | L1ID
+# bcid_offset = 6            # of the 16-bit bunch crossing id
 
 [server]
-# allow = ["127.0.0.0/8", "::1/128"]  # who may connect, to handlers and to their HTTP
-# token_file = "token"       # its first line is the shared secret; control over HTTP needs it
-# host_names = []            # by which HTTP clients call these machines, besides their own names and addresses
+# allow = ["127.0.0.0/8", "::1/128"]  # networks that may connect to handlers and to their HTTP ports
+# token_file = "token"       # file whose first line is the shared secret; control over HTTP needs it
+# host_names = []            # more names by which HTTP clients may address these machines
 # threads = 2
 # max_connections = 10000
-# queued = "8MiB"            # of answers to one connection; beyond that its requests wait
-# queued_total = "256MiB"    # of answers to all connections, the kernel's part included; of observers a quarter of it
-# lease = "10s"              # a collector that is silent for so long loses its events to another
-# longest_lease = "10min"    # nor may one that talks keep events for longer
-outstanding_events = 65536   # that all collectors together may hold: until they are safe on disk
+# queued = "8MiB"            # most data queued for one connection; more requests wait
+# queued_total = "256MiB"    # most data queued for all connections, kernel buffers included; observers get a quarter
+# lease = "10s"              # a collector that is silent for this time loses its events to another one
+# longest_lease = "10min"    # the longest time for which a collector may keep events in any case
+outstanding_events = 65536   # most events that all collectors together may hold until they are safe on disk
 
 # [hook]
-# library = "hook.so"        # thalweg/readout/builder/hook.h
-# budget = "1us"             # of one call
+# library = "hook.so"        # see thalweg/readout/builder/hook.h
+# budget = "1us"             # longest time for one call
 """
 
 _HANDLER = """
 [[handler]]
 name = "dh{number}"
 card = "{card}"
-dma = {number}                      # which buffer of the card
+dma = {number}                      # number of the DMA buffer of the card
 listen = "127.0.0.1:{port}"
-metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, and /control for those who have the token
-# control_socket = "dh{number}.sock"  # the same for those who may open this file, without a token
-# threads = 0                # that build; 0: one for each group, but no more than processors
+metrics = "127.0.0.1:{metrics}"   # /metrics, /healthz, /readyz, and /control for clients with the token
+# control_socket = "dh{number}.sock"  # the same for processes that may open this socket, without a token
+# threads = 0                # build threads; 0: one for each group, at most one for each processor
 """
 
 _GROUP = """
 [[handler.group]]
 source_id = {source_id:#06x}
 elinks = ["{elinks}"]
-fragment_bytes = {fragment_bytes}         # at most; what does not fit is left out, and marked
+fragment_bytes = {fragment_bytes}         # largest fragment; packets that do not fit are left out and marked
 """

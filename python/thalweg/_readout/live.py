@@ -1,4 +1,4 @@
-"""One line on stderr that says how it goes: over and over where it is a terminal, else once a second."""
+"""Shows one line of progress on stderr: it is rewritten in a terminal, else printed once a second."""
 
 import shutil
 import sys
@@ -18,13 +18,13 @@ M = TypeVar("M", bound=_Moment)
 
 
 class Recent(Generic[M]):
-    """The moments of the last second: a rate since the last look would jump about."""
+    """The states of the last second. Rates over this time are steadier than rates since the last look."""
 
     def __init__(self) -> None:
         self._moments: deque[M] = deque()
 
     def since(self, now: M) -> M:
-        """The moment that the rates of `now` are counted from."""
+        """Returns the state from which the rates at `now` are computed."""
         self._moments.append(now)
         while len(self._moments) > 2 and now.time_s - self._moments[1].time_s >= _RECENT_S:
             self._moments.popleft()
@@ -32,7 +32,7 @@ class Recent(Generic[M]):
 
 
 class LiveLine:
-    """Nobody needs to look: when stderr is closed, or its terminal is, the program goes on without."""
+    """The line of progress. If stderr or its terminal is closed, the program goes on without it."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()
@@ -42,7 +42,7 @@ class LiveLine:
 
     def show(self, sentence: str) -> None:
         if self._is_terminal:
-            width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be written over
+            width = shutil.get_terminal_size().columns - 1  # a line that wraps could not be rewritten
             self._write(f"\r{sentence if len(sentence) <= width else sentence[: width - 1] + '…'}\x1b[K")
             self._is_shown = True
         elif time.monotonic() >= self._next_s:
@@ -50,12 +50,12 @@ class LiveLine:
             self._write(f"{sentence}\n")
 
     def say(self, sentence: str) -> None:
-        """Something that stays."""
+        """Prints a sentence that stays."""
         self.close()
         self._write(f"{sentence}\n")
 
     def close(self) -> None:
-        """What is said next begins on a line of its own."""
+        """Removes the line of progress, so that the next text begins on its own line."""
         if self._is_shown:
             self._write("\r\x1b[K")
 

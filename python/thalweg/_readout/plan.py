@@ -1,4 +1,5 @@
-"""Where the threads of handlers run; the rules: thalweg/machine/pinning.h, thalweg/readout/handler/placement.h."""
+"""Plans where the threads of handlers run, by the rules of thalweg/machine/pinning.h and
+thalweg/readout/handler/placement.h."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ BUILD, SERVE = "build", "serve"
 
 @dataclass(frozen=True)
 class Row:
-    """A handler, as people want to see it."""
+    """One handler in the table of the plan."""
 
     handler: str
     chiplets: str
@@ -25,19 +26,19 @@ class Row:
 
 
 def of_configuration(path: Path, topology: _core.Topology, pinning: str = "") -> _core.Plan:
-    """`pinning` counts instead of what the file says."""
+    """Returns the plan for the handlers of a configuration. `pinning` overrides that of the file, if it is given."""
     return _core.place_configured(configuration.load(path).json, topology, pinning)
 
 
 def of_handlers(
     count: int, build_threads: int, serve_threads: int, topology: _core.Topology, pinning: str = "auto"
 ) -> _core.Plan:
-    """Handlers that are all alike."""
+    """Returns the plan for a number of equal handlers."""
     return _core.place_alike(count, build_threads, serve_threads, topology, pinning)
 
 
 def unpinned(plan: _core.Plan) -> list[str]:
-    """Handlers of which no thread is told where to run."""
+    """Returns the names of the handlers that have no pinned thread."""
     return [handler for handler, seats in _by_handler(plan) if not any(seat.processors for seat in seats)]
 
 
@@ -56,7 +57,7 @@ def rows(topology: _core.Topology, plan: _core.Plan) -> Iterator[Row]:
 
 
 def facts(topology: _core.Topology, plan: _core.Plan) -> dict[str, Any]:
-    """For programs."""
+    """Returns machine and plan as plain values, for JSON."""
     chiplets = [
         {"package": each.package, "numa_node": each.numa_node, "cache_bytes": each.cache_bytes, "cores": each.cores}
         for each in topology.chiplets
@@ -80,7 +81,7 @@ def _by_handler(plan: _core.Plan) -> Iterator[tuple[str, list[_core.Placement]]]
 
 
 def _of_role(seats: list[_core.Placement], role: str) -> str:
-    """By thread: "0-1 2-3 4-5"; threads that may run on the same processors: "8-9 (4 threads)"."""
+    """Returns the processors of each thread, such as "0-1 2-3", or "8-9 (4 threads)" for threads that share them."""
     texts = [_core.processors_text(seat.processors) or "anywhere" for seat in seats if seat.role == role]
     runs = [(text, len(list(run))) for text, run in groupby(texts)]
     return " ".join(text if count == 1 else f"{text} ({count} threads)" for text, count in runs)

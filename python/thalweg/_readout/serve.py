@@ -1,4 +1,4 @@
-"""A handler while it runs: its states, who asks for them, and what it says of itself."""
+"""Runs a handler: changes its states on request, and reports on it."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ _MOSTLY = 0.9
 _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
-_FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # of what was built
+_FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # what became of fragments that were built
 _GROUP_COUNTS = ("complete", "incomplete", "absent", *_FATES, "timed_out", "overflows", "jumps")
 _ODD_GROUP_COUNTS = ("absent", "evicted", "timed_out", "overflows", "jumps")
 _PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
@@ -28,7 +28,7 @@ class ServeOptions:
     config: _core.HandlerConfig
     run: int = 1
     drain_s: float = 10
-    hold: bool = False  # configured only: somebody else starts it, over /control
+    hold: bool = False  # only configure; POST /control/start begins the run
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """What was evicted was to be, as `when_full` says; what else is lost was not."""
+        """1 if fragments are lost or the books do not balance. Evicted fragments are not lost: `when_full` wants it."""
         return 0 if self.counts.balances() and not self.lost else 1
 
     @property
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def _discarded(self) -> int:
-        """With what was still kept, where the end was not waited for."""
+        """The discarded fragments, with those that were still kept when the end was cut short."""
         return self.of_groups("discarded") + self.of_groups("kept")
 
     def of_groups(self, count: str) -> int:
@@ -74,18 +74,18 @@ class Report:
             )
         ]
         if wrong := self._wrong():
-            said.append(f"what was wrong: {', '.join(wrong)}")
+            said.append(f"problems: {', '.join(wrong)}")
         if counts.builder.busy_ns:
             busy = as_duration(counts.builder.busy_ns / 1e9)
-            said.append(f"for {busy} nothing was read, because the index was full: collectors did not keep up")
+            said.append(f"for {busy} nothing was read, because the index was full (collectors were too slow)")
         if counts.cards_gone:
-            said.append(f"the card fell silent {times(counts.cards_gone)}")
+            said.append(f"the card stopped sending {times(counts.cards_gone)}")
         if skipped := self.of_groups("skipped"):
-            said.append(f"{skipped:,} fragments were skipped: no collector asked for their events in time")
+            said.append(f"{skipped:,} fragments were skipped (no collector requested their events in time)")
         if discarded := self._discarded:
             said.append(
-                f"{discarded:,} fragments are discarded: the run is over, and no collector has fetched their events "
-                "(let the collectors end after the handlers, or give them longer with --drain)"
+                f"{discarded:,} fragments are discarded (the run is over, and no collector has fetched their events): "
+                "stop collectors after handlers, or give them more time with --drain"
             )
         said.append(self._books())
         return said
@@ -99,10 +99,10 @@ class Report:
     def _books(self) -> str:
         if self.counts.balances():
             fates = ", ".join(f"{self.of_groups(fate):,} {fate}" for fate in _FATES if self.of_groups(fate)) or "none"
-            return f"the books balance: every packet went to one place, and so did every fragment ({fates})"
+            return f"the books balance: every packet and every fragment is accounted for once ({fates})"
         wrong = [f"e-link {stream.elink}" for stream in self.streams if not stream.balances()]
         wrong += [f"group {group.source_id:#x}" for group in self.counts.groups if not group.balances()]
-        return f"the books do not balance for {', '.join(wrong)} (please report this)"
+        return f"the books do not balance for {', '.join(wrong)}: this is an error of Thalweg, please report it"
 
     def as_json(self) -> dict[str, Any]:
         counts = self.counts
@@ -137,7 +137,7 @@ class Report:
 
 
 class Serving:
-    """One handler from its configuration to its end. Signals and POST /control drive it through its states."""
+    """One handler from its configuration to its end. Signals and POST /control change its state."""
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
@@ -146,12 +146,12 @@ class Serving:
         self._live = LiveLine()
         self._begin_s = 0.0
         self._reports: list[Report] = []
-        self._control_lock = threading.Lock()  # of the states: signals and requests come from different threads
+        self._control_lock = threading.Lock()  # signals and requests change states from different threads
         self._is_leaving = threading.Event()
-        self.was_cut_short = False  # the end was not waited for, and a thread is still at it
+        self.was_cut_short = False  # a second signal came, and a thread still ends the run
 
     def run(self) -> list[Report]:
-        """Until a signal asks for the end. What it says of each run."""
+        """Serves until a signal ends it. Returns the report of each run."""
         self._handler.configure()
         self._live.say(self._introduction())
         listens = self._config.metrics or self._config.control_socket
@@ -166,12 +166,12 @@ class Serving:
             with self._control_lock:
                 self._is_leaving.set()
                 if self._handler.state in ("running", "paused"):
-                    self._live.say("stopping: what the card has written is built, and collectors fetch the rest")
+                    self._live.say("stopping: the handler builds what the card has written; collectors fetch the rest")
                     self._drain(stop)
         del monitor
         self._renew_report()
         if not self._reports:
-            self._live.say(f"{self._config.name} ends; there was no run")
+            self._live.say(f"{self._config.name} has ended; there was no run")
         return self._reports
 
     def _drain(self, stop: Stop) -> None:
@@ -191,19 +191,19 @@ class Serving:
         config = self._config
         return (
             f"{config.name} reads {config.buffer} and serves {config.groups} groups at {self._handler.address}; "
-            f"its index of {as_bytes(config.index_bytes)} holds {config.depth_s:.3g} s "
+            f"its index ({as_bytes(config.index_bytes)}) holds the events of {config.depth_s:.3g} s "
             f"at {config.expected_rate_hz:,.0f} events/s"
         )
 
     def _of_monitor(self, monitor: _core.HttpServer) -> str:
         config = self._config
         ways = [f"at {config.control_socket}"] if config.control_socket else []
-        ways += ["there with the token"] if config.has_token and config.metrics else []
-        control = " or ".join(ways) or "nowhere (the configuration has neither token_file nor control_socket)"
+        ways += ["at the same address with the token"] if config.has_token and config.metrics else []
+        control = " or ".join(ways) or "none (the configuration has neither token_file nor control_socket)"
         return f"metrics and health: {monitor.url}; control: {control}" if config.metrics else f"control: {control}"
 
     def _wait_for_card(self, stop: Stop) -> None:
-        """A card may come later than its handler."""
+        """Waits for the card, which may start later than its handler."""
         while not stop:
             try:
                 with self._control_lock:
@@ -230,7 +230,7 @@ class Serving:
         self._reports.append(Report(self._config.name, seconds, self._handler.report()))
 
     def _renew_report(self) -> None:
-        """Collectors may have fetched more since the end of the run, as long as there is no other."""
+        """Updates the last report: until the next run, collectors may still fetch events."""
         counts = self._handler.report()
         if self._reports and counts.ended and counts.run == self._reports[-1].counts.run:
             self._reports[-1] = replace(self._reports[-1], counts=counts)
@@ -247,9 +247,9 @@ class Serving:
             self._live.show(now.sentence(recent.since(now), time.monotonic() - self._begin_s))
 
     def _control(self, verb: str, body: str) -> tuple[int, str]:
-        """Called by the thread of the monitor."""
+        """Answers POST /control/VERB with an HTTP status and a text. The thread of the monitor calls it."""
         if verb not in _VERBS:
-            return 404, f"there is no {verb}; say one of {', '.join(_VERBS)}\n"
+            return 404, f"there is no '{verb}': send one of {', '.join(_VERBS)}\n"
         try:
             number = _run_number(verb, body.strip())
         except UsageError as error:
@@ -257,7 +257,7 @@ class Serving:
         try:
             with self._control_lock:
                 if self._is_leaving.is_set():
-                    return 409, f"{self._config.name} ends\n"
+                    return 409, f"{self._config.name} is ending\n"
                 self._do(verb, number)
                 return 200, f"{self._config.name} is {self._handler.state}\n"
         except UsageError as error:
@@ -279,20 +279,20 @@ class Serving:
         if not self._handler.run:
             return self._options.run
         if self._handler.run == _LARGEST_RUN:
-            raise UsageError(f"there is no run after {_LARGEST_RUN}: send the number of the next one")
+            raise UsageError(f"there is no run number after {_LARGEST_RUN}: send the number of the next run")
         return self._handler.run + 1
 
 
 def _run_number(verb: str, body: str) -> int | None:
-    """What was sent with a verb; None: nothing."""
+    """Returns the run number that was sent with a verb, or None. Raises UsageError for anything else."""
     if not body:
         return None
     if verb != "start":
-        raise UsageError(f"{verb} takes nothing with it, and {len(body)} bytes were sent")
+        raise UsageError(f"{verb} takes no body ({len(body)} bytes were sent): send none")
     if not (body.isascii() and body.isdigit() and len(body) <= len(str(_LARGEST_RUN))):
-        raise UsageError(f"what was sent is no run number: send digits, 1 to {_LARGEST_RUN}")
+        raise UsageError(f"the body is not a run number: send digits, 1 to {_LARGEST_RUN}")
     if not 1 <= int(body) <= _LARGEST_RUN:
-        raise UsageError(f"{int(body)} is no run number: they go from 1 to {_LARGEST_RUN}")
+        raise UsageError(f"{int(body)} is not a run number: send a number from 1 to {_LARGEST_RUN}")
     return int(body)
 
 
@@ -326,7 +326,7 @@ class _Moment:
 
     def sentence(self, before: "_Moment", elapsed_s: float) -> str:
         if self.state not in ("running", "paused"):
-            return f"{self.state}: POST /control/start begins a run"
+            return f"{self.state}: send POST /control/start to begin a run"
         seconds = max(self.time_s - before.time_s, 1e-9)
         busy = min(1.0, (self.busy_ns - before.busy_ns) / 1e9 / seconds)
         state = " (paused)" if self.state == "paused" else ", waiting for collectors" if busy > _MOSTLY else ""

@@ -1,4 +1,4 @@
-"""What asks a program of the readout to end."""
+"""Handles the signals that ask a program of the readout to end."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ _SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class Stop:
-    """How often it was asked for: the first time means an orderly end, any more that nothing is to be waited for."""
+    """Counts the signals: the first one asks for an orderly end, the second one for an end without waiting."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -25,7 +25,7 @@ class Stop:
 
 @contextlib.contextmanager
 def listening() -> Iterator[Stop]:
-    """Who asks after the end is too late: what is left is to say what happened, and no signal cuts that short."""
+    """Counts signals in the block. After it, signals are ignored, so that none interrupts the final report."""
     stop = Stop()
     for number in _SIGNALS:
         signal.signal(number, stop.on_signal)

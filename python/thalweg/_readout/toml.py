@@ -1,4 +1,4 @@
-"""Tables as TOML, for what is kept with a run: the standard library only reads it."""
+"""Writes tables as TOML, for the configuration that is kept with a run. The standard library can only read TOML."""
 
 import json
 import re
@@ -9,12 +9,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dumps(tables: dict[str, Any]) -> str:
-    """Reads back as the same tables, in their order; of texts, numbers, truth values, lists and tables."""
+    """Returns tables as TOML: texts, numbers, bools, lists and tables, in their order. Raises TypeError for others."""
     return "\n".join(_lines(tables, ())).lstrip("\n") + "\n"
 
 
 def _lines(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    # Values come before tables: what follows the head of a table belongs to it.
+    # Values come before tables, since all lines after the head of a table belong to it.
     for key, value in table.items():
         if not _has_head(value):
             yield f"{_key(key)} = {_value(value)}"
@@ -30,7 +30,7 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _has_head(value: Any) -> bool:
-    """A table, or a list of nothing but tables."""
+    """Returns whether the value is a table, or a list of tables only."""
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(it, dict) for it in value)
     )
@@ -44,7 +44,7 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # JSON's escapes are TOML's; DEL has to be escaped here only.
+        # TOML has the escapes of JSON, and DEL must be escaped, too.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
@@ -52,4 +52,4 @@ def _value(value: Any) -> str:
         return f"{{{', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())}}}"
     if isinstance(value, int | float):
         return repr(value)
-    raise TypeError(f"{type(value).__name__} has no place in TOML here")
+    raise TypeError(f"{type(value).__name__} cannot be written as TOML here")

@@ -1,1 +1,1 @@
-"""What `thalweg record` does: sources in processes of their own, one run, live numbers about it."""
+"""Runs `thalweg record`: producer processes read sources and write one run, with live progress and metrics."""

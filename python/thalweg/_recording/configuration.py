@@ -1,4 +1,4 @@
-"""The TOML form of the options: the names are those of the command line, without the dashes in front."""
+"""Reads and writes options as TOML. The names are those of the command line without the leading dashes."""
 
 import dataclasses
 import difflib
@@ -14,7 +14,7 @@ NAMES = [field.name.replace("_", "-") for field in dataclasses.fields(RecordOpti
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Option names as Python has them, with values as the file has them."""
+    """Returns the options of a file by their Python names. Raises UsageError if it is not TOML, or has other names."""
     try:
         values = tomllib.loads(path.read_text())
     except OSError as error:
@@ -35,7 +35,7 @@ def suggestion(name: str) -> str:
 def dump(options: RecordOptions) -> str:
     lines = []
     for name, value in zip(NAMES, as_json(options).values(), strict=True):
-        # JSON's strings, numbers, booleans and lists of strings are TOML's, too.
+        # TOML writes strings, numbers, bools and lists of strings like JSON.
         lines.append(f"# {name} is not set" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}")
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What people and programs ask of a run while it goes on: signals, and keys where there is a terminal."""
+"""Receives requests to a running recording: signals, and keys if there is a terminal."""
 
 import contextlib
 import os
@@ -18,10 +18,10 @@ _SIGNALS = not_ignored(OF_RECORDING)
 
 
 class Control:
-    """Flags that the recording loop looks at."""
+    """The requests so far, as flags for the recording loop."""
 
     def __init__(self) -> None:
-        self.is_starting = True  # what ends a run interrupts that
+        self.is_starting = True  # while this is set, a request to stop raises KeyboardInterrupt
         self._waits = self._is_interrupted = False
         self.interrupts = 0
         self.stop = False
@@ -40,7 +40,7 @@ class Control:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """What begins in here is begun as a whole before an interrupt counts."""
+        """Delays interrupts until the block ends, so that what begins inside it is begun as a whole."""
         self._waits = True
         try:
             yield
@@ -58,7 +58,7 @@ class Control:
         finally:
             self.is_starting = False
             for number, handler in before.items():
-                if number != signal.SIGINT:  # one more of these, while the program ends, is no error
+                if number != signal.SIGINT:  # another Ctrl-C while the program ends must not be an error
                     signal.signal(number, handler)
 
     @contextlib.contextmanager
@@ -71,7 +71,7 @@ class Control:
         end = threading.Event()
         listener = threading.Thread(target=self._listen, args=(terminal, end), daemon=True)
         try:
-            tty.setcbreak(terminal)  # single keys, and Ctrl-C stays a signal
+            tty.setcbreak(terminal)  # keys arrive one by one, and Ctrl-C stays a signal
             listener.start()
             yield
         finally:
@@ -90,7 +90,7 @@ class Control:
 
 
 def has_keys() -> bool:
-    """In the foreground of a terminal: whoever reads it in the background is stopped by the kernel."""
+    """Returns whether this process may read keys. The kernel stops a process that does so in the background."""
     try:
         return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except (OSError, ValueError):

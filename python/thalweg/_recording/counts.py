@@ -1,4 +1,4 @@
-"""What a run has so far, channel by channel."""
+"""Counts what a run has so far, channel by channel."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -9,7 +9,7 @@ from thalweg import _core
 
 @dataclass
 class Channel:
-    """Numbers of one stream. Rows and bytes are of all files together, and so is what its source has counted."""
+    """The counters of one channel, summed over all files of the run."""
 
     rows: int = 0
     raw_bytes: int = 0
@@ -21,11 +21,11 @@ class Channel:
     live_time_ns: int = 0
     onboard_bytes: int = 0
     onboard_limit_bytes: int = 0
-    queue_fill: float = 0.0  # of the memory of its producer
+    queue_fill: float = 0.0  # used fraction of the memory of its producer
 
     @property
     def stored_ratio(self) -> float | None:
-        """Of what is in pages; None before there are any."""
+        """Stored bytes divided by raw bytes of all pages, or None if there are no pages yet."""
         return self.stored_bytes / self.paged_bytes if self.paged_bytes else None
 
     @property
@@ -34,7 +34,7 @@ class Channel:
         return self.dead_time_ns / total_ns if total_ns else 0.0
 
     def counters(self) -> dict[str, Any]:
-        """What remains of it when the run is over."""
+        """Returns the counters that are kept when the run is over."""
         kept = {key: value for key, value in asdict(self).items() if not key.startswith(("onboard", "paged", "queue"))}
         return kept | {"dead_time_fraction": self.dead_time_fraction}
 
@@ -45,7 +45,7 @@ _OF_SOURCE = ("triggers", "lost_triggers", "dead_time_ns", "live_time_ns", "onbo
 
 
 def of_status(status: _core.CommitStatus, names: list[str]) -> Channels:
-    """What the producers of one file say."""
+    """Returns the counters that the producers of one file report."""
     channels = {name: Channel() for name in names}
     for producer in status.producers:
         channel = channels[names[producer.table]]
@@ -66,7 +66,7 @@ def _add_counts(channel: Channel, counted: _core.ProducerStatus | _core.EndedPro
 
 
 def together(files: Iterable[Channels], names: list[str]) -> Channels:
-    """Of files in the order in which they follow each other."""
+    """Returns the sums over the files of a run, which must be given in their order."""
     total = {name: Channel() for name in names}
     for channels in files:
         for name, more in channels.items():
@@ -77,7 +77,7 @@ def together(files: Iterable[Channels], names: list[str]) -> Channels:
 def add(channel: Channel, more: Channel) -> None:
     for counted in ("rows", "raw_bytes", "paged_bytes", "stored_bytes"):
         setattr(channel, counted, getattr(channel, counted) + getattr(more, counted))
-    if more.rows or more.triggers:  # else its producer has not come that far yet
+    if more.rows or more.triggers:  # otherwise its producer has not reached this file yet
         channel.queue_fill = more.queue_fill
         for counted in _OF_SOURCE:
             setattr(channel, counted, getattr(more, counted))

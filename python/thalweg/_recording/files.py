@@ -1,4 +1,4 @@
-"""The file of a run, or its files, one after the other."""
+"""The file of a run, or its files, which are written one after the other."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ from thalweg._recording.counts import Channels
 from thalweg._recording.nodes import NodePlan
 
 _CLOSE_TIMEOUT_NS = 120_000_000_000
-_ALL_THE_TIME_NS = 10**18  # other nodes may still record for long
+_ALL_THE_TIME_NS = 10**18  # no limit: other nodes may record for a long time
 
 
 @dataclass
@@ -29,7 +29,7 @@ class FilePlan:
     nodes: NodePlan = field(default_factory=NodePlan)
 
     def own(self, channels: Channels) -> Channels:
-        """Without those of other nodes."""
+        """Returns the channels of this node."""
         return {name: channel for name, channel in channels.items() if name.startswith(self.nodes.prefix)}
 
     @property
@@ -47,9 +47,9 @@ class RunFile:
     number: int
     path: Path
     writer: _core.Writer
-    begin_ns: int  # its age counts from then on
-    metadata: dict[str, str]  # what only the end of the run will tell
-    channels: Channels = field(default_factory=dict)  # once it is closed
+    begin_ns: int  # the time from which its age counts
+    metadata: dict[str, str]  # what is added when the file is closed
+    channels: Channels = field(default_factory=dict)  # set once it is closed
     result: _core.CompleteResult | None = None
     error: str = ""
     closing: threading.Thread | None = None
@@ -63,23 +63,25 @@ class Files:
     def __init__(self, plan: FilePlan) -> None:
         self.plan = plan
         self.all = [self._create(1)]
-        self._ended: set[int] = set()  # streams that follow into no other file
+        self._ended: set[int] = set()  # streams that do not continue in the next file
 
     @property
     def current(self) -> RunFile:
         return self.all[-1]
 
     def start(self, start_ns: int) -> None:
-        """Records are taken from then on, of the monotonic clock: the age of the first file begins."""
+        """Sets the time, by the monotonic clock, from which the age of the first file counts."""
         self.current.begin_ns = start_ns
 
     def rotate_if_due(self) -> bool:
-        """Raises Error where there can be no next file: the current one goes on then."""
+        """Begins the next file if it is due, and returns whether it did.
+
+        Raises Error if the next file cannot be created; the current one is then kept."""
         before = self.current
         if not (self._is_due(before) and self._can_be_left(before)):
             return False
         after = self._create(before.number + 1, before)
-        # Nobody follows yet: who has finished by now has no more rows, and will not come.
+        # No producer has moved to the next file yet: one that has finished by now has no more rows and will not move.
         self._ended |= _tables_with_ended_producers(before.writer.status())
         _core.continue_in(before.writer, after.writer)
         self.all.append(after)
@@ -92,12 +94,12 @@ class Files:
         return self.plan.own(counts.together(parts, names))
 
     def durable_lag_ns(self) -> int:
-        """Of the files that are not closed, the longest: a power cut may cost rows of each."""
+        """Returns the longest durable lag of all files that are not closed, since a power cut may lose rows of each."""
         open_files = [file for file in self.all if file is self.current or not file.is_closed]
         return max(file.writer.status().durable_lag_ns for file in open_files)
 
     def close(self) -> None:
-        """Begins to close the last one."""
+        """Begins to close the last file."""
         self._close(self.current)
 
     def closed(self) -> bool:
@@ -107,23 +109,23 @@ class Files:
         return [file.error for file in self.all if file.error]
 
     def abandoned(self) -> list[str]:
-        """Of files that are closed: producers whose workers ended on an exception."""
+        """Returns sentences about producers in closed files whose processes ended with an error."""
         return [str(each) for file in self.all if file.result for each in file.result.report.abandoned]
 
     def missing(self) -> list[str]:
-        """Of nodes without which the others have gone on."""
+        """Returns sentences about nodes that failed and without which the others went on."""
         reports = [file.result.report for file in self.all if file.result and self.plan.nodes.nodes > 1]
         return [note for report in reports if report.rows_may_be_missing for note in report.notes]
 
     def abandon(self) -> None:
-        """What is being closed at the moment is left as it is: closing can be repeated, by `recover`."""
+        """Abandons all files that are not being closed. `recover` can repeat a closing that is interrupted."""
         for file in self.all:
             if file.closing is None:
                 file.writer.abandon()
 
     def discard(self) -> None:
-        """Nothing came into the run: no file is better than an empty one."""
-        if self.plan.nodes.nodes > 1:  # the others hear of it
+        """Removes the file of a run without rows."""
+        if self.plan.nodes.nodes > 1:  # the other nodes see it
             self.current.writer.abandon()
             return
         self.current.writer.close(_CLOSE_TIMEOUT_NS)
@@ -136,7 +138,7 @@ class Files:
         return bool(plan.max_bytes and file.writer.status().claimed_bytes >= plan.max_bytes)
 
     def _can_be_left(self, file: RunFile) -> bool:
-        """A producer goes from file to file, and would find closed what it has not reached yet."""
+        """Returns whether all producers have reached the file: one that comes late would find it closed."""
         if not all(earlier.is_closed for earlier in self.all[:-1]):
             return False
         status = file.writer.status()
@@ -189,14 +191,14 @@ def _tables_with_ended_producers(status: _core.CommitStatus) -> set[int]:
 
 
 def _wait_for_producers(writer: _core.Writer) -> None:
-    """Their last counters go into the file, so they are awaited before it is closed."""
+    """Waits for the producers before the file is closed, since it keeps their last counters."""
     end_s = time.monotonic() + _CLOSE_TIMEOUT_NS * 1e-9
     while writer.status().producers and time.monotonic() < end_s:
         time.sleep(0.01)
 
 
 def _count_what_is_stored(path: Path, channels: Channels) -> None:
-    """Not as the producers counted it, but as the file has it."""
+    """Sets the counters to what is in the complete file, instead of what the producers counted."""
     reader = _core.Reader.open(str(path))
     for index, channel in enumerate(channels.values()):
         columns = _core.storage_of(reader, index)

@@ -1,4 +1,4 @@
-"""What a file should know of the run it is from."""
+"""Makes the metadata that a file keeps about its run."""
 
 import json
 import platform
@@ -24,7 +24,7 @@ def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, st
     }
     if options.run_number is not None:
         own["run_number"] = str(options.run_number)
-    # These come at the end of the run.
+    # These are written at the end of the run.
     reserved = {*own, "run_number", "stop_utc", "engine", "counters", "file_number", "next_file", "previous_file"}
     reserved |= {"next_file_id", "previous_file_id"}
     return _asked_for(options.meta or [], reserved) | own
@@ -35,11 +35,9 @@ def _asked_for(pairs: list[str], reserved: set[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"--meta {pair} is no KEY=VALUE")
+            raise UsageError(f"--meta {pair} is not of the form KEY=VALUE: write for example --meta shift=night")
         if key in reserved:
-            raise UsageError(
-                f"--meta {key}=... cannot be set (the recorder writes '{key}' itself); choose another name"
-            )
+            raise UsageError(f"--meta {key}=... cannot be set (the recorder itself writes '{key}'): give another name")
         metadata[key] = value
     return metadata
 

@@ -1,4 +1,4 @@
-"""The live numbers in Prometheus' text form, over HTTP."""
+"""Serves the live figures of a run over HTTP in the text format of Prometheus."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,25 +12,31 @@ from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import Snapshot
 
 _COUNTERS: dict[str, tuple[str, Callable[[Channel], float]]] = {
-    "records": ("Records in the run", lambda it: it.rows),
-    "raw_bytes": ("Bytes of these records", lambda it: it.raw_bytes),
-    "stored_bytes": ("Bytes of their pages as they are stored", lambda it: it.stored_bytes),
-    "triggers": ("Triggers seen by the source", lambda it: it.triggers),
-    "lost_triggers": ("Triggers that found the on-board memory full", lambda it: it.lost_triggers),
-    "dead_time_seconds": ("Time during which the on-board memory was full", lambda it: it.dead_time_ns * 1e-9),
-    "live_time_seconds": ("Time during which it was not", lambda it: it.live_time_ns * 1e-9),
+    "records": ("Number of records in the run", lambda it: it.rows),
+    "raw_bytes": ("Size of all records before compression, in bytes", lambda it: it.raw_bytes),
+    "stored_bytes": ("Size of all pages after compression, in bytes", lambda it: it.stored_bytes),
+    "triggers": ("Number of triggers that the source has seen", lambda it: it.triggers),
+    "lost_triggers": ("Number of triggers lost because the on-board memory was full", lambda it: it.lost_triggers),
+    "dead_time_seconds": ("Time in which the on-board memory was full, in seconds", lambda it: it.dead_time_ns * 1e-9),
+    "live_time_seconds": (
+        "Time in which the on-board memory was not full, in seconds",
+        lambda it: it.live_time_ns * 1e-9,
+    ),
 }
 _GAUGES: dict[str, tuple[str, Callable[[Channel], float]]] = {
-    "onboard_bytes": ("Records that wait on board", lambda it: it.onboard_bytes),
-    "queue_fill_ratio": ("Of the memory of the producer", lambda it: it.queue_fill),
+    "onboard_bytes": ("Size of the records that wait in the on-board memory, in bytes", lambda it: it.onboard_bytes),
+    "queue_fill_ratio": ("Used fraction of the memory of the producer, from 0 to 1", lambda it: it.queue_fill),
 }
 _OF_RUN: dict[str, tuple[str, Callable[[Snapshot], float]]] = {
-    "elapsed_seconds": ("Since the run began", lambda it: it.elapsed_s),
-    "durable_lag_seconds": ("What a power cut would cost", lambda it: it.durable_lag_s),
-    "disk_free_bytes": ("Where the file is", lambda it: it.free_bytes),
-    "file_number": ("Of the file that is written now", lambda it: it.file_number),
-    "producers": ("Producer processes that run", lambda it: it.producers),
-    "paused": ("1 while the run is paused", lambda it: it.state == "paused"),
+    "elapsed_seconds": ("Time since the run began, in seconds", lambda it: it.elapsed_s),
+    "durable_lag_seconds": (
+        "Age of the oldest data that a power cut would lose, in seconds",
+        lambda it: it.durable_lag_s,
+    ),
+    "disk_free_bytes": ("Free space on the file system of the file, in bytes", lambda it: it.free_bytes),
+    "file_number": ("Number of the file that is being written", lambda it: it.file_number),
+    "producers": ("Number of running producer processes", lambda it: it.producers),
+    "paused": ("1 if the run is paused, otherwise 0", lambda it: it.state == "paused"),
 }
 
 
@@ -58,10 +64,10 @@ class MetricsServer:
     def __init__(self, address: str, look: Callable[[], Snapshot]) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or int(port) > 65535:
-            raise UsageError(f"--metrics {address} is no address; say 7790, 0.0.0.0:7790 or [::]:7790")
+            raise UsageError(f"--metrics {address} is not an address: give for example 7790, 0.0.0.0:7790 or [::]:7790")
         is_bracketed = host.startswith("[") and host.endswith("]")
         if ":" in host and not is_bracketed:
-            raise UsageError(f"--metrics {address} is no address (an IPv6 address has brackets); say [{host}]:{port}")
+            raise UsageError(f"--metrics {address} is not an address (IPv6 needs brackets): give [{host}]:{port}")
         host = host.strip("[]")
         registry = CollectorRegistry()
         registry.register(RunCollector(look))

@@ -1,4 +1,4 @@
-"""Which of several machines that record into one file this is."""
+"""Says which of several machines that record into one file this one is."""
 
 import json
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class NodePlan:
 
     @property
     def prefix(self) -> str:
-        """Of the names of this node's tables, and of what it alone says in the metadata."""
+        """The prefix of this node's tables and metadata; empty if there is one node."""
         return f"node{self.node}_" if self.nodes > 1 else ""
 
     def schema(self, of_source: str) -> str:
-        """All tables of all nodes: those of one source, as often as there are nodes."""
+        """Returns the tables of all nodes: those of one source, repeated for each node."""
         if self.nodes == 1:
             return of_source
         schema: dict[str, Any] = json.loads(of_source)
@@ -33,20 +33,21 @@ class NodePlan:
         return json.dumps(schema)
 
     def metadata(self, of_this: dict[str, str]) -> dict[str, str]:
-        """What the first node says is of the run; that of all others has their names."""
+        """Returns the metadata of this node. Those of the first node belong to the run; others get a prefix."""
         return of_this if self.node == 1 else {f"{self.prefix}{key}": value for key, value in of_this.items()}
 
 
 def node_plan(options: RecordOptions) -> NodePlan:
     if options.nodes == 1:
         if options.node not in (None, 1):
-            raise UsageError(f"--node {options.node} is given for a run of one node: give --nodes, too")
+            raise UsageError(f"--node {options.node} is given without --nodes: give both")
         return NodePlan()
     if options.node is None or options.node > options.nodes:
-        raise UsageError(f"this machine has to be one of {options.nodes} nodes: give --node, from 1 to {options.nodes}")
+        given = "is not given" if options.node is None else f"{options.node} is too large"
+        raise UsageError(f"--node {given}: give the number of this machine, 1 to {options.nodes}")
     if options.max_file_size or options.max_file_time:
         raise UsageError(
-            "several nodes cannot go on in another file yet: leave --max-file-size and --max-file-time out"
+            "a run of several nodes cannot be divided into files: leave out --max-file-size and --max-file-time"
         )
     goes_on = options.on_node_death == NodeDeath.going_on
     return NodePlan(options.nodes, options.node, goes_on, units.duration_ns(options.node_timeout))

@@ -1,4 +1,4 @@
-"""The live view on stderr: a table where it is a terminal, else a sentence a second."""
+"""Shows the progress of a run on stderr: a live table if stderr is a terminal, else one sentence a second."""
 
 import sys
 import time
@@ -17,8 +17,8 @@ from thalweg._recording.units import as_bytes, as_duration
 
 _KEYS = {
     "recording": "p: pause, Ctrl-C: stop",
-    "paused": "p: go on, Ctrl-C: stop",
-    "stopping": "records on board are being written; Ctrl-C: abandon",
+    "paused": "p: continue, Ctrl-C: stop",
+    "stopping": "writing the records that are still on board; Ctrl-C: abandon",
     "closing": "Ctrl-C: abandon",
 }
 _STATES = {"paused": "yellow", "stopping": "yellow", "closing": "cyan"}
@@ -30,7 +30,7 @@ class View(Protocol):
 
 
 class Progress:
-    """Nobody needs to look: when stderr is closed, or its terminal is, the run goes on without."""
+    """Shows snapshots of a run. If stderr or its terminal is closed, the run goes on without progress."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -41,7 +41,7 @@ class Progress:
             self._try(lambda: print(sentence, file=sys.stderr, flush=True))  # noqa: T201
 
     def say_starting(self) -> None:
-        """To who looks at it: producers need a second to start."""
+        """Says on a terminal that the run is starting, since producers need a second to start."""
         if sys.stderr.isatty():
             self.say("Starting ...")
 

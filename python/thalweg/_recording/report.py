@@ -1,4 +1,4 @@
-"""How a run went, when it is over."""
+"""The report of a recording."""
 
 import os
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ class RecordingReport:
     ended_by: str  # duration, source, signal, failure
     channels: Channels
     files: list[RunFile]
-    seconds: float  # until the last record was taken
+    seconds: float  # from the start to the last record
     close_seconds: float
     engine: str
-    memory: str  # where that of the producers lay
+    memory: str  # the folder of the producers' memory
     failures: list[str]
-    left_out: list[str]  # of the file that is replayed
+    left_out: list[str]  # what cannot be read of the replayed file
     allow_missing: bool = False
     abandoned: bool = False
 
@@ -69,12 +69,12 @@ class RecordingReport:
         if total.lost_triggers:
             worst = max(self.channels, key=lambda name: self.channels[name].dead_time_fraction)
             lines.append(
-                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers "
-                f"found the on-board memory full and are lost (most of all {worst}, "
+                f"Dead time {total.dead_time_fraction:.2%}: {total.lost_triggers:,} of {total.triggers:,} triggers are "
+                f"lost, because the on-board memory was full (worst channel: {worst} with "
                 f"{self.channels[worst].dead_time_fraction:.2%}); storage or compression is too slow for this rate."
             )
         if self.memory != "/dev/shm":
-            lines.append(f"What was published and not yet written lay in {self.memory}.")
+            lines.append(f"Memory of the run was kept in {self.memory}, since /dev/shm was not used.")
         for file in self.files:
             lines += [_file_sentence(file), *(file.result.report.notes if file.result else [])]
         return lines
@@ -105,13 +105,11 @@ def _can_be_recovered(file: RunFile) -> bool:
 
 def _file_sentence(file: RunFile) -> str:
     if not file.result and file.closing and not file.error:
-        return f"{file.path}: was being completed. `thalweg recover {file.path}` does so, where it is not complete yet."
+        return f"{file.path} may not be complete (closing was interrupted): `thalweg recover {file.path}` completes it."
     if not file.result and not _can_be_recovered(file):
-        return (
-            f"{file.path}: not complete, and file and journal are not both there any more: nothing completes it there."
-        )
+        return f"{file.path} is not complete and cannot be recovered (the file or its journal was removed)."
     if not file.result:
-        return f"{file.path}: not complete. `thalweg recover {file.path}` completes it with all that was published."
+        return f"{file.path} is not complete: `thalweg recover {file.path}` completes it with all published records."
     rows = sum(table.rows for table in file.result.report.tables)
     lost = sum(table.lost_rows for table in file.result.report.tables)
     losses = f", {lost:,} lost with their producer" if lost else ""

@@ -1,4 +1,4 @@
-"""One run from its beginning to its end: files, producer processes, and what one sees of them."""
+"""Runs a recording from its beginning to its end: files, producer processes and progress."""
 
 import contextlib
 import json
@@ -26,13 +26,13 @@ from thalweg._reports import problems_of
 
 _TICK_S = 0.05
 _LOOK_NS = 250_000_000
-# A card's clock begins when its producers have had the time to make their pulses.
+# The clock of a card begins a little later, since its producers first compute their pulses.
 _HEAD_START_NS = 500_000_000
 _READY_TIMEOUT_S = 60.0
 
 
 class Session:
-    """Everything that can be wrong with a request is found by the constructor, before anything is written."""
+    """One recording. The constructor raises UsageError for all errors in the options, before anything is written."""
 
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
@@ -58,7 +58,7 @@ class Session:
         self._rates = Rates()
         self._progress = Progress(options.quiet)
         self._snapshot = Snapshot(limit_s=self._duration_ns * 1e-9)
-        self._problems: dict[str, None] = {}  # a set that keeps its order
+        self._problems: dict[str, None] = {}  # used as a set that keeps its order
         self._said: set[str] = set()
         self._abandoned = False
         self._begun: Files | None = None
@@ -75,7 +75,7 @@ class Session:
                 self._control.is_starting = False
                 if self._begun:
                     self._begun.discard()
-                raise SystemError(0, "nothing was recorded (it was interrupted while it started)") from None
+                raise SystemError(0, "nothing was recorded (the run was interrupted while it started)") from None
             self._control.is_starting = False
             self._record() and self._close()
         if not self._abandoned and (problem := self._command(self._options.on_stop)):
@@ -87,7 +87,7 @@ class Session:
             metrics = MetricsServer(self._options.metrics, lambda: self._snapshot)
             stack.callback(metrics.close)
             self._progress.say(f"Metrics: {metrics.url}")
-        # Other nodes are waited for, which can be interrupted.
+        # Waiting for other nodes can be interrupted.
         with self._control.waiting() if self._nodes.nodes == 1 else contextlib.nullcontext():
             self._files = self._begun = Files(self._plan)
         self._begin()
@@ -96,7 +96,7 @@ class Session:
         stack.callback(self._workers.kill)
         stack.callback(self._progress.close)
         if not self._workers.wait_until_ready(_READY_TIMEOUT_S):
-            self._fail("the producer processes did not start in time")
+            self._fail(f"the producer processes did not start within {_READY_TIMEOUT_S:g} s")
 
     def _begin(self) -> None:
         if problem := self._command(self._options.on_start):
@@ -110,7 +110,7 @@ class Session:
         return Workers(handle, self._source, self._names, min(processes, len(self._names)), self._nodes.prefix)
 
     def _record(self) -> bool:
-        """False where the run was abandoned."""
+        """Records until the run is over. Returns False if the run is abandoned."""
         clocked = has_clock(self._source)
         self._start_ns = _core.monotonic_ns() + clocked * _HEAD_START_NS
         self._files.start(self._start_ns)
@@ -139,7 +139,7 @@ class Session:
         try:
             self._files.rotate_if_due()
         except Error as error:
-            self._fail(str(error))  # and so the run ends, in the file that it has
+            self._fail(str(error))  # the run ends in the current file
 
     def _is_over(self, status: _core.CommitStatus, clocked: bool) -> bool:
         for problem in [status.failure, *self._files.errors(), *self._workers.problems()]:
@@ -167,19 +167,19 @@ class Session:
 
     def _fail(self, problem: str) -> None:
         self._ended_by = "failure"
-        if not any(known in problem for known in self._problems):  # producers say what the committer said, and more
+        if not any(known in problem for known in self._problems):  # producers repeat what the committer reports
             self._problems[problem] = None
 
     def _abandon(self) -> bool:
         self._abandoned = True
         self._stop_ns = self._stop_ns or _core.monotonic_ns()
         self._workers.kill()
-        self._fail("abandoned on the second interrupt")
+        self._fail("the run was abandoned on the second interrupt")
         self._files.abandon()
         return False
 
     def _look(self, state: str) -> None:
-        """What is seen of the run, a few times a second."""
+        """Takes a snapshot of the run and shows it, a few times a second."""
         now_ns = _core.monotonic_ns()
         if now_ns < self._next_look_ns and state == self._snapshot.state:
             return
@@ -198,7 +198,7 @@ class Session:
             limit_s=self._duration_ns * 1e-9,
         )
         problem = file.writer.file_problem()
-        if problem and problem not in self._said:  # what is recorded can still be had, for as long as it goes on
+        if problem and problem not in self._said:  # said at once, while the recorded data can still be saved
             self._said.add(problem)
             self._progress.say(problem)
         self._rates.put_into(snapshot)
@@ -206,7 +206,7 @@ class Session:
         self._progress.show(snapshot)
 
     def _command(self, command: str) -> str:
-        """Runs it, and returns what went wrong."""
+        """Runs a command and returns what went wrong, or an empty text."""
         if not command:
             return ""
         number = self._options.run_number
@@ -214,7 +214,7 @@ class Session:
             "THALWEG_RUN": "" if number is None else str(number),
             "THALWEG_FILE": str(self._files.current.path.absolute()),
         }
-        # Its output is for people: stdout is kept for the report.
+        # The output of the command goes to stderr, since stdout is reserved for the report.
         code = subprocess.run(command, shell=True, env=os.environ | environment, stdout=2, check=False).returncode
         return f"the command '{command}' ended with code {code}" if code else ""
 

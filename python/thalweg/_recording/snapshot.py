@@ -1,4 +1,4 @@
-"""One look at a run, for people (progress) and for programs (metrics)."""
+"""A snapshot of a running recording, for progress and metrics."""
 
 import time
 from collections import deque
@@ -23,7 +23,7 @@ class Snapshot:
     durable_lag_s: float = 0.0
     producers: int = 0
     free_bytes: int = 0
-    limit_s: float = 0.0  # the run's duration, where one was asked for
+    limit_s: float = 0.0  # the requested duration, or 0 for none
 
     @property
     def total(self) -> Channel:
@@ -31,12 +31,12 @@ class Snapshot:
 
     @property
     def until_full_s(self) -> float | None:
-        """Until the disk is full, if it goes on like this."""
+        """The time until the disk is full at the current rate, in seconds, or None if nothing is written."""
         return self.free_bytes / self.stored_bytes_per_s if self.stored_bytes_per_s > 1 else None
 
 
 class Rates:
-    """Per second, over the last two: smooth enough to be read, quick enough to show a stall."""
+    """Computes rates over the last two seconds: smooth enough to read, and quick enough to show a stall."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Channels]] = deque()

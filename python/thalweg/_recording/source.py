@@ -1,4 +1,4 @@
-"""From options to a source. The same in the recording process and in every producer process."""
+"""Makes a source from options, in the same way in the recording process and in every producer process."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -10,23 +10,23 @@ from thalweg._recording import units
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
 
-# What a source does not know is refused where it was asked for, rather than ignored.
+# An option that the chosen source does not have is an error and is not ignored.
 _OF_DIGITIZER = ("channels", "rate", "records", "isotope", "samples", "sample_rate", "seed", "onboard_memory")
 _OF_REPLAY = ("input", "loops", "compass_header", "allow_missing")
 
 
 def settings(options: "RecordOptions") -> dict[str, Any]:
-    """What open_source needs, as plain values. Raises UsageError."""
+    """Returns what `open_source` needs, as plain values. Raises UsageError if options are wrong."""
     foreign, own = (_OF_REPLAY, "replay") if options.source == "digitizer" else (_OF_DIGITIZER, "digitizer")
     for name in foreign:
         if getattr(options, name) != getattr(type(options), name):
             option = "--" + name.replace("_", "-")
-            raise UsageError(f"{option} does not go with --source {options.source} (it is of --source {own})")
+            raise UsageError(f"{option} cannot be given with --source {options.source} (only with --source {own})")
     if options.source == "replay":
         if not options.input:
-            raise UsageError("--source replay needs --input FILE")
+            raise UsageError("--source replay has no file to replay: give --input FILE")
         if not os.path.exists(options.input):
-            raise UsageError(f"cannot replay {options.input} (there is no such file)")
+            raise UsageError(f"{options.input} cannot be replayed (there is no such file)")
         return {
             "kind": "replay",
             "path": os.path.abspath(options.input),
@@ -45,14 +45,14 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "sample_rate_hz": units.frequency_hz(options.sample_rate, "S/s"),
             "seed": options.seed,
             "onboard_bytes": units.size_bytes(options.onboard_memory),
-            # With a rate the card's own clock ends the run, so that the same options give the same records.
+            # With a rate, the card's own clock ends the run, so that the same options give the same records.
             "duration_ns": 0 if rate.is_max else units.duration_ns(options.duration),
         },
     }
 
 
 def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
-    """`start_ns` of the monotonic clock is 0 of the card's."""
+    """Opens the source. `start_ns` is the time, by the monotonic clock, at which the clock of the card is 0."""
     if settings["kind"] == "replay":
         replay = _core.ReplayOptions()
         replay.loops = settings["loops"]
@@ -75,10 +75,10 @@ def _header(text: str) -> int | None:
     except ValueError:
         value = 0
     if value & 0xFFF0 != 0xCAE0:
-        raise UsageError(f"'{text}' is no CoMPASS header (it is two bytes); give 0xCAE0 to 0xCAEF")
+        raise UsageError(f"--compass-header {text} is not a header of CoMPASS: give two bytes, 0xCAE0 to 0xCAEF")
     return value
 
 
 def has_clock(settings: dict[str, Any]) -> bool:
-    """Whether triggers come by the wall clock, and not as fast as they are taken."""
+    """Returns whether triggers come at a fixed rate, and not as fast as they are read."""
     return settings["kind"] == "digitizer" and not units.rate(settings["rate"]).is_max

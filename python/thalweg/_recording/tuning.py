@@ -1,4 +1,4 @@
-"""Options of the command line that are knobs, and `--set` for all others."""
+"""Combines knobs that have an option of their own with those of `--set`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from thalweg._tuning import Tuning, with_codec
 
 
 def tuning_of(settings: Sequence[str] | None, options: Mapping[str, str]) -> Tuning:
-    """Of `--set`, and of the options that were given: an empty one was not."""
+    """Returns the tuning of `--set` and of options; an empty option was not given. Raises UsageError for both."""
     tuning = Tuning.parse(settings or [])
     codec = ""
     for name, text in options.items():
@@ -16,6 +16,6 @@ def tuning_of(settings: Sequence[str] | None, options: Mapping[str, str]) -> Tun
         elif text:
             if name in tuning:
                 option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"the knob '{name}' is given twice (with {option} and with --set): give one of them")
+                raise UsageError(f"knob '{name}' is given twice (by {option} and by --set): leave one of them out")
             tuning |= {name: text}
     return with_codec(tuning, codec)

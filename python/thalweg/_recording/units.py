@@ -1,4 +1,4 @@
-"""Quantities as people write them and as they read them."""
+"""Parses and formats quantities with units: sizes, times, rates and frequencies."""
 
 import re
 from collections.abc import Callable
@@ -10,14 +10,16 @@ _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def frequency_hz(text: str, unit: str) -> float:
-    """Of "5kHz" where `unit` is "Hz", of "10GS/s" where it is "S/s"."""
+    """Returns the frequency of a text such as "5kHz" (`unit` "Hz") or "10GS/s" (`unit` "S/s").
+
+    Raises UsageError if the text is not a frequency."""
     match = re.fullmatch(rf"([0-9.]+(?:e[0-9]+)?)\s*([kMG]?)(?:{unit}|Hz)?", text)
     try:
         if match:
             return float(match[1]) * _PREFIXES[match[2]]
     except ValueError:
         pass
-    raise UsageError(f"'{text}' is no frequency; say 500M{unit} or 2e9")
+    raise UsageError(f"'{text}' is not a frequency: give for example 500M{unit} or 2e9")
 
 
 def rate(text: str) -> _core.Rate:
@@ -27,7 +29,7 @@ def rate(text: str) -> _core.Rate:
 
 
 def duration_ns(text: str) -> int:
-    """0 where nothing is said."""
+    """Returns the time in ns, or 0 for an empty text. Raises UsageError if the text is not a time."""
     return _core.parse_duration_ns(text) if text else 0
 
 
@@ -36,10 +38,10 @@ def size_bytes(text: str) -> int:
 
 
 def limit(option: str, text: str, parse: Callable[[str], int]) -> int:
-    """0 where nothing is said, which means no limit: so a limit of 0 is refused."""
+    """Returns the limit, or 0 for an empty text, which means no limit. Raises UsageError for a given limit of 0."""
     value = parse(text)
     if text and value == 0:
-        raise UsageError(f"{option} {text} is no limit (it is 0): give more, or leave it out")
+        raise UsageError(f"{option} {text} is not a limit (it is 0): give more, or leave it out")
     return value
 
 

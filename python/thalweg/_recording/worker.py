@@ -1,8 +1,8 @@
-"""A producer process: some streams of the source, and a line on stdin for what it should do.
+"""A producer process: it writes some streams of the source and obeys commands on stdin.
 
-Its first line of input is its configuration, the second "start NANOSECONDS" (of the monotonic clock); then "pause",
-"resume", "stop". The end of the input means that the recording process is gone, and stops it, too. It answers with
-one JSON object a line: {"ready": true}, and at the end {"rows": {...}} or {"error": "..."}.
+The first line of input is its configuration, the second one "start NANOSECONDS" (of the monotonic clock); then follow
+"pause", "resume" and "stop". The end of the input means that the recording process has ended, and stops it. It answers
+with one JSON object on each line: {"ready": true}, and at the end {"rows": {...}} or {"error": "..."}.
 """
 
 import contextlib
@@ -43,14 +43,14 @@ def work() -> None:
 
 
 def main() -> int:
-    # Ctrl-C reaches every process of the terminal, but only the recording process decides what it means.
+    # Ctrl-C reaches all processes of the terminal, but only the recording process decides what it means.
     for number in OF_RECORDING:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # who started this process held them back
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, OF_RECORDING)  # the recording process blocked them at the start
     try:
         work()
     except (Error, BrokenPipeError) as error:
-        with contextlib.suppress(BrokenPipeError):  # nobody is left to hear it
+        with contextlib.suppress(BrokenPipeError):  # the recording process may have ended
             say(error=str(error))
         return 1
     return 0

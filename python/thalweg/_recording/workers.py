@@ -1,4 +1,4 @@
-"""The producer processes, as the recording process sees them."""
+"""Starts, controls and watches the producer processes for the recording process."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from thalweg._recording.control import OF_RECORDING
 
 @contextlib.contextmanager
 def _held_back() -> Iterator[None]:
-    """Ctrl-C reaches every process of the terminal: one that is started here does not hear it before it ignores it."""
+    """Blocks signals in the block: a process that starts in it gets no Ctrl-C before it ignores Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_RECORDING)
     try:
         yield
@@ -28,7 +28,7 @@ def _held_back() -> Iterator[None]:
 class WorkerProcess:
     def __init__(self, configuration: dict[str, Any], streams: list[str]) -> None:
         self.streams = streams
-        self.ready = threading.Event()  # or over
+        self.ready = threading.Event()  # set when the process is ready or has ended
         self.error = ""
         self._log = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - close() closes it
         with _held_back():
@@ -53,7 +53,7 @@ class WorkerProcess:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # it is over, and problem() says how
+            pass  # the process has ended, and problem() says how
 
     def kill(self) -> None:
         self._process.kill()
@@ -62,7 +62,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def problem(self) -> str:
-        """What went wrong, once it has ended; empty where nothing did."""
+        """Returns what went wrong once the process has ended, or an empty text."""
         code = self._process.poll()
         if not code:
             return ""
@@ -74,7 +74,7 @@ class WorkerProcess:
         )
         return (
             f"producer process {self.pid} ({', '.join(self.streams)}) {how}: "
-            "the records that it had published until then are in the file"
+            "the records that it had published by then are in the file"
         )
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class WorkerProcess:
 
 
 class Workers:
-    """Streams are dealt out to the processes like cards."""
+    """All producer processes. Streams are distributed over them in turn."""
 
     def __init__(
         self, handle: str, source: dict[str, Any], names: list[str], processes: int, table_prefix: str = ""
@@ -124,7 +124,7 @@ class Workers:
         return len(self._processes)
 
     def start(self, start_ns: int) -> None:
-        """They take triggers from then on."""
+        """Lets all processes take triggers from this time on."""
         self._say(f"start {start_ns}")
 
     def wait_until_ready(self, timeout_s: float) -> bool:

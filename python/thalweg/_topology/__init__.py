@@ -1,4 +1,4 @@
-"""How far cores are from each other, measured, and a plan for ranks: what `thalweg topology` does.
+"""Runs `thalweg topology`: measures the latency between cores, and plans where ranks run.
 
-`matrix.py` measures, `clusters.py` finds which cores are near, `plan.py` places ranks, `picture.py` draws.
+`matrix.py` measures, `clusters.py` groups near cores, `plan.py` places ranks, and `picture.py` draws.
 """

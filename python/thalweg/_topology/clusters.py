@@ -1,4 +1,4 @@
-"""Which cores are near to each other, by what was measured alone, and whether the machine's description agrees."""
+"""Groups cores that are near to each other by the measured latencies, and compares with the machine's description."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 from thalweg._topology.matrix import Values
 
 Partition = list[list[int]]
-"""Places in the matrix, each in one cluster; clusters and what is in them in the order of these places."""
+"""Indices of the matrix, each in one cluster. Clusters and their members are sorted."""
 
 GAP = 1.3
-"""How much farther the next cluster has to be for clusters to be told apart."""
+"""The factor by which latencies between clusters must exceed those inside for the clusters to count as separate."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One way to cut the cores into clusters."""
+    """One way to divide the cores into clusters."""
 
     clusters: Partition
     inside_ns: float
-    """Median between cores of one cluster; 0 where each is alone."""
+    """The median latency between cores of one cluster; 0 if each cluster has one core."""
     between_ns: float
-    """Median between cores of different clusters."""
+    """The median latency between cores of different clusters."""
 
 
 def levels(distance: Values) -> list[Level]:
-    """From the finest to the coarsest, each told apart by a gap; none where all cores are as far from each other.
+    """Returns the levels from the finest to the coarsest; none if all latencies are about the same.
 
-    Clusters are joined in the order of the average distance of their cores. Where the next join is farther than the
-    last one by the factor of GAP, what was joined before is a level.
+    Clusters are joined in the order of the mean latency between their cores. If a join has a latency that exceeds all
+    earlier ones by the factor GAP, the clusters before it form a level.
     """
     count = len(distance)
     clusters: Partition = [[i] for i in range(count)]
@@ -68,8 +68,8 @@ def _level(distance: Values, clusters: Partition) -> Level:
 
 
 def agrees(found: list[Level], described: Partition) -> bool | None:
-    """Whether one of the levels is what the machine's description says; None where nothing can be said, since either
-    knows one cluster only."""
+    """Returns whether one of the levels equals the machine's description, or None if it cannot be compared, since one
+    of the two has a single cluster."""
     wanted = sorted(sorted(each) for each in described if each)
     if len(wanted) == 1:
         return None if not found else any(len(level.clusters) == 1 for level in found)
@@ -79,7 +79,7 @@ def agrees(found: list[Level], described: Partition) -> bool | None:
 
 
 def nearest(found: list[Level], described: Partition, count: int) -> Partition:
-    """The clusters to plan by: what was measured where it shows any of more than one core, else what is described."""
+    """Returns the clusters for planning: the measured ones if any has more than one core, else those described."""
     useful = [level for level in found if max(map(len, level.clusters)) > 1]
     if useful:
         return useful[-1].clusters

@@ -1,4 +1,4 @@
-"""What `thalweg topology` says: clusters of a matrix, and a plan, as facts and sentences."""
+"""The output of `thalweg topology`: clusters of a matrix and a plan, as values and as sentences."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CORES = Path("/sys/devices/system/cpu")
 class Findings:
     matrix: Matrix
     levels: list[Level]
-    """Clusters as places in the matrix."""
+    """The measured clusters, as indices of the matrix."""
     described: Partition
-    """The same, of the machine's description."""
+    """The clusters of the machine's description, as indices of the matrix."""
     cores: list[list[int]]
-    """Processors that are one core."""
+    """The processors of each core."""
     agrees: bool | None
     machine: dict[str, Any]
 
     def clusters(self) -> list[list[int]]:
-        """Processors, by which ranks are placed."""
+        """Returns the clusters of processors by which ranks are placed."""
         return self._processors(nearest(self.levels, self.described, len(self.matrix.cores)))
 
     def _processors(self, places: Partition) -> list[list[int]]:
@@ -44,26 +44,26 @@ class Findings:
         values = matrix.median[pairs]
         range_ = f"{values.min():.0f} to {values.max():.0f} ns (median of a pair)"
         best = matrix.minimum[pairs].min()
-        said = [f"{len(matrix.cores)} processors: one way takes {range_}, {best:.0f} ns at best"]
+        said = [f"{len(matrix.cores)} processors: the one-way latency is {range_}, and at best {best:.0f} ns"]
         if matrix.unsteady:
             few = ", ".join(f"{a}-{b}" for a, b in matrix.unsteady[:5])
             said.append(
-                f"{len(matrix.unsteady)} of {len(values)} pairs were never steady (75th percentile over 25th above "
-                f"{STEADY}): something else runs there ({few}{', ...' if len(matrix.unsteady) > 5 else ''})"
+                f"{len(matrix.unsteady)} of {len(values)} pairs were never steady (75th percentile more than {STEADY} "
+                f"times the 25th), since other programs run there: {few}{', ...' if len(matrix.unsteady) > 5 else ''}"
             )
         said += [
-            f"{len(each.clusters)} clusters: {each.inside_ns:.0f} ns inside, {each.between_ns:.0f} ns between them"
+            f"{len(each.clusters)} clusters: {each.inside_ns:.0f} ns inside them, {each.between_ns:.0f} ns between them"
             for each in self.levels
         ]
         if not self.levels:
-            said.append("no clusters: no pair of processors is much nearer than others")
+            said.append("no clusters: all pairs of processors have similar latencies")
         groups = f"{len(self.described)} group{'s'[: len(self.described) != 1]} of processors that share a cache"
         if self.agrees is None:
-            said.append(f"the machine describes {groups}; what was measured says nothing against it")
+            said.append(f"the system describes {groups}; the measurement does not contradict it")
         elif self.agrees:
-            said.append(f"so the machine describes itself: {groups}")
+            said.append(f"the system describes the same: {groups}")
         else:
-            said.append(f"this is NOT how the machine describes itself ({groups}): plan by what was measured")
+            said.append(f"the system describes something else ({groups}): the plan uses the measured clusters")
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Findings:
 
 
 def find(matrix: Matrix, synthetic: str = "") -> Findings:
-    """`synthetic`: hwloc's description of another machine, on which the matrix was measured."""
+    """Returns the findings of a matrix. `synthetic` describes the machine of the matrix, in hwloc's notation."""
     topology = discover(synthetic)
     place = {core: number for number, core in enumerate(matrix.cores)}
     described = [
@@ -98,7 +98,7 @@ def find(matrix: Matrix, synthetic: str = "") -> Findings:
 
 
 def describe_machine() -> dict[str, Any]:
-    """What changes latencies, beside the processor itself."""
+    """Returns settings of this machine that change latencies."""
     return {
         "smt": _read("smt/active"),
         "governor": _read("cpu0/cpufreq/scaling_governor"),
@@ -114,7 +114,7 @@ def _read(name: str) -> str:
 
 
 def files_of(plan: Plan, host: str) -> dict[str, str]:
-    """By the name of what reads it."""
+    """Returns the plan in each format, by the name of the program that reads it."""
     return {
         "mpich": as_mpich(plan),
         "openmpi": as_open_mpi(plan, host),

@@ -1,4 +1,4 @@
-"""How long a cache line takes between each two cores, measured until it is steady."""
+"""Measures the time that a cache line takes between each pair of cores, until it is steady."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from thalweg._errors import DataError, UsageError
 
 Values = npt.NDArray[np.float64]
 Measure = Callable[[int, int, int], list[float]]
-"""Two cores and a number of rounds, to nanoseconds one way, one value a round."""
+"""A function of two cores and a number of rounds; it returns the one-way latency in ns for each round."""
 
 STEADY = 1.1
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Of all pairs of some cores, in nanoseconds one way; symmetric, with 0 for a core and itself."""
+    """The one-way latencies between all pairs of cores in ns. The arrays are symmetric with zeros on the diagonal."""
 
     cores: list[int]
     median: Values
     minimum: Values
     spread: Values
-    """75th percentile over 25th, of the steadiest of all attempts."""
+    """The ratio of the 75th to the 25th percentile, in the steadiest attempt."""
     attempts: npt.NDArray[np.int64]
 
     @property
     def unsteady(self) -> list[tuple[int, int]]:
-        """Pairs that were never steady: something else ran there."""
+        """The pairs that were never steady, since other programs ran there."""
         first, second = np.nonzero(np.triu(self.spread > STEADY, 1))
         return [(self.cores[a], self.cores[b]) for a, b in zip(first, second, strict=True)]
 
@@ -51,7 +51,7 @@ class Matrix:
 
 
 def of_json(path: str) -> Matrix:
-    """What `to_json` wrote. Raises DataError where it is none."""
+    """Reads a matrix that `to_json` wrote. Raises UsageError if there is no such file, DataError for other content."""
     try:
         facts = json.loads(Path(path).read_text())
         cores = [int(core) for core in facts["cores"]]
@@ -61,9 +61,13 @@ def of_json(path: str) -> Matrix:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} is no matrix of `thalweg topology --json` ({error})") from None
+        raise DataError(
+            f"{path} is not a matrix of `thalweg topology --save` ({type(error).__name__}: {error})"
+        ) from None
     if any(each.shape != (len(cores), len(cores)) for each in (median, minimum, spread, attempts)):
-        raise DataError(f"{path} is no matrix of `thalweg topology --json` (it is not of {len(cores)} cores)")
+        raise DataError(
+            f"{path} is not a matrix of `thalweg topology --save` (its arrays are not of {len(cores)} cores)"
+        )
     return Matrix(cores, median, minimum, spread, attempts)
 
 
@@ -81,10 +85,11 @@ def measure(
     most_attempts: int = 10,
     one: Measure = latency_ns,
 ) -> Matrix:
-    """Each pair again until it is steady, at most so often; then the steadiest attempt counts. Raises SystemError where
-    a core may not be used."""
+    """Measures each pair until it is steady, at most `most_attempts` times. The steadiest attempt counts.
+
+    Raises UsageError for fewer than two cores, SystemError if a core may not be used."""
     if len(cores) < 2:
-        raise UsageError("there is nothing to measure with one core: give two or more")
+        raise UsageError(f"latencies need two cores ({len(cores)} is given or usable): give two or more")
     count = len(cores)
     median, minimum, spread = (np.zeros((count, count)) for _ in range(3))
     attempts = np.zeros((count, count), np.int64)

@@ -1,4 +1,4 @@
-"""The matrix as a heat map."""
+"""Draws the matrix as a heat map."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from thalweg._errors import SystemError  # noqa: A004
 from thalweg._topology.matrix import Matrix
 
 _MOST_NUMBERS = 16
-"""Cores up to which each cell has its number."""
+"""The number of cores up to which each cell shows its value."""
 
 
 def draw(matrix: Matrix, path: str) -> None:
-    """As figure 4 of the study of aggregators: cores on both axes, nanoseconds as colour, the diagonal left white."""
+    """Draws a PNG with cores on both axes and the latency in ns as colour; the diagonal stays white.
+
+    Raises SystemError if the file cannot be written."""
     count = len(matrix.cores)
     values = np.where(np.eye(count, dtype=bool), np.nan, matrix.median)
     size = min(12.0, max(4.5, 0.18 * count + 2))
@@ -28,7 +30,7 @@ def draw(matrix: Matrix, path: str) -> None:
     axes.set_yticks(ticks, [str(matrix.cores[i]) for i in ticks])
     axes.set_xlabel("core")
     axes.set_ylabel("core")
-    axes.set_title("one way from core to core, median, ns")
+    axes.set_title("one-way latency from core to core (median, ns)")
     figure.colorbar(image, ax=axes, shrink=0.85)
     if count <= _MOST_NUMBERS:
         middle = np.nanmean(values)

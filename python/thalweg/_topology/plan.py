@@ -1,5 +1,5 @@
-"""Where creators, writers and aggregators run: pairs share a cache, aggregators do not share one, and the system has a
-core of its own where there is one left."""
+"""Plans where creators, writers and aggregators run: a creator and its writer share a cache, aggregators do not share
+one, and the system gets a core of its own if one is left."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from thalweg._errors import UsageError
 
 @dataclass(frozen=True)
 class Plan:
-    """Ranks by number: creators first, then the writer of each. With `is_split` unset each rank does both."""
+    """A plan by rank numbers: first the creators, then the writer of each. Without a split, each rank is both."""
 
     core_of_rank: list[int]
     creators: list[int]
     writers: list[int]
     aggregators: list[int]
     system: list[int]
-    """Cores for interrupts and all other processes."""
+    """The processors for interrupts and all other processes."""
     warnings: list[str]
 
 
@@ -29,13 +29,19 @@ def make_plan(
     *,
     split: bool = True,
 ) -> Plan:
-    """`clusters`: processors; `cores_of_threads`: processors that are one core. Each rank has a core of its own where
-    there are enough, then a processor of its own, then it shares one."""
+    """Returns a plan for clusters of processors; `cores_of_threads` has the processors of each core.
+
+    Each rank gets a core of its own if there are enough cores, else a processor of its own, else it shares one. Raises
+    UsageError if the numbers of ranks and aggregators do not fit."""
     if ranks < (2 if split else 1) or (split and ranks % 2):
-        raise UsageError(f"{ranks} ranks cannot be planned: give an even number, a creator and a writer each")
+        raise UsageError(
+            f"{ranks} ranks cannot be planned (half of them create, half write): give an even number, or --all-ranks"
+        )
     writers_count = ranks // 2 if split else ranks
     if not 1 <= aggregators <= writers_count:
-        raise UsageError(f"{aggregators} aggregators cannot be chosen of {writers_count} writers")
+        raise UsageError(
+            f"{aggregators} aggregators cannot be chosen among {writers_count} writers: give 1 to {writers_count}"
+        )
     together = 2 if split else 1
     ordered = [sorted(each) for each in clusters if each]
     warnings = []
@@ -44,16 +50,14 @@ def make_plan(
     core_count = len({core_of.get(thread, -1 - thread) for each in ordered for thread in each})
     system: list[int] = []
     if core_count > ranks:
-        lowest = min(min(each) for each in ordered)  # interrupts come there
+        lowest = min(min(each) for each in ordered)  # interrupts usually go to this processor
         system = sorted(next((each for each in cores_of_threads if lowest in each), [lowest]))
         ordered = [[core for core in each if core not in system] for each in ordered]
         ordered = [each for each in ordered if each]
     else:
         warnings.append(f"no core is left for the system ({core_count} cores, {ranks} ranks)")
     if total < ranks:
-        warnings.append(
-            f"ranks share processors ({total} processors, {ranks} ranks): what is measured is how they wait"
-        )
+        warnings.append(f"ranks share processors ({total} processors, {ranks} ranks), so that they wait for each other")
     places = _deal(_by_turn(ordered, cores_of_threads), writers_count, together, warnings)
     firsts, lasts = [each[0] for each in places], [each[-1] for each in places]
     creators, writers = list(range(writers_count)), list(range(writers_count))
@@ -63,7 +67,7 @@ def make_plan(
 
 
 Turns = list[list[list[int]]]
-"""Processors by turn and cluster: first one of each core, then the second one of each, ..."""
+"""Processors by turn and cluster: the first turn has one processor of each core, the second turn the next ones, ..."""
 
 
 def _by_turn(clusters: list[list[int]], cores_of_threads: list[list[int]]) -> Turns:
@@ -73,7 +77,7 @@ def _by_turn(clusters: list[list[int]], cores_of_threads: list[list[int]]) -> Tu
 
 
 def _deal(turns: Turns, groups: int, together: int, warnings: list[str]) -> list[list[int]]:
-    """A group after the other to the next cluster: the first groups are in different clusters."""
+    """Assigns each group to the next cluster, so that the first groups are in different clusters."""
     count = len(turns[0])
     rest: list[list[int]] = [[] for _ in range(count)]
     places: list[list[int]] = []
@@ -86,14 +90,14 @@ def _deal(turns: Turns, groups: int, together: int, warnings: list[str]) -> list
             chosen = min(able, key=lambda i: (i - number) % count)
             places.append([rest[chosen].pop(0) for _ in range(together)])
             number = chosen + 1
-        elif following:  # more processors, of cores that are used already
+        elif following:  # take more processors, of cores that are used already
             for mine, more in zip(rest, following.pop(0), strict=True):
                 mine += more
         elif len(left) >= together:
-            warnings.append(f"processors {', '.join(map(str, left[:together]))} are a pair that shares no cache")
+            warnings.append(f"the pair on processors {', '.join(map(str, left[:together]))} shares no cache")
             places.append(left[:together])
             rest = [[core for core in each if core not in places[-1]] for each in rest]
-        else:  # once more: processors are shared from here on
+        else:  # begin again: from here on ranks share processors
             following = list(turns)
             if sum(map(len, turns[0])) < together:
                 following = [[[core for core in each for _ in range(together)] for each in turn] for turn in turns]
@@ -101,22 +105,22 @@ def _deal(turns: Turns, groups: int, together: int, warnings: list[str]) -> list
 
 
 def as_mpich(plan: Plan) -> str:
-    """Words for mpiexec."""
+    """Returns the option for mpiexec of MPICH."""
     return f"-bind-to user:{','.join(map(str, plan.core_of_rank))}"
 
 
 def as_open_mpi(plan: Plan, host: str) -> str:
-    """A rankfile."""
+    """Returns a rankfile of Open MPI."""
     return "".join(f"rank {rank}={host} slot={core}\n" for rank, core in enumerate(plan.core_of_rank))
 
 
 def as_slurm(plan: Plan) -> str:
-    """Words for srun, on one node."""
+    """Returns the option for srun, on one node."""
     return f"--cpu-bind=map_cpu:{','.join(map(str, plan.core_of_rank))}"
 
 
 def as_readout(plan: Plan) -> str:
-    """What `thalweg readout` takes as --pinning: what a creator does is building, what a writer does is serving."""
+    """Returns the text for --pinning of `thalweg readout`: creators build, writers serve."""
     build = ",".join(str(plan.core_of_rank[rank]) for rank in plan.creators)
     serve = ",".join(str(plan.core_of_rank[rank]) for rank in plan.writers)
     return f"build={build},serve={serve}"

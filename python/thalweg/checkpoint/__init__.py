@@ -1,6 +1,6 @@
-"""Saves arrays that are spread over the ranks of a job to one HDF5 file, and restores them on any ranks.
+"""Saves arrays that are distributed over the ranks of a job to one HDF5 file, and restores them on any ranks.
 
-`docs/checkpoint.md` has the whole of it.
+`docs/checkpoint.md` explains it.
 """
 
 from thalweg.checkpoint.blocks import Block

@@ -1,4 +1,4 @@
-"""What a rank has of an array."""
+"""The parts of an array that a rank holds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _TYPES = frozenset(_NAMES.split())
 
 @dataclass(frozen=True)
 class Block:
-    """A part of an array that is spread over ranks: `array` lies from the index `start` on in one of `global_shape`.
+    """A part of a distributed array: `array` begins at the index `start` of an array with shape `global_shape`.
 
-    It may be a view (the inside of an array with a halo, say): nothing is copied before it is written.
+    It may be a view, for example of the inner part of an array with a halo. It is not copied before it is written.
     """
 
     array: Any
@@ -28,14 +28,14 @@ class Block:
 
 
 Blocks = Mapping[str, Block | Sequence[Block]]
-# As the C++ core takes it: name, type, shape, codec, blocks.
+# The form for the C++ core: name, type, shape, codec, blocks.
 Declared = tuple[str, str, list[int], str, list[tuple[list[int], list[int], list[int], np.ndarray[Any, Any]]]]
 
 
 def declare(blocks: Blocks, codec: str | Mapping[str, str]) -> list[Declared]:
-    """Raises UsageError for what no other rank is needed to refuse."""
+    """Returns the arrays in the form for the core. Raises UsageError for errors that one rank alone can find."""
     if isinstance(codec, Mapping) and (unknown := set(codec) - set(blocks)):
-        raise UsageError(f"codec names the arrays {', '.join(sorted(unknown))}, which are not saved")
+        raise UsageError(f"codec names arrays that are not saved ({', '.join(sorted(unknown))}): leave them out")
     return [_declare(name, blocks[name], codec) for name in sorted(blocks)]
 
 
@@ -43,7 +43,7 @@ def _declare(name: str, given: Block | Sequence[Block], codec: str | Mapping[str
     all_blocks = [given] if isinstance(given, Block) else list(given)
     own_codec = codec if isinstance(codec, str) else codec.get(name, "none")
     if not all_blocks:
-        return name, "complex128", [], own_codec, []  # the others know what it is
+        return name, "complex128", [], own_codec, []  # other ranks know the type and shape
     for each in all_blocks:
         if not isinstance(each, Block):
             raise UsageError(f"the array '{name}' is {type(each).__name__}: give a Block, or a list of blocks")
@@ -53,12 +53,13 @@ def _declare(name: str, given: Block | Sequence[Block], codec: str | Mapping[str
     if len(shapes) > 1 or len(kinds) > 1:
         different = shapes if len(shapes) > 1 else kinds
         raise UsageError(
-            f"the blocks of '{name}' differ ({' and '.join(map(str, sorted(different)))}): give all the same"
+            f"the blocks of '{name}' differ ({' and '.join(map(str, sorted(different)))}): give all of them the same "
+            f"{'global_shape' if len(shapes) > 1 else 'type'}"
         )
     (shape,) = shapes
     for extent in (*shape, *(index for each in all_blocks for index in each.start)):
         if int(extent) < 0:
-            raise UsageError(f"the array '{name}' has a shape or start below zero ({extent})")
+            raise UsageError(f"the array '{name}' has a negative shape or start ({extent}): give 0 or more")
     parts = [
         ([int(index) for index in each.start], list(array.shape), list(array.strides), array)
         for each, array in zip(all_blocks, arrays, strict=True)

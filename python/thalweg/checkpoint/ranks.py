@@ -1,4 +1,4 @@
-"""How ranks speak to each other: by a communicator of mpi4py, or one that has the same few methods."""
+"""Communication of ranks: by a communicator of mpi4py, or by any object with the same few methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NAP_S = 0.001
 
 
 class Ranks(Protocol):
-    """What the C++ core asks of ranks."""
+    """The interface that the C++ core uses."""
 
     rank: int
     size: int
@@ -20,7 +20,7 @@ class Ranks(Protocol):
 
 
 class Alone:
-    """A program that is its only rank."""
+    """The communicator of a program with a single rank."""
 
     rank = 0
     size = 1
@@ -31,14 +31,14 @@ class Alone:
     def broadcast(self, of_rank_0: bytes) -> bytes:
         return of_rank_0
 
-    def exclusive_sum(self, own: int) -> int:  # noqa: ARG002 (nobody is before this rank)
+    def exclusive_sum(self, own: int) -> int:  # noqa: ARG002 (there is no rank before this one)
         return 0
 
 
 class Over:
     """A communicator with the methods `Get_rank`, `Get_size`, `gather`, `bcast` and `exscan` of mpi4py.
 
-    `sleeps`: for a thread beside the simulation, which must not take its processor while it waits for other ranks.
+    With `sleeps`, waiting for other ranks leaves the processor to others: a thread beside a simulation needs this.
     """
 
     def __init__(self, comm: Any, *, sleeps: bool = False) -> None:
@@ -72,7 +72,7 @@ def ranks_of(comm: Any) -> Ranks:
 
 
 def duplicate(comm: Any) -> Any:
-    """A communicator for a thread beside this one; None where there can be none. All ranks call it."""
+    """Returns a communicator for another thread, or None if MPI does not allow threads. All ranks must call it."""
     if not hasattr(comm, "Dup") or not _threads_may_speak():
         return None
     return comm.Dup()

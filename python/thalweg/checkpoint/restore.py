@@ -1,4 +1,4 @@
-"""Restoring, on any number of ranks and in any blocks."""
+"""Restores checkpoints on any number of ranks and in any blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from thalweg.checkpoint.ranks import ranks_of
 
 
 class State:
-    """A checkpoint that has been found. Each rank reads what it wants of it, when it wants."""
+    """An open checkpoint. Each rank reads the parts that it needs, independently of the others.
+
+    `path` and `id` identify the checkpoint, `attributes` has its attributes, and `problems` says why newer checkpoints
+    were not used.
+    """
 
     def __init__(self, state: _core.CheckpointState) -> None:
         self._state = state
@@ -35,10 +39,10 @@ class State:
         *,
         out: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """The elements of an array from the index `start` on, in that shape; all of it where both are left out.
+        """Returns the elements of an array from the index `start` on, with the given shape; by default, all of it.
 
-        out: a C-contiguous array of the type and shape, which is filled and returned. Raises DataError where what is
-        read is damaged.
+        out: a C-contiguous array of that type and shape, which is filled and returned. Raises UnknownNameError if there
+        is no such array, UsageError if the region or `out` does not fit, DataError if the region is damaged.
         """
         kind, whole = self._array(name)
         first = tuple(map(int, start)) if start is not None else (0,) * len(whole)
@@ -46,30 +50,34 @@ class State:
         if shape is None and start is not None and len(first) == len(whole):
             extents = tuple(extent - index for extent, index in zip(whole, first, strict=True))
         if any(number < 0 for number in (*first, *extents)):
-            raise UsageError(f"'{name}' of {self.path} has no elements from {first} on in the shape {extents}")
+            raise UsageError(
+                f"'{name}' of {self.path} has no region with start {first} and shape {extents}: give 0 or more"
+            )
         if out is None:
             out = np.empty(extents, kind)
         elif out.dtype != kind or out.shape != extents or not out.flags.c_contiguous:
             raise UsageError(
-                f"'{name}' cannot be read into an array of {out.dtype} and shape {out.shape}: "
-                f"give a C-contiguous one of {kind} and shape {extents}"
+                f"'{name}' cannot be read into an array of type {out.dtype} and shape {out.shape}: "
+                f"give a C-contiguous array of type {kind} and shape {extents}"
             )
         self._state.read_into(name, first, extents, out)
         return out
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Returns the shape of an array. Raises UnknownNameError if there is no such array."""
         return self._array(name)[1]
 
     def dtype(self, name: str) -> np.dtype[Any]:
+        """Returns the element type of an array. Raises UnknownNameError if there is no such array."""
         return self._array(name)[0]
 
     def _array(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
         if name not in self._arrays:
-            raise UnknownNameError(f"{self.path} has no array '{name}'; it has {', '.join(self) or 'none'}")
+            raise UnknownNameError(f"{self.path} has no array '{name}'; its arrays are {', '.join(self) or 'none'}")
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the arrays."""
+        """Iterates over the names of the arrays."""
         return iter(self._arrays)
 
     def __contains__(self, name: object) -> bool:
@@ -84,14 +92,15 @@ class State:
 
 
 def restore(path: str | os.PathLike[str], comm: Any = None, *, verify: bool = True, threads: int = 4) -> State:
-    """The newest checkpoint of `path`, `path.1`, ... that is whole. All ranks of `comm` call it.
+    """Returns the newest undamaged checkpoint among `path`, `path.1`, ... All ranks of `comm` must call it.
 
-    verify: all of a file is read and compared with its checksums before it is chosen, each rank a share. Where a newer
-    one is damaged, a warning on rank 0 says so, and `problems` of the state on all ranks. Without it damage is found
-    where it is read. threads: that read, on each rank.
+    verify: compare a whole file with its checksums before it is chosen; each rank reads a part. If a newer checkpoint
+        is damaged, rank 0 warns, and `problems` of the state says so on all ranks. Without `verify`, damage is found
+        only when the damaged part is read.
+    threads: the number of threads that read on each rank.
 
-    Raises SystemError (ENOENT) where there is none, DataError where all are damaged, UsageError where the file is
-    no checkpoint.
+    Raises SystemError (ENOENT) if there is no checkpoint, DataError if all of them are damaged, UsageError if the file
+    is not a checkpoint.
     """
     ranks = ranks_of(comm)
     state = State(_core.restore_checkpoint(os.fspath(path), ranks, verify, threads))

@@ -1,4 +1,4 @@
-"""Saving, at once or in a thread."""
+"""Saves checkpoints, at once or in the background."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _kept_memory: list[_core.AlignedBuffer] = []  # touching memory for the first ti
 
 @dataclass(frozen=True)
 class SaveReport:
-    """Of a checkpoint that is durable. `bytes`: of all arrays; `engine`: how rank 0 wrote."""
+    """The report of a durable checkpoint. `bytes` is the size of all arrays, `engine` the I/O engine of rank 0."""
 
     path: str
     id: str
@@ -44,16 +44,17 @@ def save(
     keep: int = 2,
     codec: str | Mapping[str, str] = "none",
 ) -> SaveReport:
-    """Saves arrays that are spread over the ranks of `comm`, of mpi4py; without it this is the only rank.
+    """Saves arrays that are distributed over the ranks of `comm`, a communicator of mpi4py. None: there is one rank.
 
-    All ranks call it, with the same names and their own blocks: `save("psi.h5", {"psi": Block(...)}, comm)`. It returns
-    when the file is durable. The one before becomes `psi.h5.1`, and `keep` of them stay.
+    All ranks must call it with the same names and their own blocks: `save("psi.h5", {"psi": Block(...)}, comm)`. It
+    returns when the file is durable. The previous checkpoint becomes `psi.h5.1`.
 
-    attributes: numbers and texts that belong to it (those of rank 0 count). codec: "bitshuffle+lz4" for all arrays, or
-    one for each name; lossless.
+    attributes: numbers and texts to keep with the checkpoint; those of rank 0 count.
+    keep: the number of checkpoints that stay, this one included.
+    codec: the lossless compression, such as "bitshuffle+lz4", of all arrays, or a dictionary with one for each name.
 
-    Raises on all ranks what fails on any, naming that rank; the checkpoint before is untouched then. What a
-    `save_async` to the same path failed with, and nobody has heard, is raised here.
+    If it fails on one rank, it raises the same error on all ranks and names that rank; previous checkpoints then stay
+    as they are. An error of an earlier `save_async` to the same path that `wait` has not reported is raised here.
     """
     _hear(path)
     ranks = ranks_of(comm)
@@ -74,14 +75,15 @@ def save_async(
     codec: str | Mapping[str, str] = "none",
     memory: int | None = None,
 ) -> SavingInBackground:
-    """As `save`, but returns when the blocks are copied: a thread writes them, and the arrays may change.
+    """Saves like `save`, but returns once the blocks are copied. A thread writes the copy, so the arrays may change.
 
-    What ranks disagree about is raised here, everything else by `wait` or by the next save to that path, which waits
-    for this one. So there is never more than one copy for a path; it is used again. memory: bytes that a rank's copy
-    may have; where one would have more, all ranks save at once.
+    Errors in the request are raised here; all other errors are raised by `wait`, or by the next save to that path,
+    which waits for this one. There is never more than one copy for a path, and its memory is reused.
 
-    MPI has to allow threads (MPI_THREAD_MULTIPLE, as mpi4py asks for); otherwise the file is complete when all have
-    called `wait`, and not before.
+    memory: the most bytes that the copy of a rank may have. If a rank needs more, all ranks save at once.
+
+    If MPI does not allow threads (MPI_THREAD_MULTIPLE, which mpi4py requests), the file is complete only when all ranks
+    have called `wait`.
     """
     _hear(path)
     ranks = ranks_of(comm)
@@ -92,7 +94,7 @@ def save_async(
 
 
 class SavingInBackground:
-    """A save that a thread goes on with."""
+    """A save that a thread continues in the background."""
 
     def __init__(self, path: str, saving: _core.Saving, comm: Any, ranks: Ranks) -> None:
         self.path = path
@@ -120,13 +122,13 @@ class SavingInBackground:
         thread = threading.Thread(target=self._run, args=(saving, own_ranks), name="thalweg checkpoint")
         try:
             thread.start()
-        except RuntimeError:  # the machine has no thread left, and the other ranks count on this one
+        except RuntimeError:  # no thread can be started, but the other ranks wait for this one
             self._run(saving, own_ranks)
         else:
             self._thread = thread
 
     def wait(self) -> SaveReport:
-        """Returns when the checkpoint is durable, or raises what failed. All ranks call it."""
+        """Waits until the checkpoint is durable and returns its report. All ranks must call it. Raises what failed."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -140,14 +142,14 @@ class SavingInBackground:
 
     @property
     def unheard(self) -> str:
-        """Why there is no such checkpoint, where nobody has called `wait` to hear of it; else empty."""
+        """Why the checkpoint was not saved, if `wait` was not called to report it; otherwise empty."""
         if self._error is not None:
             return str(self._error)
         return "" if self._report is not None else "not all ranks have called wait(), which completes it"
 
     @property
     def is_done(self) -> bool:
-        """`wait` would not wait for the thread."""
+        """Whether the thread is done, so that `wait` returns without waiting for it."""
         return self._thread is None or not self._thread.is_alive()
 
     def _run(self, saving: _core.Saving, own_ranks: Ranks | None) -> None:
@@ -156,7 +158,7 @@ class SavingInBackground:
                 saving.encode()
                 saving.place(own_ranks)
             saving.write()
-            saving.end_writes()  # here: they are this thread's
+            saving.end_writes()  # called here, since the writes belong to this thread
             if own_ranks is not None:
                 self._report = _report(saving.finish(own_ranks))
         except BaseException as error:
@@ -183,11 +185,13 @@ def _report(report: _core.SaveReport) -> SaveReport:
     return SaveReport(report.path, report.id, report.engine, report.bytes, report.file_bytes)
 
 
-@atexit.register  # threads have ended by then
+@atexit.register  # all threads have ended when it runs
 def _tell_what_nobody_heard() -> None:
     for handle in _waited_for.values():
         if why := handle.unheard:
-            sys.stderr.write(f"thalweg: {handle.path} is not saved ({why}): call wait() of what save_async returns\n")
+            sys.stderr.write(
+                f"thalweg: {handle.path} is not saved ({why}): call wait() of the object that save_async returns\n"
+            )
 
 
 def _hear(path: Path) -> None:
@@ -212,6 +216,6 @@ def _begin(
         declared = declare(blocks, codec)
     except UsageError as error:
         refusal = str(error)
-    except Exception as error:  # the other ranks are told of it, whatever it is
+    except Exception as error:  # whatever it is, the other ranks must learn of it
         refusal = f"{type(error).__name__}: {error}"
     return _core.Saving(os.fspath(path), declared, ranks, schema, keep, most_copy_bytes, refusal)

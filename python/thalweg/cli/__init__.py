@@ -32,7 +32,7 @@ def _options(
 ) -> None:
     """Record, inspect, verify, recover, convert, merge and plot detector data.
 
-    Exit codes: 0 done, 1 the run failed, 2 the request was wrong.
+    Exit codes: 0 if all is done, 1 if the run failed or data are lost or left out, 2 if the request was wrong.
     """
 
 
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def run() -> int:
-    """An error is one sentence on stderr, never a traceback."""
+    """Runs the command and returns its exit code. An error becomes one sentence on stderr, never a traceback."""
     try:
         end_imports()
         _check_arguments()
@@ -60,7 +60,7 @@ def run() -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", FAILED)
     except BrokenPipeError:
-        return FAILED  # whoever read our output has gone
+        return FAILED  # the program that read our output has ended
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
@@ -69,12 +69,12 @@ def run() -> int:
 
 
 def _check_arguments() -> None:
-    """Paths and texts go into files, which hold UTF-8. What a traced program is given is its own."""
+    """Raises UsageError if an argument is not UTF-8: files hold UTF-8 only. A traced program may get any bytes."""
     for argument in () if sys.argv[1:2] == ["trace"] else sys.argv[1:]:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{argument!a} cannot be used (it is no UTF-8 text): rename it") from None
+            raise UsageError(f"{argument!a} cannot be used (it is not UTF-8 text): rename it") from None
 
 
 def _fail(error: object, code: int) -> int:
@@ -83,6 +83,6 @@ def _fail(error: object, code: int) -> int:
 
 
 def _as_sentence(message: str) -> str:
-    """Of what the command line parser says: "No such option: --foo"."""
+    """Turns a message of the command line parser, such as "No such option: --foo", into one of ours."""
     message = message.rstrip(".")
     return message[:1].lower() + message[1:] + "; see --help"

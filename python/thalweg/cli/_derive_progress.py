@@ -1,4 +1,4 @@
-"""How a job of derivations is doing, on stderr: a table where it is a terminal, else a sentence a second."""
+"""Progress of a derivation job on stderr: a live table if stderr is a terminal, else one sentence a second."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ _MOST_WORKERS = 32
 
 
 class DerivationProgress:
-    """Nobody needs to look: where stderr is closed, the job goes on without."""
+    """Shows the state of a job. If stderr is closed, the job goes on without progress."""
 
     def __init__(self, quiet: bool, events: int) -> None:
         self._quiet = quiet
@@ -54,7 +54,7 @@ def sentence(state: JobState) -> str:
         f"{state.events_done:,} of {state.events:,} events",
         f"{state.events_per_s:,.0f} events/s",
         f"{len(state.workers)} worker{'s'[: len(state.workers) != 1]}",
-        f"{state.waiting} in the queue",
+        f"{state.waiting} ranges waiting",
         f"{as_bytes(state.output_bytes)} written",
     ]
     if state.failed:
@@ -68,7 +68,7 @@ def sentence(state: JobState) -> str:
 def view(state: JobState) -> RenderableType:
     bar = ProgressBar(total=max(1, state.events), completed=state.events_done, width=60)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("worker", "events", "share", "does", "for", "CPU", "memory"):
+    for name in ("worker", "events", "share", "range", "for", "CPU", "memory"):
         table.add_column(name, justify="left" if name == "share" else "right", no_wrap=True)
     most = max((each.events for each in state.workers), default=0)
     for each in state.workers[:_MOST_WORKERS]:
@@ -76,12 +76,12 @@ def view(state: JobState) -> RenderableType:
             str(each.pid),
             f"{each.events:,}",
             ProgressBar(total=max(1, most), completed=each.events, width=20),
-            f"{each.doing:,} events" if each.doing else "waits",
+            f"{each.doing:,} events" if each.doing else "waiting",
             as_duration(each.since) if each.doing else "",
             as_duration(each.cpu),
             as_bytes(each.pss),
         )
     if (hidden := len(state.workers) - _MOST_WORKERS) > 0:
         table.add_row(f"{hidden} more", style="dim")
-    keys = Text("Ctrl-C: stop when these ranges are done; twice: at once", style="dim")
+    keys = Text("Ctrl-C: finish these ranges and stop; twice: stop at once", style="dim")
     return Group(Text(sentence(state), no_wrap=True, overflow="ellipsis"), bar, table, keys)

@@ -1,4 +1,4 @@
-"""The events of a readout: sizes of fragments, latencies, build times, and what became of them, as one PNG."""
+"""Draws the events of a readout as one PNG: fragment sizes, latencies, build times and states."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from thalweg.cli._figures import STYLE, colour
 PANELS = ["fragment sizes", "latencies", "build times", "states"]
 _STATES = {0: "complete", 1: "incomplete", 4: "evicted"}
 _BATCH_ROWS = 256
-_MOST_DATA_BYTES = 128 << 20  # of fragments, whose sizes are only known with them
+_MOST_DATA_BYTES = 128 << 20  # fragment data to read at most: sizes are known only once the data are read
 _MOST_SOURCES = 8
 _BINS = 80
 _COUNTS = StrMethodFormatter("{x:,.0f}")
@@ -80,7 +80,7 @@ def _sizes(table: thalweg.Table, rows: int) -> tuple[Numbers, Numbers]:
 
 
 def _draw_times(axes: Axes, microseconds: Numbers, title: str, what: str) -> None:
-    """With the tail that matters: logarithmic where it is long."""
+    """Draws a histogram of times. Both axes are logarithmic if the tail is long, since the tail is what matters."""
     times = np.maximum(np.asarray(microseconds, np.float64), 0.1) * 1e-6
     axes.set_title(title)
     axes.set_ylabel(f"{what} per bin")

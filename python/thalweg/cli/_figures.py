@@ -1,4 +1,4 @@
-"""Pulses, energy spectra and rates as one PNG."""
+"""Draws pulses, energy spectra and rates as one PNG."""
 
 import math
 from pathlib import Path
@@ -40,7 +40,7 @@ STYLE: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8,
 }
-_POINTS = 4000  # more cannot be seen
+_POINTS = 4000  # of one curve; more cannot be told apart in the picture
 
 
 def draw(
@@ -69,7 +69,7 @@ def draw(
 
 
 def _by_axis(spectra: list[Spectrum]) -> list[list[Spectrum]]:
-    """Spectra of one quantity and unit together."""
+    """Groups spectra that have the same quantity and unit."""
     groups: dict[tuple[str, str], list[Spectrum]] = {}
     for spectrum in spectra:
         groups.setdefault((spectrum.quantity, spectrum.unit), []).append(spectrum)

@@ -1,4 +1,4 @@
-"""Which columns of a table are waveforms, energies and timestamps: told by their types and names."""
+"""Finds the columns of a table that are waveforms, energies and timestamps, by their types and names."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,14 @@ _FEWEST_SAMPLES = 8
 # "waveform_windowed" and "adc0", but neither "pulse_times" nor "tracelist".
 _WAVEFORM = re.compile(r"(?:^|[^a-z])(?:(?:waveform|wf)s?(?:[^a-z]|$)|(?:wave|trace|pulse|sample|adc)s?[^a-z]*$)")
 _SAMPLE_UNIT = re.compile(r"^adc\b")
-_ENERGIES = ("energy_calibrated", "energy", "daqenergy")  # what digitizers call theirs, the best first
+_ENERGIES = ("energy_calibrated", "energy", "daqenergy")  # names that digitizers use, in order of preference
 
 
 def signals_of(table: thalweg.Table, waveform: str = "") -> Signals | None:
-    """None where there is nothing to draw. `waveform`: the column whose samples are meant, where the table has it."""
+    """Returns the signals of a table, or None if there is nothing to draw.
+
+    `waveform` names the column of samples; without it, the column is found by its name.
+    """
     signals = Signals(table)
     for path, type_ in _columns(table):
         wanted = path.removesuffix("/values") == waveform.removesuffix("/values") if waveform else None
@@ -33,19 +36,19 @@ def signals_of(table: thalweg.Table, waveform: str = "") -> Signals | None:
 
 
 def check_waveform(run: thalweg.Run, names: list[str], column: str) -> None:
-    """Raises UsageError where no table has samples of that name."""
+    """Raises UsageError if none of the tables has samples in a column of that name."""
     for name in names:
         found = dict(_columns(run[name]))
         if any(_is_samples(found.get(path)) for path in (column, f"{column}/values")):
             return
     raise UsageError(
-        f"no table of {run.path} has a waveform '{column}' (a list, or an array of one rank and at least "
-        f"{_FEWEST_SAMPLES}, of numbers); `thalweg inspect` shows the columns"
+        f"no table of {run.path} has a waveform '{column}' (a waveform is a list of numbers, or an array of one "
+        f"dimension and at least {_FEWEST_SAMPLES} numbers); `thalweg inspect` shows the columns"
     )
 
 
 def _columns(table: thalweg.Table) -> Iterator[tuple[str, Type]]:
-    """Fields, and members of structs of which a row has one."""
+    """Yields the fields, and the members of structs that occur once in a row."""
     for name, type_ in table.schema.items():
         yield name, type_
         if type_.name == "struct" and not type_.shape:
@@ -53,10 +56,10 @@ def _columns(table: thalweg.Table) -> Iterator[tuple[str, Type]]:
 
 
 def _is_named_as_waveform(table: thalweg.Table, path: str, type_: Type) -> bool:
-    """Nothing but its name and unit tells a waveform from any other list of numbers."""
+    """Tells a waveform from other lists of numbers by its name and unit: nothing else distinguishes them."""
     struct, _, name = path.rpartition("/")
     if name == "values" and "dt" in dict(table.schema[struct].members):
-        return True  # {t0, dt, values} is lh5's waveform, whatever its name
+        return True  # a struct {t0, dt, values} is a waveform of lh5, whatever its name is
     words = re.sub("(?<=[a-z])(?=[A-Z])", "_", path.removesuffix("/values").rpartition("/")[2]).lower()
     return bool(_WAVEFORM.search(words) or _SAMPLE_UNIT.search(type_.unit.lower()))
 
@@ -64,7 +67,7 @@ def _is_named_as_waveform(table: thalweg.Table, path: str, type_: Type) -> bool:
 def _take_waveform(signals: Signals, path: str, type_: Type) -> None:
     struct = path.rpartition("/")[0]
     members = dict(signals.table.schema[struct].members) if struct else {}
-    # One that tells its times is better than any other.
+    # A waveform whose sampling period is known is preferred to all others.
     if not _is_samples(type_) or signals.period or (signals.waveform and "dt" not in members):
         return
     signals.waveform, signals.sample_unit = path, type_.unit
@@ -74,7 +77,7 @@ def _take_waveform(signals: Signals, path: str, type_: Type) -> None:
 
 
 def _is_samples(type_: Type | None) -> bool:
-    """Numbers in a row: an array of one rank that is long enough for a pulse, or a list."""
+    """Returns whether the type can hold a pulse: a list of numbers, or a long enough array of one dimension."""
     if type_ is None:
         return False
     if type_.element is not None:

@@ -1,4 +1,4 @@
-"""Imported before all else that the command needs: until that is there, Ctrl-C is no traceback."""
+"""The command imports this module first: from then on, Ctrl-C during the other imports prints no traceback."""
 
 from thalweg._signals import begin_imports
 from thalweg._signals import end_imports as end_imports

@@ -13,16 +13,14 @@ from thalweg._reports import LeftOut
 
 _MOST_PROBLEMS = 20
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", show_default=False, help="Write the answer to stdout as JSON, for programs.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", show_default=False, help="Write the result to stdout as JSON.")]
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
 
 
 AllowMissingOption = Annotated[
     bool,
     typer.Option(
-        "--allow-missing", show_default=False, help="Exit with 0 although something in the file cannot be read."
+        "--allow-missing", show_default=False, help="Exit with code 0 even if part of the file cannot be read."
     ),
 ]
 
@@ -32,8 +30,8 @@ ExternalOption = Annotated[
     typer.Option(
         "--external",
         metavar="FOLDER",
-        help="Read what an HDF5 file of another program has in other files from this folder, too, and not from its own "
-        "alone. Can be repeated.",
+        help="Folder from which external links and external data of an HDF5 file of another program may be read, "
+        "besides the folder of the file. Can be repeated.",
     ),
 ]
 
@@ -43,13 +41,14 @@ SetOption = Annotated[
     typer.Option(
         "--set",
         metavar="KNOB=VALUE",
-        help="Set a knob of the writing, such as flush_interval=500ms. Can be repeated; `thalweg knobs` lists them.",
+        help="Tune how the file is written, for example flush_interval=500ms. Can be repeated. `thalweg knobs` lists "
+        "all knobs.",
     ),
 ]
 
 
 def people() -> Console:
-    """Where it is no terminal, lines are as long as they are."""
+    """Returns the console on stderr. If stderr is not a terminal, lines are not wrapped."""
     width = None if sys.stderr.isatty() else 200
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=width is not None, width=width)
 
@@ -61,11 +60,11 @@ def say(*what: RenderableType) -> None:
 
 
 def say_problems(file: str, problems: Sequence[LeftOut]) -> None:
-    """Names what cannot be read of the file of another program."""
+    """Prints what cannot be read of a file of another program."""
     for problem in problems[:_MOST_PROBLEMS]:
         say(f"thalweg: {file}: {problem}")
     if (hidden := len(problems) - _MOST_PROBLEMS) > 0:
-        say(f"thalweg: {file}: {hidden:,} more are left out; `thalweg inspect --json {file}` names all")
+        say(f"thalweg: {file}: {hidden:,} more are left out; `thalweg inspect --json {file}` lists all of them")
 
 
 def as_json(problems: Sequence[LeftOut]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Numbers of pulses: which way they point, the level on which they stand, and what is above it."""
+"""Computes properties of pulses: their polarity, their baseline, and their integral above it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,17 +11,17 @@ from thalweg._ragged import Ragged
 Array = npt.NDArray[np.float64]
 Samples = npt.NDArray[Any] | Ragged
 
-_EDGE_BLOCKS = 128  # in which an edge is looked for: short against a pulse, long against the noise
-_LEVEL_BLOCKS = 32  # in which the level is looked for
-_SHARED_BY = 3  # blocks: so many make a level, fewer may be an undershoot
+_EDGE_BLOCKS = 128  # blocks of a record for finding an edge: shorter than a pulse, longer than the noise
+_LEVEL_BLOCKS = 32  # blocks of a record for finding the baseline
+_SHARED_BY = 3  # blocks that must agree on a level; fewer may be an undershoot
 _NOISE_WIDTHS = 3.0
 _ROUNDS = 10
-_MOST_SAMPLES = 1024  # of a record, for the rounds; the last one takes all
-_SAMPLES_AT_ONCE = 131_072  # which stay in the cache
+_MOST_SAMPLES = 1024  # samples of a record that all rounds but the last one use
+_SAMPLES_AT_ONCE = 131_072  # samples that stay in the cache
 
 
 def integrals(samples: Samples, sign: int) -> Array:
-    """Of each record: the sum of its samples above its baseline, in the direction of `sign`."""
+    """Returns the sum of the samples of each record above its baseline, in the direction of `sign`."""
     sums = np.zeros(len(samples))
     for rows, records in _by_length(samples):
         step = max(1, _SAMPLES_AT_ONCE // records.shape[1])
@@ -32,10 +32,10 @@ def integrals(samples: Samples, sign: int) -> Array:
 
 
 def baselines(records: Array) -> Array:
-    """The level on which the pulses of each record stand, which point upwards.
+    """Returns the baseline of each record, whose pulses must point upwards.
 
-    Where a pulse begins, how many there are and what share of the record they take is not known. So it is the lowest
-    level at which the record stays for a while, and the mean of all samples that differ from it by noise alone.
+    The position, number and length of the pulses are not known. The baseline is therefore the lowest level at which
+    the record stays for a while, refined to the mean of all samples that differ from it by noise only.
     """
     some = records[:, :: -(-records.shape[1] // _MOST_SAMPLES)]
     size = max(1, some.shape[1] // _LEVEL_BLOCKS)
@@ -56,9 +56,10 @@ def baselines(records: Array) -> Array:
 
 
 def polarity(samples: Samples) -> int:
-    """1 or -1: to where the first steep edge of most records goes, each counting by its height.
+    """Returns 1 if pulses go upwards and -1 if they go downwards.
 
-    A record that begins with a pulse has no such edge; its median is then taken for the level below.
+    The first steep edge of each record votes with its height. A record that begins with a pulse has no such edge; it
+    votes by its asymmetry around its median.
     """
     votes = 0.0
     for _, records in _by_length(samples):
@@ -76,7 +77,7 @@ def polarity(samples: Samples) -> int:
 
 
 def _lowest_shared(medians: Array, width: Array) -> Array:
-    """Of ascending medians: the lowest that its neighbours share; where none is shared, the lowest."""
+    """Returns the lowest of the ascending medians that its neighbours share, or simply the lowest if none is shared."""
     if medians.shape[1] < _SHARED_BY:
         return medians[:, 0]
     near = medians[:, _SHARED_BY - 1 :] - medians[:, : 1 - _SHARED_BY] <= width[:, np.newaxis]
@@ -91,7 +92,7 @@ def _mean_within(records: Array, level: Array, width: Array) -> Array:
 
 
 def _by_length(samples: Samples) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[Any]]]:
-    """Records of one length together, with their rows; empty ones are left out."""
+    """Yields the records of each length together, with their row numbers. Empty records are left out."""
     if isinstance(samples, np.ndarray):
         if samples.size:
             yield np.arange(len(samples)), samples

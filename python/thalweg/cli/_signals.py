@@ -1,4 +1,4 @@
-"""What can be drawn of a table: its waveforms, energies and timestamps."""
+"""Reads what can be drawn from a table: its waveforms, energies and timestamps."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ import thalweg
 from thalweg.cli._pulses import Array, Samples, integrals, polarity
 
 _BATCH_BYTES = 64 << 20
-_JUDGED_ROWS = 1000  # whose pulses say which way they all point
+_JUDGED_ROWS = 1000  # rows from which the polarity of the pulses is taken
 
 
 @dataclass
 class Pulse:
-    times: Array  # ns from the trigger on, or samples where their distance is not known
+    times: Array  # ns since the trigger, or sample numbers if the sampling period is not known
     values: Array
 
 
@@ -26,13 +26,13 @@ class Signals:
     table: thalweg.Table
     waveform: str = ""  # column of the samples
     start: str = ""  # column of the first sample's time
-    period: str = ""  # column of the time from sample to sample
+    period: str = ""  # column of the sampling period
     sample_unit: str = ""
-    energy: str = ""  # column of the energy that is stored
+    energy: str = ""  # column of the stored energy
     energy_unit: str = ""
     energy_is_whole: bool = False
     timestamp: str = ""
-    timestamp_s: float | None = None  # a unit of it in seconds
+    timestamp_s: float | None = None  # the unit of the timestamps in seconds, if it is known
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class Signals:
         return bool(np.isfinite(periods).all())
 
     def stored_energies(self, count: int) -> Array:
-        """What the digitizer found, or whoever filled the table; none where it is not there, or nothing but zeros."""
+        """Returns the energies of the table as they are stored. The array is empty if there are none, or only zeros."""
         if not self.energy:
             return np.array([])
         found = np.asarray(self.table.read([self.energy], rows=slice(0, count))[self.energy], np.float64)
@@ -62,18 +62,18 @@ class Signals:
         return found if found.any() else np.array([])
 
     def integrals(self, count: int) -> Array:
-        """Of the pulses, above their baselines, in the direction in which they point."""
+        """Returns the integrals of the pulses above their baselines."""
         return np.concatenate([integrals(part, self.polarity) for part in self._samples(min(count, len(self.table)))])
 
     @cached_property
     def polarity(self) -> int:
-        """1: pulses go upwards; -1: downwards."""
+        """The direction of the pulses: 1 upwards, -1 downwards."""
         return polarity(next(self._samples(min(_JUDGED_ROWS, len(self.table)))))
 
     def times(self) -> Array:
-        """In seconds, or in units of the timestamps where these are not known; from the first one on."""
+        """Returns the times since the first timestamp, in seconds, or in timestamp units if their unit is not known."""
         stamps = np.asarray(at(self.table.read([self.timestamp]), self.timestamp))
-        since_first = stamps - stamps.min()  # before they lose digits
+        since_first = stamps - stamps.min()  # in integers, before the conversion to float loses digits
         return np.asarray(since_first * (self.timestamp_s or 1.0), np.float64)
 
     def _pulse(self, rows: thalweg.Rows, samples: Samples, row: int) -> Pulse:

@@ -1,4 +1,4 @@
-"""Energies of a table, from the digitizer where it stored them, else from the pulses; and how to bin them."""
+"""Takes the energies of a table, stored ones if there are any and pulse integrals otherwise, and bins them."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from thalweg.cli._pulses import Array
 from thalweg.cli._signals import Signals
 
 _MOST_BINS = 400
-_NARROW = 0.1  # of its energy: a peak that would be a line beside an axis that begins at 0
+_NARROW = 0.1  # width relative to the energy below which an axis from 0 would show a peak as a line
 
 
 class Energy(StrEnum):
@@ -29,7 +29,7 @@ class Spectrum:
 
 
 def spectrum_of(signals: Signals, wanted: Energy | None, rows: int) -> Spectrum | None:
-    """None where the table has no such energies."""
+    """Returns the spectrum of a table, or None if the table has no such energies."""
     stored = signals.stored_energies(rows) if wanted != Energy.integral else np.array([])
     if stored.size:
         source, quantity = f"column {signals.energy}", f"{signals.energy}, as stored"
@@ -42,7 +42,11 @@ def spectrum_of(signals: Signals, wanted: Energy | None, rows: int) -> Spectrum 
 
 
 def edges_of(spectra: list[Spectrum]) -> Array:
-    """Bins for all of them: as narrow as one of them wants, of 1, 2 or 5 times a power of ten; integers stay whole."""
+    """Returns common bin edges for several spectra.
+
+    The bins are as narrow as the spectrum with the narrowest bins needs; their width is 1, 2 or 5 times a power of
+    ten. If all values are integers, each bin holds whole integers.
+    """
     low = min(float(np.quantile(each.values, 0.001)) for each in spectra)
     high = max(float(np.quantile(each.values, 0.999)) for each in spectra)
     margin = 0.05 * (high - low) or 0.01 * abs(high) or 1.0
@@ -60,7 +64,7 @@ def edges_of(spectra: list[Spectrum]) -> Array:
 
 
 def _width_of(values: Array, whole: float) -> float:
-    """What Freedman and Diaconis advise for one peak, and the square root of the number for several."""
+    """Returns the bin width: the smaller one of the Freedman-Diaconis rule (one peak) and the square-root rule."""
     lower, upper = np.quantile(values, [0.25, 0.75])
     one_peak = float(2 * (upper - lower) / len(values) ** (1 / 3))
     several = whole / (2 * math.sqrt(len(values)))

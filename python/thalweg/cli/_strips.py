@@ -1,4 +1,4 @@
-"""One strip for each channel, over one axis: channels that are alike would hide each other in one diagram."""
+"""Draws one strip for each channel over a common axis: in one diagram, similar channels would hide each other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -18,16 +18,25 @@ LEFT_OVER = "left over"
 def clean(
     folders: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FOLDER]...", help="Also looked at: runs keep memory there if /dev/shm has no room."),
+        typer.Argument(
+            metavar="[FOLDER]...",
+            help="More folders to search. A run keeps its memory in a folder if /dev/shm has no room.",
+        ),
     ] = None,
-    run: Annotated[list[str] | None, typer.Option("--run", metavar="ID", help="Only of this run, or these.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Remove what is left over; without it, only list.")] = False,
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="ID", help="Consider only the run with this ID. Can be repeated."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", show_default=False, help="Remove what is left over. Without it, only list.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
-    """List the memory that runs have left in /dev/shm and in folders, and remove what nobody needs any more.
+    """List shared memory that runs left behind in /dev/shm and in folders; with --yes, remove it.
 
-    Looks at /dev/shm, at the folder that THALWEG_MEMORY_FOLDER names, at this one, and at those that are given. What a
-    living process uses, what `thalweg recover` would take, and what is of another machine, container or user stays.
+    The command searches /dev/shm, the folder in the variable THALWEG_MEMORY_FOLDER, the current folder, and each
+    FOLDER. It never removes memory that a living process uses, that `thalweg recover` needs, or that belongs to another
+    machine, container or user.
     """
     found = _selected(_core.list_memory(_places(folders or [])), run or [], yes)
     removed: list[_core.MemoryOfRun] = []
@@ -48,25 +57,28 @@ def clean(
 
 
 def _selected(found: list[_core.MemoryOfRun], runs: list[str], to_remove: bool) -> list[_core.MemoryOfRun]:
-    """Who names a run wants just that: what cannot be done about it is an error."""
+    """Returns the memory of the named runs, or all of it if no run is named.
+
+    Raises UsageError if a named run has no memory here, or if its memory is to be removed and must not be.
+    """
     if not runs:
         return found
     selected = []
     for run in runs:
         memory = next((each for each in found if run in (each.run_id, each.ledger)), None)
         if memory is None:
-            raise UsageError(f"no memory of run {run} is here (name other folders, or see `thalweg clean`)")
+            raise UsageError(f"no memory of run {run} was found: give the folder it is in, or see `thalweg clean`")
         if to_remove and memory.state != LEFT_OVER:
-            raise UsageError(f"the memory of run {run} is not removed ({memory.why})")
+            raise UsageError(f"the memory of run {run} cannot be removed ({memory.why})")
         selected.append(memory)
     return selected
 
 
 def _places(given: list[str]) -> list[str]:
-    """Absolute: the name of memory in a folder is its path."""
+    """Returns the folders to search as absolute paths, since the name of memory in a folder is its path."""
     for folder in given:
         if not Path(folder).is_dir():
-            raise UsageError(f"cannot look for memory in {folder} (there is no such folder)")
+            raise UsageError(f"cannot search {folder} for memory (there is no such folder)")
     named = os.environ.get(_core.MEMORY_FOLDER_VARIABLE, "")
     folders = {str(Path(folder).resolve()) for folder in [*given, *([named] if named else []), "."]}
     return sorted(folders - {"/dev/shm"})
@@ -87,7 +99,7 @@ def _facts(memory: _core.MemoryOfRun, removed: bool) -> dict[str, Any]:
 
 def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun], yes: bool) -> list[str]:
     if not found:
-        return ["No run has memory here."]
+        return ["No memory of any run was found."]
     lines = []
     for memory in found:
         state = "removed" if memory in removed else memory.state
@@ -97,7 +109,7 @@ def _sentences(found: list[_core.MemoryOfRun], removed: list[_core.MemoryOfRun],
         lines += [f"  {path}" for path in memory.paths]
     left = [memory for memory in found if memory.state == LEFT_OVER and memory not in removed]
     if removed:
-        lines.append(f"{as_bytes(sum(memory.size_bytes for memory in removed))} are free again.")
+        lines.append(f"{as_bytes(sum(memory.size_bytes for memory in removed))} of memory are free again.")
     if left and not yes:
         size = as_bytes(sum(memory.size_bytes for memory in left))
         lines.append(f"{size} are left over; `thalweg clean --yes` removes them.")

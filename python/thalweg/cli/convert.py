@@ -26,28 +26,29 @@ EXAMPLES = ["thalweg convert run.h5 run.root", "thalweg convert run.root small.h
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A closed file, or a run that is still open.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A new file; its ending says in which container.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A complete file, or a run that is still open.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The new file: HDF5 if its name ends in .h5, RNTuple if in .root.")
+    ],
     codec: Annotated[
         str | None,
         typer.Option(
             metavar="CODEC",
-            help="How values are compressed, as in `thalweg record`. The default is that of the container.",
+            help="Compression of TARGET, with the names of `thalweg record`. The default is bitshuffle+lz4 in HDF5 "
+            "and zstd-1 in RNTuple.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option(help="Replace a file that is already there.", show_default=False)] = False,
-    threads: Annotated[
-        int, typer.Option(min=0, metavar="N", help="The number of threads. 0 means one for each core.")
-    ] = 0,
+    force: Annotated[bool, typer.Option(help="Replace TARGET if it exists.", show_default=False)] = False,
+    threads: Annotated[int, typer.Option(min=0, metavar="N", help="Number of threads. 0: one for each core.")] = 0,
     set_: SetOption = None,
     external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Write what is in one file to another: HDF5 to ROOT RNTuple, back, or with another codec.
+    """Copy a file to another container or codec: HDF5 to ROOT RNTuple, RNTuple to HDF5, or either to itself.
 
-    Values, types, units, descriptions and metadata stay as they are, and so does the order of rows. What cannot be read
-    of a file of another program is named, and the exit code is 1 then.
+    Values, types, units, descriptions, metadata and the order of rows stay the same. If parts of a file of another
+    program cannot be read, the command names them and exits with code 1.
     """
     columns = TextColumn("Converting"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
@@ -67,7 +68,7 @@ def convert(
     else:
         before, after = as_bytes(os.path.getsize(source)), as_bytes(report.file_bytes)
         tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
-        say(f"{source} is now in {target}, too: {report.rows:,} rows in {tables}; {before}, {after}.")
+        say(f"{source} ({before}) is copied to {target} ({after}): {report.rows:,} rows in {tables}.")
     say_problems(source, report.problems)
     return exit_code(report.problems, allow_missing)
 

@@ -25,48 +25,69 @@ def derive(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE.py", help="Defines `train`, a list of tw.Derivation, and `inputs` and `loop` if it likes."
+            metavar="FILE.py",
+            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs` and `loop`.",
         ),
     ],
     input_: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="FILE[:TABLE]", help="A file or pattern. Can be repeated; they are one chain."),
+        typer.Option(
+            "--input",
+            metavar="FILE[:TABLE]",
+            help="Input file or glob pattern. Can be repeated: all inputs form one chain of events.",
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Worker processes. The default is one for each core.")
+        int | None, typer.Option(metavar="N", help="Number of worker processes. The default is one for each core.")
     ] = None,
     order: Annotated[
-        str, typer.Option(metavar="any|input", help="input: rows in the input's order, in .root files alone.")
+        str,
+        typer.Option(
+            metavar="any|input",
+            help="Order of the output rows. `input` keeps the order of the input; only .root outputs can.",
+        ),
     ] = "any",
     resume: Annotated[
-        bool, typer.Option("--resume", show_default=False, help="Go on with a job that was stopped.")
+        bool, typer.Option("--resume", show_default=False, help="Continue a job that was stopped.")
     ] = False,
-    force: Annotated[bool, typer.Option(help="Replace outputs that are already there.", show_default=False)] = False,
+    force: Annotated[bool, typer.Option(help="Replace outputs that exist.", show_default=False)] = False,
     on_error: Annotated[
-        str, typer.Option(metavar="retry|skip|stop", help="What to do where events fail again and again.")
+        str,
+        typer.Option(
+            metavar="retry|skip|stop",
+            help="What to do if a range of events fails. retry: try it up to --attempts times, then stop the job. "
+            "skip: try it as often, then leave its events out of all outputs. stop: stop the job at once.",
+        ),
     ] = "retry",
-    attempts: Annotated[int, typer.Option(metavar="N", help="How often a range of events is tried.")] = 3,
+    attempts: Annotated[int, typer.Option(metavar="N", help="How many times a range of events is tried.")] = 3,
     timeout: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="What a range may take, such as 60s, before its worker is killed."),
+        typer.Option(
+            metavar="TIME",
+            help="Longest time for one range, for example 60s; a worker that takes longer is killed. The default is "
+            "no limit.",
+        ),
     ] = None,
-    start: Annotated[str, typer.Option(metavar="fork|spawn", help="How workers are started.")] = "fork",
+    start: Annotated[
+        str, typer.Option(metavar="fork|spawn", help="Start method of the worker processes, as in multiprocessing.")
+    ] = "fork",
     quiet: Annotated[bool, typer.Option(help="Show no progress.", show_default=False)] = False,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Skim, slim and compute: workers process events and write all outputs of a train together.
+    """Skim, slim and compute: worker processes read events once and write all outputs of a train.
 
-    Exit code 1 where the job stopped, events are left out because their functions failed, or columns that are to be
-    kept cannot be read. Ctrl-C stops when the ranges being done are done, twice at once; --resume goes on.
+    Ctrl-C finishes the current ranges and stops; a second Ctrl-C stops immediately. --resume continues the job. The
+    exit code is 1 if the job stopped, if events are left out because a function failed, or if a column to keep cannot
+    be read.
     """
     module = _loaded(Path(file))
     train = getattr(module, "train", None)
     if not isinstance(train, list | tuple):
-        raise UsageError(f"{file} defines no train: write train = [tw.Derivation(...), ...] at its top")
+        raise UsageError(f"{file} does not define `train`: add train = [tw.Derivation(...), ...] at module level")
     inputs = input_ or getattr(module, "inputs", None)
     if inputs is None:
-        raise UsageError(f"there is no input: give --input, or define inputs in {file}")
+        raise UsageError(f"{file} has no input: give --input FILE, or define `inputs` in {file}")
     job = thalweg.derive(
         inputs,
         train,
@@ -100,11 +121,11 @@ def _print(report: DerivationReport, json: bool) -> None:
 
 
 def _loaded(path: Path) -> ModuleType:
-    """As a module of its name, so that workers that are spawned can import it, too."""
+    """Imports the file as a module of its name, so that spawned workers can import it, too."""
     if not path.is_file() or path.suffix != ".py":
-        raise UsageError(f"{path} cannot be read (it is no file of Python): give the file that defines the train")
+        raise UsageError(f"{path} cannot be read ({_why_unreadable(path)}): give the Python file that defines `train`")
     if path.stem in sys.modules:
-        raise UsageError(f"{path} has the name of a module that is loaded: give it another one")
+        raise UsageError(f"{path} cannot be imported (a module '{path.stem}' is loaded already): rename the file")
     sys.path.insert(0, str(path.resolve().parent))
     try:
         return importlib.import_module(path.stem)
@@ -112,6 +133,12 @@ def _loaded(path: Path) -> ModuleType:
         raise
     except Exception as error:
         raise UsageError(f"{path} cannot be imported ({_where(error)}{type(error).__name__}: {error})") from error
+
+
+def _why_unreadable(path: Path) -> str:
+    if not path.exists():
+        return "there is no such file"
+    return "it is not a file" if not path.is_file() else "its name does not end in .py"
 
 
 def _where(error: Exception) -> str:

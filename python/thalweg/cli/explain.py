@@ -10,16 +10,20 @@ EXAMPLES = ["thalweg explain trace.root", "thalweg explain trace.root --html tra
 
 
 def explain(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A file that `thalweg trace` has written.")],
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace file written by `thalweg trace`.")],
     html: Annotated[
         str | None,
-        typer.Option("--html", metavar="FILE", help="Write a page that shows it, too: one file, no network."),
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Also write the result as an HTML page: one file that needs no network.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Say where the time of each process or rank of a traced program went, and what slows its I/O down.
+    """Show how each process or rank of a traced program spent its time, and what slows down its I/O.
 
-    The exit code is 1 where the trace does not have all calls of all processes: then what is said may not be all.
+    The exit code is 1 if the trace lacks calls of some process: the result may then be incomplete.
     """
     from thalweg._explain.verdict import explain
 

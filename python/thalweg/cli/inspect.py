@@ -33,7 +33,7 @@ from thalweg.cli._output import (
 )
 
 EXAMPLES = ["thalweg inspect run.h5", "thalweg inspect run.h5 --json"]
-# Shown in a sentence of their own, or too long to be read.
+# These have a sentence of their own, or are too long to be read.
 _NOT_LISTED = ("configuration", "counters", "source_settings", "engine", "start_utc", "stop_utc")
 _MOST_NOTES = 8
 _MOST_ATTRIBUTES = 20
@@ -41,7 +41,7 @@ _MOST_ATTRIBUTES = 20
 
 @dataclass
 class Storage:
-    """Of one column; of tables that are alike, together."""
+    """How a column is stored; for tables with the same fields, the sums over them."""
 
     codec: str
     page_items: int
@@ -56,9 +56,9 @@ def inspect(
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """What is in a file: tables, columns, how they are stored, and what is known of the run.
+    """Show what a file holds: tables, columns, how they are stored, metadata and attributes.
 
-    Exit code 1 where something in a file of another program cannot be read; it is named.
+    If parts of a file of another program cannot be read, the command names them and exits with code 1.
     """
     reader = _core.Reader.open(file, even_without_tables=True)
     run = run_of(reader, external_folders(external or ()))
@@ -98,19 +98,19 @@ def facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
 
 def node_sentence(node: NodeReport) -> str:
     if not node.has_journal:
-        return f"Node {node.node}: it has no journal"
-    state = ", and it is done" if node.settled else ""
+        return f"Node {node.node} has no journal"
+    state = "; it has finished" if node.settled else ""
     return f"Node {node.node} ({node.host}): {node.rows:,} rows of {node.producers:,} producers{state}"
 
 
 def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
-    """By column path; of lists, what is inside them. What h5py reads has no pages."""
+    """Returns the storage of each column by its path; a list is counted with its content. h5py knows no pages."""
     table = run[name]
     shown: dict[str, Storage] = {}
     for path, column in table.by_h5py.items():
         whole = Storage("h5py", column.chunk_rows, 0, column.raw_bytes, column.stored_bytes)
         shown |= {path: whole} if path else {name: replace(whole, raw_bytes=0, stored_bytes=0) for name in table}
-        shown |= {} if path else {next(iter(table)): whole}  # of a compound, all that its members take together
+        shown |= {} if path else {next(iter(table)): whole}  # the first member stands for the whole compound
     if shown.keys() >= set(table):
         return shown
     return shown | {
@@ -122,7 +122,7 @@ def storage_of(reader: _core.Reader, run: Run, name: str) -> dict[str, Storage]:
 def show(file: str, reader: _core.Reader, run: Run) -> None:
     schema = run.schema
     rows = [len(table) for table in run.values()]
-    is_open = "a run that is still open" if reader.id else "still being written"  # files of other programs have none
+    is_open = "a run that is still open" if reader.id else "still being written"  # other programs' files have no id
     state = is_open if reader.is_open_run else "complete"
     tables = f"{len(schema)} table{'s'[: len(schema) != 1]}"
     say(f"{file}: {state}, {sum(rows):,} rows in {tables}, {as_bytes(os.path.getsize(file))}")
@@ -138,7 +138,7 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
     known = reader.metadata
     if "start_utc" in known:
         yield f"Recorded from {known['start_utc']} to {known.get('stop_utc', '?')}"
-    if engine := reader.engine or known.get("engine", ""):  # older files have it in their metadata only
+    if engine := reader.engine or known.get("engine", ""):  # older files keep it in the metadata
         yield f"Written by {engine}"
     for key, value in known.items():
         if key not in _NOT_LISTED:
@@ -154,19 +154,19 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
             here = " (on this machine)" if nodes else ""
             yield "Being written by " + ", ".join(f"process {each.pid} ({each.table})" for each in alive) + here
         elif nodes:
-            yield "Nobody on this machine writes to it now."
+            yield "No process on this machine writes it now."
         else:
-            yield "Nobody writes to it now; if its processes are gone, `thalweg recover` completes it."
+            yield "No process writes it now; if the writers have ended, `thalweg recover` completes it."
         if memory := _core.memory_place(reader):
-            yield f"What is published and not yet written lies in {memory}."
+            yield f"Rows that are published but not yet in the file are in {memory}."
         yield from reader.report.notes
     yield from run.notes[:_MOST_NOTES]
     if len(run.notes) > _MOST_NOTES:
-        yield f"... and {len(run.notes) - _MOST_NOTES:,} more notes (--json has them)"
+        yield f"... and {len(run.notes) - _MOST_NOTES:,} more notes (--json lists them)"
 
 
 def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:
-    """Of a run or of tables. Those of columns are many, and in the JSON alone."""
+    """Returns the attributes of the run or of tables as lines. Those of columns are many: only the JSON has them."""
     lines = [
         f"  {f'{owner}: ' if owner else ''}attribute {name}: {_shortened(str(value))}"
         for owner, attributes in owners
@@ -175,7 +175,7 @@ def attribute_lines(owners: Sequence[tuple[str, Attributes]]) -> list[str]:
     hidden = len(lines) - _MOST_ATTRIBUTES
     return [
         *lines[:_MOST_ATTRIBUTES],
-        *([f"  ... and {hidden:,} more attributes (--json has them)"] if hidden > 0 else []),
+        *([f"  ... and {hidden:,} more attributes (--json lists them)"] if hidden > 0 else []),
     ]
 
 
@@ -185,7 +185,7 @@ def _shortened(text: str) -> str:
 
 
 def knob_sentences(reader: _core.Reader) -> Iterator[str]:
-    """The values in effect: those that are not the default in front."""
+    """Yields the knobs in effect: first those that differ from the default."""
     defaults = {knob.name: knob.default for knob in _core.knobs()}
     knobs = in_order(reader.knobs)
     changed = [f"{name}={text}" for name, text in knobs if defaults.get(name) != text]
@@ -193,7 +193,7 @@ def knob_sentences(reader: _core.Reader) -> Iterator[str]:
     if changed:
         yield f"Knobs that differ from the defaults: {', '.join(changed)}"
     if others:
-        yield f"Knobs as by default: {', '.join(others)}"
+        yield f"Knobs with their default: {', '.join(others)}"
 
 
 def _in_a_line(value: str) -> str:
@@ -202,7 +202,7 @@ def _in_a_line(value: str) -> str:
 
 
 def groups(schema: Schema) -> list[list[int]]:
-    """Tables of the same fields are shown together: six channels are as quickly read as one."""
+    """Groups the indices of tables with the same fields: six channels are as quickly read as one."""
     alike: dict[str, list[int]] = {}
     for index, table in enumerate(schema.tables):
         alike.setdefault(repr(table.fields), []).append(index)
@@ -251,7 +251,7 @@ def cells(column: Storage | None) -> list[str]:
 
 
 def outline(table: TableSchema) -> Iterator[tuple[int, str, str, Type]]:
-    """Depth, name, column path and type of every field, in the order of the file."""
+    """Yields depth, name, column path and type of every field, in the order of the file."""
     for name, type_ in table.fields:
         yield from _outline(0, name, name, type_)
 
@@ -268,7 +268,7 @@ def _outline(depth: int, name: str, path: str, type_: Type) -> Iterator[tuple[in
 
 
 def short(type_: Type) -> str:
-    """Without what the outline shows on lines of its own."""
+    """Returns the name of the type without its members, which the outline shows on their own lines."""
     shape = "".join(f"[{size}]" for size in type_.shape)
     return f"{type_.name}{shape}"
 

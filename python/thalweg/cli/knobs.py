@@ -12,18 +12,18 @@ EXAMPLES = ["thalweg knobs", "thalweg knobs --json", "thalweg knobs --markdown >
 
 _PAGE = """# Knobs
 
-What can be tuned in writing a run. No knob changes a value that is written, or what a reader needs to know, and the
-defaults fit most uses. The table is made from `thalweg/tuning/knob_table.cc` by `thalweg knobs --markdown`.
+Knobs tune how a run is written. No knob changes a written value or what a reader needs to know, and the defaults fit
+most uses. `thalweg knobs --markdown` makes this table from `thalweg/tuning/knob_table.cc`.
 
 - In Python: `tw.create(path, schema, tuning=tw.Tuning(flush_interval=0.5, extent_bytes="4 MiB"))`. Numbers are
-  bytes and seconds; strings have a unit.
-- On the command line, wherever a run is created: `--set flush_interval=500ms --set extent_bytes=4MiB`.
+  bytes or seconds; strings have a unit.
+- On the command line, with each command that creates a run: `--set flush_interval=500ms --set extent_bytes=4MiB`.
 - In C++: the members of `tuning::Tuning`, or `tuning::set(options, "extent_bytes", "4 MiB")`.
 
-The values in effect are kept with the run, in the open one and in the complete file: `thalweg inspect` shows them,
-`tw.open(path).knobs` has them. `auto` there means that the choice was left open; where the container makes it, its
-choice is kept. A knob that may change in a run can be given another value by each process that attaches to it; the
-file has that of its creator.
+The values in effect are kept with the run, while it is open and in the complete file: `thalweg inspect` shows them,
+and `tw.open(path).knobs` returns them. `auto` means that no value was set; if the container chooses one, that value is
+kept instead. Each process that attaches to a run can set a knob that may change in a run; the file keeps the value of
+the process that created the run.
 
 """
 
@@ -31,10 +31,10 @@ file has that of its creator.
 def knobs(
     json: JsonOption = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", show_default=False, help="The page docs/knobs.md on stdout.")
+        bool, typer.Option("--markdown", show_default=False, help="Write the page docs/knobs.md to stdout.")
     ] = False,
 ) -> int:
-    """List what can be tuned with --set NAME=VALUE, with ranges and defaults."""
+    """List the knobs that --set KNOB=VALUE can tune, with their ranges and defaults."""
     if markdown:
         print(page(), end="")
     elif json:
@@ -63,7 +63,7 @@ def as_json(knob: _core.Knob) -> dict[str, object]:
 
 
 def page() -> str:
-    """The documentation page."""
+    """Returns the documentation page docs/knobs.md."""
     lines = [
         "| knob | type | range | default | what it does | applies to | may change in a run |",
         "|---|---|---|---|---|---|---|",

@@ -12,16 +12,18 @@ EXAMPLES = ["thalweg merge a.root b.root --out c.root"]
 
 
 def merge(
-    inputs: Annotated[list[str], typer.Argument(metavar="FILE...", help="ROOT files with the same RNTuples.")],
+    inputs: Annotated[list[str], typer.Argument(metavar="FILE...", help="ROOT files that hold the same RNTuples.")],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="The new file.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the new file if it is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", show_default=False, help="Replace the new file if it exists.")
+    ] = False,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Write the RNTuples of several ROOT files into one, without decompressing them.
+    """Merge the RNTuples of several ROOT files into one file without decompressing them.
 
-    Rows come in the order in which the files are named. Tables, fields and the types of columns have to be the same in
-    all files. What is not kept, such as objects that are no RNTuples, is named, and the exit code is 1 then.
+    Rows keep the order in which the files are named. All files must have the same tables, fields and column types. If
+    objects are not kept, such as those that are not RNTuples, the command names them and exits with code 1.
     """
     report = thalweg.merge(inputs, out, force=force)
     if json:

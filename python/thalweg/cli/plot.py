@@ -40,42 +40,42 @@ def plot(
     file: FileArgument,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.png", help="The picture. By default it has the name of the recorded file."),
+        typer.Option(metavar="FILE.png", help="The picture to write. The default is FILE with the ending .png."),
     ] = None,
     what: Annotated[
         list[What],
         typer.Option(
-            metavar="|".join(What), help="What to draw. Can be repeated. By default, all that the tables have."
+            metavar="|".join(What), help="What to draw. Can be repeated. The default is all that the tables allow."
         ),
     ] = [],  # noqa: B006
     table: Annotated[
-        list[str], typer.Option(metavar="NAME", help="Which table to draw. Can be repeated. By default, all.")
+        list[str], typer.Option(metavar="NAME", help="Table to draw. Can be repeated. The default is all tables.")
     ] = [],  # noqa: B006
-    pulses: Annotated[int, typer.Option(min=1, metavar="N", help="The number of pulses to draw of each table.")] = 5,
+    pulses: Annotated[int, typer.Option(min=1, metavar="N", help="Number of pulses to draw for each table.")] = 5,
     rows: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The number of rows of each table that go into the spectrum.")
+        int, typer.Option(min=1, metavar="N", help="Number of rows of each table to use for the spectrum.")
     ] = 10_000,
     energy: Annotated[
         Energy | None,
         typer.Option(
             metavar="|".join(Energy),
-            help="Energies that are stored, or integrals of pulses. By default, what is stored, where there is any.",
+            help="Energies of the spectrum: stored ones, or pulse integrals. The default is stored if there are any.",
         ),
     ] = None,
     waveform: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="The column of the samples, where its name does not say that it is one."),
+        typer.Option(metavar="COLUMN", help="Column of the samples. Needed only if it is not found by its name."),
     ] = "",
     external: ExternalOption = None,
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Draw the first pulses, the energy spectrum and the trigger rates of a file as a PNG.
+    """Draw the first pulses, the energy spectra and the trigger rates of a file as a PNG.
 
-    Waveforms are told by their names (waveform, trace, adc and the like), and by the unit ADC. The energy is that of
-    the column energy, where a table has one; else the integral of a pulse above its baseline. Of the events of a
-    readout: sizes of fragments, latencies, build times, and how many are complete. Runs that are still open can be
-    drawn, too.
+    Waveforms are found by their names (waveform, trace, adc and similar) or by the unit ADC. The energy is taken from
+    the column `energy` if the table has one, otherwise from the integral of each pulse above its baseline. For events
+    of a readout, the picture shows fragment sizes, latencies, build times and event states. FILE may be a run that is
+    still open.
     """
     from thalweg.cli import _events  # matplotlib takes its time
     from thalweg.cli._figures import draw
@@ -84,7 +84,7 @@ def plot(
     say_problems(file, run.problems)
     target = out or Path(file).with_suffix(".png")
     if target.suffix.lower() != ".png":
-        raise UsageError(f"cannot plot to {target} (plots are PNG); let its name end in .png")
+        raise UsageError(f"cannot write a plot to {target} (plots are PNG files): give a name that ends in .png")
     if not what and table in ([], ["events"]) and "events" in run and _events.is_events(run["events"]):
         _save(target, lambda: _events.draw_events(target, Path(file).name, run["events"], rows))
         _report(json, target, ["events"], _events.PANELS, {}, "", run)
@@ -96,7 +96,8 @@ def plot(
     ]
     panels = _panels(file, shown, bool(spectra), what)
     _save(target, lambda: draw(target, Path(file).name, shown, spectra, panels, pulses))
-    hidden = f" (the first {len(shown)} of {len(found)} tables; --table chooses)" if len(found) > len(shown) else ""
+    left_out = f" (the first {len(shown)} of {len(found)} tables; choose with --table)"
+    hidden = left_out if len(found) > len(shown) else ""
     sources = {each.table: each.source for each in spectra}
     _report(json, target, [signals.name for signals in shown], panels, sources, hidden, run)
     return exit_code(run.problems, allow_missing)
@@ -116,8 +117,8 @@ def _report(
         print_json({**facts, "problems": as_json(run.problems)})
     else:
         kinds = ", ".join(dict.fromkeys(energies.values()))
-        of_what = f" Energies from {kinds}." if kinds else ""
-        say(f"Drawn: {target} with {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
+        of_what = f" The energies are from {kinds}." if kinds else ""
+        say(f"{target} shows {', '.join(panels)} of {', '.join(names)}{hidden}.{of_what}")
 
 
 def _wants(what: list[What], panel: What) -> bool:
@@ -135,8 +136,8 @@ def _panels(file: str, found: list[Signals], has_spectra: bool, what: list[What]
     if missing or not panels:
         wanted = f" for {' and '.join(missing)}" if missing else ""
         raise UsageError(
-            f"{file} has nothing to plot{wanted} (no table with rows has a column known as {_NEEDS}); "
-            "`thalweg inspect` shows the columns, --waveform COLUMN names one of samples"
+            f"{file} has nothing to plot{wanted} (no table with rows has a column recognised as {_NEEDS}); "
+            "`thalweg inspect` shows the columns, --waveform COLUMN names the one that holds samples"
         )
     return panels
 
@@ -151,15 +152,15 @@ def _save(target: Path, draw: Callable[[], None]) -> None:
 def _signals(run: thalweg.Run, file: str, names: list[str], waveform: str) -> list[Signals]:
     for name in names:
         if name not in run:
-            raise UsageError(f"{file} has no table '{name}'; there are {', '.join(run)}")
+            raise UsageError(f"{file} has no table '{name}'; its tables are {', '.join(run)}")
     if waveform:
         check_waveform(run, names or list(run), waveform)
     found = {name: signals_of(run[name], waveform) for name in names or run if len(run[name])}
     for name in names:
         if not found.get(name):
             raise UsageError(
-                f"table '{name}' of {file} has nothing to plot (it has no rows, or no column known as {_NEEDS}); "
-                "`thalweg inspect` shows its columns, --waveform COLUMN names one of samples"
+                f"table '{name}' of {file} has nothing to plot (it has no rows, or no column recognised as {_NEEDS}); "
+                "`thalweg inspect` shows its columns, --waveform COLUMN names the one that holds samples"
             )
     return [signals for signals in found.values() if signals]
 

@@ -15,8 +15,8 @@ from thalweg.cli._output import as_epilog, print_json, say
 
 _HELP = """Record from detectors into one file.
 
-Ctrl-C (or SIGTERM) ends the run and completes the file; a second Ctrl-C abandons it, and `thalweg recover` completes
-it then. `p`, the space bar, or SIGUSR1 pause the run; again, or SIGUSR2, and it goes on.
+Ctrl-C (or SIGTERM) ends the run and completes the file. A second Ctrl-C abandons the file; `thalweg recover` can
+complete it later. `p` or the space bar pauses the run and continues it; SIGUSR1 pauses it, SIGUSR2 continues it.
 """
 
 EXAMPLES = [
@@ -29,7 +29,7 @@ EXAMPLES = [
 
 def _load(context: typer.Context, path: Path | None) -> Path | None:
     if path:
-        context.default_map = configuration.load(path)  # the command line wins over it
+        context.default_map = configuration.load(path)  # options on the command line override it
     return path
 
 
@@ -37,11 +37,15 @@ _OF_COMMAND = {
     "config": Annotated[
         Path | None,
         typer.Option(
-            callback=_load, is_eager=True, metavar="FILE.toml", help="A file of options. Those on the command line win."
+            callback=_load,
+            is_eager=True,
+            metavar="FILE.toml",
+            help="Read options from this file. Options on the command line override it.",
         ),
     ],
     "dump_config": Annotated[
-        bool, typer.Option("--dump-config", help="Print such a file with these options, and do nothing else.")
+        bool,
+        typer.Option("--dump-config", show_default=False, help="Print the given options as such a file, and exit."),
     ],
 }
 
@@ -60,12 +64,12 @@ def _record(config: Path | None, dump_config: bool, **values: Any) -> int:  # no
         say(f"thalweg: {problem}")
     if report.abandoned:
         sys.stdout.flush()
-        os._exit(report.exit_code)  # a file that is being closed at the moment would keep us
+        os._exit(report.exit_code)  # an ordinary exit would wait for a file that is being closed
     return report.exit_code
 
 
 def register(app: typer.Typer) -> None:
-    # The options are the fields of RecordOptions, so that there is one list of them.
+    # The options are the fields of RecordOptions, so that only one list of them exists.
     keyword = inspect.Parameter.KEYWORD_ONLY
     defaults = {"config": None, "dump_config": False}
     parameters = [

@@ -13,18 +13,24 @@ EXAMPLES = ["thalweg recover run.h5"]
 
 
 def recover(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run whose processes are gone.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run whose processes have ended.")],
     json: JsonOption = False,
     all_nodes_are_down: Annotated[
         bool,
-        typer.Option(help="Of a run of several nodes: nobody writes it any more, which this machine cannot know."),
+        typer.Option(
+            "--all-nodes-are-down",
+            show_default=False,
+            help="Confirm that no machine writes this run any more. Needed for runs of several nodes, since this "
+            "machine cannot check the others.",
+        ),
     ] = False,
 ) -> int:
-    """Complete the file of a run that ended in a crash, with everything that was published.
+    """Complete the file of a run that ended in a crash, with all rows that were published.
 
-    Says what was kept and what was lost, table by table. It can be repeated after any interruption; Ctrl-C ends it at
-    once. Ends with code 1 where rows or work units are lost, pages are damaged, or nobody can know, since memory or a
-    part of the journal is gone, as after a power cut.
+    The report says what was kept and what was lost, table by table. Pages that may not have reached the disk are
+    compared with their checksums; `thalweg verify` compares all pages. If `recover` is interrupted, run it again. The
+    exit code is 1 if rows or work units are lost, if damaged pages are left out, or if losses cannot be excluded
+    because shared memory or a part of the journal is gone, as after a power cut.
     """
     with ended_at_once():
         report = thalweg.recover(file, all_nodes_are_down=all_nodes_are_down)
@@ -33,16 +39,16 @@ def recover(
         print_json({**report.to_dict(), "adler32": f"{report.adler32:08x}"})
         return code
     say(
-        f"{report.path} is complete: {report.rows:,} records kept, "
+        f"{report.path} is complete: {report.rows:,} rows kept, "
         f"{f'{report.lost_rows:,} lost' if report.lost_rows else 'none known to be lost'}; "
         f"{as_bytes(report.file_bytes)}, adler32 {report.adler32:08x}."
     )
     for table in report.tables:
-        say(f"  {table.table}: {table.rows:,} kept, {table.lost_rows:,} lost")
+        say(f"  {table.table}: {table.rows:,} rows kept, {table.lost_rows:,} lost")
     if report.units_lost:
-        say(f"{report.units_lost:,} work units are lost, and have to be done again.")
+        say(f"{report.units_lost:,} work units are lost and must be done again.")
     if report.damaged_pages:
-        say(f"{report.damaged_pages:,} damaged pages were left out, with the rows around them.")
+        say(f"{report.damaged_pages:,} damaged pages were left out, together with all rows of their clusters.")
     say(*report.notes)
     return code
 

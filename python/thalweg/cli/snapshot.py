@@ -13,14 +13,16 @@ EXAMPLES = ["thalweg snapshot run.h5 --out so-far.h5"]
 def snapshot(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file of a run that is being written.")],
     out: Annotated[str, typer.Option("--out", metavar="FILE", help="The new file, in the same container.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the new file if it is there.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", show_default=False, help="Replace the new file if it exists.")
+    ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Write what a running recording has so far into an ordinary, complete file.
+    """Copy what a running recording has so far into an ordinary, complete file.
 
-    The recording is not disturbed. The new file has its name only when it is complete, and says under 'snapshot' in
-    its metadata what it holds. What came in since the last flush may be missing; of work units it has those that
-    are committed and written. Ends with code 1 where rows are lost or damaged.
+    The recording is not disturbed. The new file gets its name only once it is complete; its metadata entry 'snapshot'
+    says what it holds. Rows appended since the last flush may be missing. Work units are included if they are committed
+    and written. The exit code is 1 if rows are lost or damaged.
     """
     taken = thalweg.snapshot(file, out, force=force)
     if json:

@@ -18,34 +18,54 @@ FORMATS = ("mpich", "openmpi", "slurm", "readout")
 
 
 def topology(
-    cores: Annotated[str, typer.Option("--cores", metavar="LIST", help="Only these, as 0-3,8 (default: all).")] = "",
-    rounds: Annotated[int, typer.Option("--rounds", metavar="COUNT", help="Rounds of an attempt.")] = 50,
+    cores: Annotated[
+        str, typer.Option("--cores", metavar="LIST", help="Processors to measure, for example 0-3,8. Default: all.")
+    ] = "",
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="COUNT", help="Number of round trips in one attempt; at least 4.")
+    ] = 50,
     attempts: Annotated[
-        int, typer.Option("--attempts", metavar="COUNT", help="Attempts at most, until a pair is steady.")
+        int,
+        typer.Option("--attempts", metavar="COUNT", help="Most attempts to measure a pair until its times are steady."),
     ] = 10,
     matrix: Annotated[
-        str | None, typer.Option("--matrix", metavar="FILE", help="Do not measure: take what --save wrote.")
+        str | None,
+        typer.Option("--matrix", metavar="FILE", help="Read the matrix from a file of --save and measure nothing."),
     ] = None,
     machine: Annotated[
-        str, typer.Option("--machine", metavar="TEXT", help="With --matrix: hwloc's description of that machine.")
+        str,
+        typer.Option(
+            "--machine",
+            metavar="TEXT",
+            help="With --matrix: the machine of the matrix, given in hwloc's synthetic notation.",
+        ),
     ] = "",
-    save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Write the matrix, as JSON.")] = None,
-    picture: Annotated[str | None, typer.Option("--picture", metavar="FILE", help="Draw the matrix.")] = None,
-    ranks: Annotated[int, typer.Option("--ranks", metavar="COUNT", help="Plan so many ranks.")] = 0,
-    aggregators: Annotated[int, typer.Option("--aggregators", metavar="COUNT", help="So many of them.")] = 1,
+    save: Annotated[str | None, typer.Option("--save", metavar="FILE", help="Write the matrix as JSON.")] = None,
+    picture: Annotated[str | None, typer.Option("--picture", metavar="FILE", help="Draw the matrix as a PNG.")] = None,
+    ranks: Annotated[
+        int, typer.Option("--ranks", metavar="COUNT", help="Number of MPI ranks to plan. 0: make no plan.")
+    ] = 0,
+    aggregators: Annotated[
+        int, typer.Option("--aggregators", metavar="COUNT", help="Number of aggregators among the ranks.")
+    ] = 1,
     no_split: Annotated[
-        bool, typer.Option("--all-ranks", help="Every rank creates and writes; else half create, half write.")
+        bool,
+        typer.Option(
+            "--all-ranks",
+            show_default=False,
+            help="Let every rank create and write. Otherwise half of the ranks create and the others write.",
+        ),
     ] = False,
     form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help=f"On stdout: the plan for {', '.join(FORMATS)}.")
+        str, typer.Option("--format", metavar="NAME", help=f"Format of the plan on stdout: {', '.join(FORMATS)}.")
     ] = "mpich",
     json: JsonOption = False,
 ) -> int:
-    """Measure how long a cache line takes between each two processors, and plan ranks by it.
+    """Measure the time that a cache line takes between each pair of processors, and plan MPI ranks with it.
 
-    A pair is measured again until its 75th percentile is at most 1.1 times its 25th. With --ranks the plan is written
-    to stdout, as words for mpiexec (mpich) or srun (slurm), or as a rankfile (openmpi). A creator and its writer share
-    a cache where they can, and the first aggregators are in different clusters.
+    A pair is measured again until its 75th percentile is at most 1.1 times its 25th. With --ranks, the plan is written
+    to stdout: options for mpiexec (mpich) or srun (slurm), a rankfile (openmpi), or a pinning (readout). A creator and
+    its writer share a cache if possible, and the first aggregators are in different clusters of cores.
     """
     from thalweg._topology.command import files_of, find
     from thalweg._topology.matrix import measure, of_json, usable_cores
@@ -54,9 +74,9 @@ def topology(
     if form not in FORMATS:
         raise UsageError(f"there is no format '{form}': the formats are {', '.join(FORMATS)}")
     if machine and matrix is None:
-        raise UsageError("--machine describes where a matrix was measured: give it with --matrix")
+        raise UsageError("--machine is given without --matrix (it describes the machine of a matrix): give both")
     if rounds < 4 or attempts < 1:
-        raise UsageError("too little to measure: give 4 rounds or more, and an attempt")
+        raise UsageError(f"--rounds {rounds} --attempts {attempts} is too few: give at least 4 rounds and 1 attempt")
     measured = of_json(matrix) if matrix else measure(_cores(cores) or usable_cores(), rounds, attempts)
     findings = find(measured, machine)
     plan = findings.plan(ranks, aggregators, split=not no_split) if ranks else None
@@ -79,7 +99,7 @@ def topology(
             say(f"warning: {warning}")
         say(
             f"creators: ranks {_listed(plan.creators)}; writers: ranks {_listed(plan.writers)}; aggregators: ranks "
-            f"{_listed(plan.aggregators)}; for the system: cores {_listed(plan.system) or 'none'}"
+            f"{_listed(plan.aggregators)}; left for the system: cores {_listed(plan.system) or 'none'}"
         )
         print(files_of(plan, findings.machine["host"])[form].rstrip("\n"))
     return 0
@@ -94,7 +114,7 @@ def _cores(text: str) -> list[int]:
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if not first.isdecimal() or (last and not last.isdecimal()):
-            raise UsageError(f"'{text}' names no cores: write them as 0-3,8")
+            raise UsageError(f"--cores {text} is not a list of cores: write it like 0-3,8")
         found += range(int(first), int(last or first) + 1)
     return sorted(set(found))
 

@@ -15,36 +15,49 @@ EXAMPLES = [
 
 
 def trace(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command, with its arguments.")],
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The trace: .root or .h5.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="The command to trace, with its arguments.")
+    ],
+    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The trace file to write: .root or .h5.")],
+    force: Annotated[bool, typer.Option("--force", show_default=False, help="Replace FILE if it exists.")] = False,
     resolution: Annotated[
-        int, typer.Option("--resolution", metavar="NS", help="Keep times in units of 1, 10, 100 or 1000 ns.")
+        int, typer.Option("--resolution", metavar="NS", help="Time resolution in ns: 1, 10, 100 or 1000.")
     ] = 10,
     ring: Annotated[
-        int, typer.Option("--ring", metavar="RECORDS", help="Calls that a thread can be ahead of the tracer.")
+        int,
+        typer.Option(
+            "--ring",
+            metavar="RECORDS",
+            help="Number of calls that each thread can buffer before the tracer must have read them.",
+        ),
     ] = 1 << 16,
     level: Annotated[
         list[str] | None,
-        typer.Option("--level", metavar="NAME", help="Only posix, stdio, mpi, hdf5 or work. Can be repeated."),
+        typer.Option(
+            "--level",
+            metavar="NAME",
+            help="Record only calls of this level: posix, stdio, mpi, hdf5 or work. Can be repeated. Default: all.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Run a command and write down its I/O: calls of POSIX, stdio, MPI-IO and HDF5, of all its processes and threads.
+    """Run a command and record its I/O: POSIX, stdio, MPI-IO and HDF5 calls of all its processes and threads.
 
-    The command has stdin, stdout and stderr for itself, and its exit code is that of this command; the report is the
-    last on stderr. With --json it follows the output of the command on stdout. A trace that cannot be written is an
-    error, 1, once the command has ended.
+    COMMAND keeps stdin, stdout and stderr. The report follows on stderr, or on stdout with --json. `thalweg trace`
+    exits with COMMAND's exit code, or with 1 if COMMAND succeeds and the trace cannot be written.
 
-    `thalweg trace export TRACE --out FILE.json` (or .pftrace) writes a trace for viewers of timelines: Chrome's JSON,
-    or Perfetto's protobuf.
+    `thalweg trace export TRACE --out FILE.json` (or .pftrace) converts a trace for timeline viewers: to Chrome's JSON,
+    or to Perfetto's protobuf.
     """
     from thalweg._explain.export import SUFFIXES, export
     from thalweg._explain.tracer import TraceOptions, trace
 
     if command[0] == "export" and out.endswith(SUFFIXES):
         if len(command) != 2:
-            raise UsageError("one trace is exported at a time: `thalweg trace export trace.root --out trace.json`")
+            raise UsageError(
+                f"{len(command) - 1} traces are given to export (one is exported at a time): "
+                "write `thalweg trace export trace.root --out trace.json`"
+            )
         count = export(command[1], out, force=force)
         say(f"thalweg: {out} has {count:,} calls")
         return 0
@@ -55,9 +68,9 @@ def trace(
     else:
         say(f"thalweg: {report.first_line()}", *(f"thalweg: {line}" for line in report.other_lines()))
         if not report.problem:
-            say(f"thalweg: {out} is complete, {as_bytes(report.bytes)}; `thalweg explain {out}` says what it means")
+            say(f"thalweg: {out} is complete ({as_bytes(report.bytes)}); `thalweg explain {out}` evaluates it")
     if report.problem:
-        say(f"thalweg: there is no trace: {report.problem}")
+        say(f"thalweg: no trace was written: {report.problem}")
     code = ended.end_likewise()
     return code or (1 if report.problem else 0)
 

@@ -30,11 +30,11 @@ def verify(
     allow_missing: AllowMissingOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Compare every stored byte with what was written, and the file's own index with the page map.
+    """Check every stored byte against its checksum, and the index of the file against the page map.
 
-    Exit code 1 where faults are found; each is named with table, column and offset. What cannot be read of a file of
-    another program is not compared: it is named, and the exit code is 1 then, too. What only h5py reads of an HDF5 file
-    is read by a process of its own.
+    Each fault is named with its table, column and offset. The exit code is 1 if there are faults, or if parts of a
+    file of another program cannot be read; these parts are named, too. Columns that only h5py can read are read in a
+    separate process.
     """
     found = _with_progress(file, external_folders(external or ()))
     if json:
@@ -55,20 +55,19 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
 
 def sentences(found: Verification) -> list[str]:
     state = "sound" if found.is_sound else f"{found.faults:,} fault{'s'[: found.faults != 1]}"
-    lines = [f"{found.path}: {state}. {found.pages:,} pages of {as_bytes(found.bytes)} were compared."]
+    lines = [f"{found.path}: {state}. {found.pages:,} pages ({as_bytes(found.bytes)}) were checked."]
     lines += found.messages
     if hidden := found.faults - len(found.messages):
-        lines.append(f"... and {hidden:,} more")
+        lines.append(f"... and {hidden:,} more faults")
     if found.pages_without_checksum:
-        lines.append(
-            f"{found.pages_without_checksum:,} pages have no checksum: of these, only that they decode is known."
-        )
+        lines.append(f"{found.pages_without_checksum:,} pages have no checksum: they were decoded, but not compared.")
     if found.read_by_h5py:
-        lines.append(f"Read by h5py, every value: {'; '.join(found.read_by_h5py)}.")
+        lines.append(f"h5py read every value of: {'; '.join(found.read_by_h5py)}.")
     if found.read_without_checksum:
-        lines.append(f"Without a checksum, so that only this is known: {'; '.join(found.read_without_checksum)}.")
+        lines.append(f"These have no checksum, so only that they can be read is known: "
+                     f"{'; '.join(found.read_without_checksum)}.")  # fmt: skip
     if found.is_open:
-        lines.append("It is still being written: what is not yet in the file, or in its journal, was not looked at.")
+        lines.append("The run is still open: rows that are not yet in the file or its journal were not checked.")
     else:
         lines.append(f"adler32 of the file: {found.adler32:08x}")
     return lines

@@ -8,7 +8,9 @@ SUBCOMMANDS = ("emulate", "serve", "collect", "plan")
 
 
 def register(app: typer.Typer) -> None:
-    readout = typer.Typer(no_args_is_help=True, help="From the cards of a large detector to events in a file.")
+    readout = typer.Typer(
+        no_args_is_help=True, help="Read out a large detector: from FELIX cards through data handlers to event files."
+    )
     for name in SUBCOMMANDS:
         importlib.import_module(f"{__name__}.{name}").register(readout)
     app.add_typer(readout, name="readout")

@@ -21,43 +21,74 @@ EXAMPLES = [
 
 
 def collect(
-    out: Annotated[Path, typer.Option(help="HDF5 (.h5) or ROOT RNTuple (.root).", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="The file to write: HDF5 (.h5) or ROOT RNTuple (.root).", metavar="FILE")],
     config: Annotated[
-        Path | None, typer.Option(help="Of the readout: its handlers are asked, and it is kept.", metavar="FILE.toml")
+        Path | None,
+        typer.Option(
+            help="Configuration of the readout. It names the handlers to read from, and is kept in the file.",
+            metavar="FILE.toml",
+        ),
     ] = None,
     handler: Annotated[
         list[str],
         typer.Option(
-            help="Can be repeated; the first one gives out events. Nothing: as --config says.", metavar="ADDRESS"
+            help="Address of a handler, as HOST:PORT. Can be repeated: give all handlers, and first the one that "
+            "assigns events to collectors. The default is the handlers of --config.",
+            metavar="ADDRESS",
         ),
     ] = [],  # noqa: B006
     token_file: Annotated[
-        Path | None, typer.Option(help="What handlers ask for; nothing: as --config says.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="File with the token that the handlers require. The default is the one of --config.", metavar="FILE"
+        ),
     ] = None,
-    events: Annotated[int, typer.Option(help="Then stop; 0: no limit.", min=0)] = 0,
-    duration: Annotated[str, typer.Option(help="As in 10s, 5min, 2h; nothing: until stopped.", metavar="TIME")] = "",
-    complete_only: Annotated[bool, typer.Option("--complete-only", help="Leave out others, and count them.")] = False,
+    events: Annotated[int, typer.Option(help="Stop after this number of events. 0: no limit.", min=0)] = 0,
+    duration: Annotated[
+        str,
+        typer.Option(
+            help="Stop after this time, for example 10s, 5min or 2h. The default is to run until stopped.",
+            metavar="TIME",
+        ),
+    ] = "",
+    complete_only: Annotated[
+        bool,
+        typer.Option(
+            "--complete-only", show_default=False, help="Write only events that have all fragments; count the others."
+        ),
+    ] = False,
     credit: Annotated[
-        str, typer.Option(help="Asked for and not yet here: less than the switch can hold.", metavar="SIZE")
+        str,
+        typer.Option(
+            help="Most data requested at a time and not yet received. Keep it below the buffer of the network switch.",
+            metavar="SIZE",
+        ),
     ] = "32MiB",
-    range_: Annotated[int, typer.Option("--range", help="Events asked for at once.", min=1, max=4096)] = 256,
+    range_: Annotated[
+        int, typer.Option("--range", help="Number of events in one request to the handlers.", min=1, max=4096)
+    ] = 256,
     codec: Annotated[
-        str, typer.Option(help="The codec of all columns: none, lz4 (the default), zstd-1, ...", metavar="NAME")
+        str,
+        typer.Option(
+            help="Compression of all columns: none, lz4 (the default), zstd-1 and others; see `thalweg record --help`.",
+            metavar="CODEC",
+        ),
     ] = "",
     flush_interval: Annotated[
         str,
         typer.Option(
-            help="Handlers keep events for so long, until they are safe on disk: 200ms by default.", metavar="TIME"
+            help="Time between syncs to disk. Handlers keep each event until it is synced. The default is 200ms.",
+            metavar="TIME",
         ),
     ] = "",
     set_: SetOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", show_default=False, help="Replace FILE if it exists.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """Put whole events together from all handlers, check them, and write them into one file.
+    """Collect the fragments of each event from all handlers, check them, and write the events into one file.
 
-    Handlers forget an event once it is safe on disk. Ctrl-C (or SIGTERM) ends it with what is here; a second Ctrl-C
-    abandons the file, and `thalweg recover` completes it then.
+    Handlers keep an event until it is safe on disk. Ctrl-C (or SIGTERM) stops the collection and completes the file
+    with the events received so far. A second Ctrl-C abandons the file; `thalweg recover` can complete it later.
     """
     handlers, token, toml = list(handler), "", ""
     if config:
@@ -65,7 +96,7 @@ def collect(
         addresses, token = collecting.addresses_of(known)
         handlers, toml = handlers or addresses, known.text
     if not handlers:
-        raise UsageError("no handler is given; name the readout's --config, or one --handler or more")
+        raise UsageError("there is no handler to collect from: give --config FILE.toml, or --handler ADDRESS")
     options = collecting.CollectOptions(
         out=out,
         handlers=handlers,
@@ -88,7 +119,7 @@ def collect(
         say(f"thalweg: {report.problem}")
     if report.result is None:
         sys.stdout.flush()
-        os._exit(report.exit_code)  # what still waits would keep us
+        os._exit(report.exit_code)  # an ordinary exit would wait for threads that still wait
     return report.exit_code
 
 

@@ -24,41 +24,77 @@ def _option(panel: str, text: str, **settings: Any) -> Any:
 
 
 def emulate(
-    name: Annotated[str, typer.Option(help="Readers find the card by it.", metavar="NAME")] = "felix0",
-    duration: Annotated[str, typer.Option(help="As in 10s, 5min, 2h; nothing: until stopped.", metavar="TIME")] = "",
-    elinks: Annotated[int, _option(LINKS, "Streams of packets, shared out over the buffers.", min=1)] = 42,
-    first_elink: Annotated[int, _option(LINKS, "The number of the first one.", min=0)] = 0,
+    name: Annotated[
+        str, typer.Option(help="Name of the emulated card. Handlers find the card by it.", metavar="NAME")
+    ] = "felix0",
+    duration: Annotated[
+        str,
+        typer.Option(
+            help="Stop after this time, for example 10s, 5min or 2h. The default is to run until stopped.",
+            metavar="TIME",
+        ),
+    ] = "",
+    elinks: Annotated[int, _option(LINKS, "Number of e-links. They are distributed over the buffers.", min=1)] = 42,
+    first_elink: Annotated[int, _option(LINKS, "Number of the first e-link.", min=0)] = 0,
     packet_bytes: Annotated[
-        str, _option(LINKS, "Of every packet: 24; or evenly between two sizes: 8-40.", metavar="SIZES")
+        str,
+        _option(
+            LINKS,
+            "Size of the packets in bytes: one size (24), or a range (8-40) of uniformly distributed sizes.",
+            metavar="SIZES",
+        ),
     ] = "24",
-    l1id_offset: Annotated[int, _option(LINKS, "The byte of a packet at which its L1ID lies.", min=0)] = 0,
-    rate: Annotated[str, _option(EVENTS, "1MHz, 100kHz, 10Hz; max: as fast as it is read.", metavar="RATE")] = "100kHz",
-    events: Annotated[int, _option(EVENTS, "Then stop; 0: no limit.", min=0)] = 0,
+    l1id_offset: Annotated[int, _option(LINKS, "Offset of the L1ID in a packet, in bytes.", min=0)] = 0,
+    rate: Annotated[
+        str,
+        _option(
+            EVENTS, "Event rate, for example 1MHz, 100kHz or 10Hz. max: as fast as the readers read.", metavar="RATE"
+        ),
+    ] = "100kHz",
+    events: Annotated[int, _option(EVENTS, "Stop after this number of events. 0: no limit.", min=0)] = 0,
     first_l1id: Annotated[
-        int, _option(EVENTS, "Of the first event: ECR in the upper 8 bits.", min=0, max=2**32 - 1)
+        int, _option(EVENTS, "Extended L1ID of the first event; the ECR is in its upper 8 bits.", min=0, max=2**32 - 1)
     ] = 0,
     events_per_ecr: Annotated[
-        int, _option(EVENTS, "Then the ECR goes up and L1IDs begin at 0; 0: after 2^24.", min=0)
+        int,
+        _option(
+            EVENTS, "Events after which the ECR is incremented and the L1ID restarts at 0. 0: after 2^24 events.", min=0
+        ),
     ] = 0,
-    buffers: Annotated[int, _option(BUFFERS, "Each has one reader.", min=1)] = 1,
-    buffer_size: Annotated[str, _option(BUFFERS, "Of each, in shared memory.", metavar="SIZE")] = "64MiB",
-    block_format: Annotated[str, _option(BUFFERS, "abcd, abce or c0ce.", metavar="NAME")] = "c0ce",
-    block_size: Annotated[str, _option(BUFFERS, "1KiB to 64KiB, with c0ce.", metavar="SIZE")] = "1KiB",
+    buffers: Annotated[int, _option(BUFFERS, "Number of DMA buffers. Each has one reader.", min=1)] = 1,
+    buffer_size: Annotated[str, _option(BUFFERS, "Size of each buffer in shared memory.", metavar="SIZE")] = "64MiB",
+    block_format: Annotated[str, _option(BUFFERS, "Format of the blocks: abcd, abce or c0ce.", metavar="NAME")] = (
+        "c0ce"
+    ),
+    block_size: Annotated[
+        str, _option(BUFFERS, "Size of a block: 1KiB to 64KiB with c0ce, 1KiB otherwise.", metavar="SIZE")
+    ] = "1KiB",
     timeout: Annotated[
-        str, _option(BUFFERS, "After so long a block goes half-filled; 0s: never.", metavar="TIME")
+        str,
+        _option(BUFFERS, "Time after which a block that is not full is sent all the same. 0s: never.", metavar="TIME"),
     ] = "10ms",
     faults: Annotated[
-        str, _option(WRONG, "Probabilities: crc=1e-5,missing=1e-4, or all=1e-4.", metavar="NAME=P,...")
+        str,
+        _option(
+            WRONG,
+            "Probabilities of faults, for example crc=1e-5,missing=1e-4; all=1e-4 sets every kind.",
+            metavar="NAME=P,...",
+        ),
     ] = "",
-    seed: Annotated[int, _option(WRONG, "The same seed, the same sizes and faults.", min=0)] = 1,
+    seed: Annotated[
+        int, _option(WRONG, "Seed of the random numbers. The same seed gives the same sizes and faults.", min=0)
+    ] = 1,
     tally: Annotated[
-        Path | None, _option(WRONG, "What was really sent, to hold a reader's counters against.", metavar="FILE.json")
+        Path | None,
+        _option(
+            WRONG, "Write what was sent to this file, to compare it with the counters of a reader.", metavar="FILE.json"
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Play the part of a FELIX card: fill DMA buffers in shared memory with the blocks of its e-links.
+    """Emulate a FELIX card: fill DMA buffers in shared memory with blocks of packets from e-links.
 
-    When the buffers are full it waits; nothing is overwritten. Ctrl-C (or SIGTERM) ends it in whole events.
+    If the buffers are full, the card waits; it overwrites nothing. Ctrl-C (or SIGTERM) stops it after a whole event.
     """
     options = _core.CardOptions()
     options.name = name

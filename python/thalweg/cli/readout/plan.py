@@ -24,32 +24,49 @@ EXAMPLES = [
 
 def plan(
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The handlers of this readout; nothing: handlers all alike.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Configuration of the readout, which lists the handlers. The default is a number of equal handlers.",
+        ),
     ] = None,
     topology: Annotated[
-        str, typer.Option(metavar="TEXT", help="Another machine, as hwloc describes one; nothing: this one.")
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Plan for another machine, given in hwloc's synthetic notation. The default is this one.",
+        ),
     ] = "",
     pinning: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
-            help="none, auto, or processors by role as in build=0-2,serve=3-6; nothing: as --config says, or auto.",
+            help="none, auto, or processors by role, for example build=0-2,serve=3-6. The default is the pinning of "
+            "--config, or auto.",
         ),
     ] = "",
     handlers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Without --config; nothing: one for each chiplet.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Without --config: number of handlers. The default is one per chiplet."),
     ] = None,
     build_threads: Annotated[
-        int | None, typer.Option(min=1, max=64, metavar="N", help="Of each handler, without --config; nothing: 3.")
+        int | None,
+        typer.Option(
+            min=1, max=64, metavar="N", help="Without --config: build threads of each handler. The default is 3."
+        ),
     ] = None,
     serve_threads: Annotated[
-        int | None, typer.Option(min=1, max=64, metavar="N", help="Of each handler, without --config; nothing: 4.")
+        int | None,
+        typer.Option(
+            min=1, max=64, metavar="N", help="Without --config: serve threads of each handler. The default is 4."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Where the threads of data handlers run: one handler for each chiplet, that is, for cores that share a cache.
+    """Show on which processors the threads of data handlers would run: one handler per chiplet.
 
-    Nothing is pinned by this: handlers do it when they start, as their configuration says.
+    A chiplet is a set of cores that share a cache. The command pins nothing: each handler pins its threads when it
+    starts, as its configuration says.
     """
     machine = _core.discover(topology)
     if config is None:
@@ -69,7 +86,10 @@ def plan(
 def _refuse_with_config(**options: int | None) -> None:
     for name, value in options.items():
         if value is not None:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with --config, which says it itself")
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} cannot be given with --config (the configuration sets it): leave one of them out"
+            )
 
 
 def _show(machine: _core.Topology, made: _core.Plan) -> None:

@@ -21,44 +21,67 @@ EXAMPLES = [
     "thalweg readout serve --config readout.toml --handler dh1 --run 42",
 ]
 
-NEW = "A configuration to begin with"
+NEW = "Print a new configuration"
 
 
 def serve_(
     config: Annotated[
-        Path | None, typer.Option(help="Which e-links make which fragments, and where.", metavar="FILE.toml")
+        Path | None,
+        typer.Option(
+            help="Configuration of the readout: cards, groups of e-links that form fragments, and handlers.",
+            metavar="FILE.toml",
+        ),
     ] = None,
-    handler: Annotated[str, typer.Option(help="Which of its handlers; nothing: the only one.", metavar="NAME")] = "",
-    run: Annotated[int, typer.Option(help="The run number.", min=1, max=2**32 - 1)] = 1,
+    handler: Annotated[
+        str,
+        typer.Option(help="Handler of the configuration to run. The default is the only one.", metavar="NAME"),
+    ] = "",
+    run: Annotated[int, typer.Option(help="Run number.", min=1, max=2**32 - 1)] = 1,
     metrics: Annotated[
-        str, typer.Option(help="Where metrics and health are; nothing: as the configuration says.", metavar="ADDRESS")
+        str,
+        typer.Option(
+            help="Address on which to serve metrics and health. The default is the one of the configuration.",
+            metavar="ADDRESS",
+        ),
     ] = "",
     drain: Annotated[
-        str, typer.Option(help="At the end collectors may fetch the rest for so long.", metavar="TIME")
+        str, typer.Option(help="Time at the end in which collectors may fetch the remaining events.", metavar="TIME")
     ] = "10s",
-    hold: Annotated[bool, typer.Option("--hold", help="Wait for POST /control/start, see docs/readout.md.")] = False,
-    dump_config: Annotated[
-        bool, typer.Option("--dump-config", help="Print one, and do nothing else.", rich_help_panel=NEW)
+    hold: Annotated[
+        bool,
+        typer.Option("--hold", show_default=False, help="Begin only after POST /control/start; see docs/readout.md."),
     ] = False,
-    elinks: Annotated[int, typer.Option(help="Of the card.", rich_help_panel=NEW, min=1)] = 42,
-    buffers: Annotated[int, typer.Option(help="Of the card: a handler for each.", rich_help_panel=NEW, min=1)] = 1,
-    groups: Annotated[int, typer.Option(help="Of each handler.", rich_help_panel=NEW, min=1)] = 3,
-    packet_bytes: Annotated[int, typer.Option(help="The largest.", rich_help_panel=NEW, min=8)] = 24,
-    mode: Annotated[str, typer.Option(help="build, relay or triggerless.", rich_help_panel=NEW)] = "build",
+    dump_config: Annotated[
+        bool,
+        typer.Option("--dump-config", show_default=False, help="Print a configuration and exit.", rich_help_panel=NEW),
+    ] = False,
+    elinks: Annotated[int, typer.Option(help="Number of e-links of the card.", rich_help_panel=NEW, min=1)] = 42,
+    buffers: Annotated[
+        int, typer.Option(help="Number of DMA buffers of the card. Each gets a handler.", rich_help_panel=NEW, min=1)
+    ] = 1,
+    groups: Annotated[
+        int, typer.Option(help="Number of groups of e-links of each handler.", rich_help_panel=NEW, min=1)
+    ] = 3,
+    packet_bytes: Annotated[
+        int, typer.Option(help="Size of the largest packet, in bytes.", rich_help_panel=NEW, min=8)
+    ] = 24,
+    mode: Annotated[
+        str, typer.Option(help="Mode of the handlers: build, relay or triggerless.", rich_help_panel=NEW)
+    ] = "build",
     json: JsonOption = False,
 ) -> int:
-    """Run a Data Handler: build the fragments of a card's buffer, and serve them to those who ask.
+    """Run a data handler: build fragments from a buffer of a card, and serve them to collectors.
 
-    It waits for its card. Ctrl-C (or SIGTERM) drains: what the card has written is built, and collectors may fetch the
-    rest; a second Ctrl-C does not wait for them.
+    The handler waits until its card is there. Ctrl-C (or SIGTERM) drains it: it builds what the card has written, and
+    collectors may fetch the rest. A second Ctrl-C stops at once.
     """
     if dump_config:
         text = configuration.dump_default(elinks, buffers, groups, packet_bytes=packet_bytes, mode=mode)
-        _core.handlers_of(json_module.dumps(tomllib.loads(text)))  # refuses what would be refused later
+        _core.handlers_of(json_module.dumps(tomllib.loads(text)))  # raises now what `serve` would raise later
         print(text, end="")
         return 0
     if config is None:
-        raise UsageError("no configuration is given; name one with --config (--dump-config prints one to begin with)")
+        raise UsageError("no configuration is given: give --config FILE.toml (--dump-config prints a first one)")
     known, warnings = _core.handlers_of(configuration.load(config).json)
     for warning in warnings:
         say(warning)
@@ -66,7 +89,7 @@ def serve_(
     chosen.metrics = metrics or chosen.metrics
     if hold and not (chosen.control_socket or (chosen.metrics and chosen.has_token)):
         raise UsageError(
-            "nobody could start this handler (--hold waits for /control/start): "
+            "this handler could never be started (--hold waits for POST /control/start, and it has no address for it): "
             "add control_socket to its [[handler]], or metrics there and token_file to [server]"
         )
     options = serve.ServeOptions(chosen, run=run, drain_s=duration_ns(drain) / 1e9, hold=hold)
@@ -80,7 +103,7 @@ def serve_(
     exit_code = max((report.exit_code for report in reports), default=0)
     if serving.was_cut_short:
         sys.stdout.flush()
-        os._exit(exit_code)  # what still waits would keep us
+        os._exit(exit_code)  # an ordinary exit would wait for threads that still wait
     return exit_code
 
 
@@ -89,7 +112,7 @@ def _choose(known: list[_core.HandlerConfig], name: str, config: Path) -> _core.
     if not name and len(known) == 1:
         return known[0]
     if name not in names:
-        which = f"has no handler '{name}'" if name else "has several handlers, and each is a process of its own"
+        which = f"has no handler '{name}'" if name else "has several handlers, and one process runs one of them"
         raise UsageError(f"{config} {which}: choose one with --handler ({', '.join(names)})")
     return known[names.index(name)]
 

@@ -17,7 +17,7 @@ from kills.derive.plan import Plan, Strike
 from kills.judge import require
 from kills.stage import LIMIT_S, Process, Say, Stage
 
-GAVE_UP = "workers die before they do anything"  # as a job says when five of them do, one after the other
+GAVE_UP = "ended before they did anything"  # a job says this if five workers in succession do
 
 
 class Round:
