@@ -58,7 +58,7 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("record --source replay --input {run} --seed 3", "--seed cannot be given with --source replay"),
         ("record --out {run}", "it exists"),
         ("record --meta novalue", "not of the form KEY=VALUE"),
-        ("record --meta host=x", "writes 'host' itself"),
+        ("record --meta host=x", "itself writes 'host'"),
         ("record --metrics here", "--metrics here is not an address"),
         ("record --config missing.toml", "cannot read missing.toml"),
         ("inspect missing.h5", "missing.h5"),

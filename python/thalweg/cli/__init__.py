@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from inspect import cleandoc
 from typing import Annotated
 
 from thalweg.cli._first import end_imports, ignore_interrupts
@@ -39,6 +40,19 @@ def _options(
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "merge", "derive", "plot")
 for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "study", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
+
+
+def _unfold(commands: typer.Typer) -> None:
+    """Joins the lines of each paragraph of the help texts, so that they are folded to the width of the terminal."""
+    for command in commands.registered_commands:
+        text = cleandoc(command.help or (command.callback and command.callback.__doc__) or "")
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _unfold(group.typer_instance)
+
+
+_unfold(app)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from thalweg._reports import LeftOut
 _MOST_PROBLEMS = 20
 
 JsonOption = Annotated[bool, typer.Option("--json", show_default=False, help="Write the result to stdout as JSON.")]
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A closed file, or a run that is still open.")]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A complete file, or a run that is still open.")]
 
 
 AllowMissingOption = Annotated[
