@@ -1,5 +1,5 @@
 // The Arrow C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): buffers of Python objects,
-// handed to other libraries without copying them. What goes where is decided in thalweg/_arrow.py.
+// handed to other libraries without copying them. What goes where is decided in thalweg/_values/to_arrow.py.
 #include <cstdint>
 #include <memory>
 #include <string>

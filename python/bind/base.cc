@@ -1,4 +1,4 @@
-// The three kinds of error become the exceptions of thalweg._errors.
+// The three kinds of error become the exceptions of thalweg._base.errors.
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 
@@ -13,7 +13,7 @@ namespace nb = nanobind;
 nb::str text_of(base::Error const& error) { return nb::str(base::readable(error.what()).c_str()); }
 
 void set_error(char const* name, nb::object const& argument) {
-    auto const type = nb::module_::import_("thalweg._errors").attr(name);
+    auto const type = nb::module_::import_("thalweg._base.errors").attr(name);
     PyErr_SetObject(type.ptr(), argument.ptr());
 }
 

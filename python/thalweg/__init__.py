@@ -1,25 +1,23 @@
 """Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
-from thalweg._signals import end_imports  # the first: from here on Ctrl-C is no traceback
+from thalweg._base.signals import end_imports  # the first: from here on Ctrl-C is no traceback
 
 # isort: split
 
 from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
-from thalweg._attach import Attached, Producer, attach
-from thalweg._attributes import Attributes
-from thalweg._column import Column
-from thalweg._errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
-from thalweg._errors import SystemError as SystemError  # noqa: A004
-from thalweg._open import open  # noqa: A004
-from thalweg._ragged import Ragged
-from thalweg._read import Run, read_memory
-from thalweg._rows import Rows
-from thalweg._schema import Schema, TableSchema, schema
-from thalweg._table import Table
-from thalweg._tuning import Tuning
-from thalweg._types import (
+from thalweg._base.errors import DataError, Error, OutOfRangeError, UnknownNameError, UsageError
+from thalweg._base.errors import SystemError as SystemError  # noqa: A004
+from thalweg._files.open import open  # noqa: A004
+from thalweg._files.recover import recover, snapshot
+from thalweg._reading.column import Column
+from thalweg._reading.run import Run, read_memory
+from thalweg._reading.table import Table
+from thalweg._schema.attributes import Attributes
+from thalweg._schema.schema import Schema, TableSchema, schema
+from thalweg._schema.tuning import Tuning
+from thalweg._schema.types import (
     Type,
     array,
     bool_,
@@ -43,8 +41,13 @@ from thalweg._types import (
     uint64,
     waveform,
 )
-from thalweg._work_unit import UnitOfGroup, WorkGroup, WorkUnit
-from thalweg._write import Writer, create, join, recover, snapshot
+from thalweg._values.ragged import Ragged
+from thalweg._values.rows import Rows
+from thalweg._writing.attached import Attached, attach
+from thalweg._writing.create import create, join
+from thalweg._writing.producer import Producer
+from thalweg._writing.work_unit import UnitOfGroup, WorkGroup, WorkUnit
+from thalweg._writing.writer import Writer
 
 __all__ = [
     "AbandonedProducer",
@@ -132,17 +135,20 @@ __version__ = _core.version()
 
 if TYPE_CHECKING:
     from thalweg import checkpoint, layouts
-    from thalweg._convert import convert
     from thalweg._derive.derivation import Derivation
     from thalweg._derive.job import DerivationJob
     from thalweg._derive.make import derive
     from thalweg._derive.report import DerivationError, DerivationReport
-    from thalweg._merge import MergedTable, MergeReport, merge
-    from thalweg._over_mpi import Shared
-    from thalweg._reports import (
+    from thalweg._files.convert import convert
+    from thalweg._files.merge import MergedTable, MergeReport, merge
+    from thalweg._files.verification import Verification
+    from thalweg._files.verify import verify
+    from thalweg._schema.left_out import LeftOut
+    from thalweg._values.row_groups import NewRows, Unit, UnitRows
+    from thalweg._writing.over_mpi import Shared
+    from thalweg._writing.reports import (
         AbandonedProducer,
         EndedProducers,
-        LeftOut,
         NodeReport,
         ProducerStatus,
         RunReport,
@@ -150,23 +156,19 @@ if TYPE_CHECKING:
         Status,
         TableReport,
         TableSnapshot,
-        Verification,
     )
-    from thalweg._row_groups import NewRows, Unit, UnitRows
-    from thalweg._verify import verify
 
 _LATE = {
-    "_convert": ("convert",),
+    "_files.convert": ("convert",),
     "_derive.derivation": ("Derivation",),
     "_derive.job": ("DerivationJob",),
     "_derive.make": ("derive",),
     "_derive.report": ("DerivationError", "DerivationReport"),
-    "_merge": ("MergeReport", "MergedTable", "merge"),
-    "_over_mpi": ("Shared",),
-    "_reports": (
+    "_files.merge": ("MergeReport", "MergedTable", "merge"),
+    "_writing.over_mpi": ("Shared",),
+    "_writing.reports": (
         "AbandonedProducer",
         "EndedProducers",
-        "LeftOut",
         "NodeReport",
         "ProducerStatus",
         "RunReport",
@@ -174,10 +176,11 @@ _LATE = {
         "Status",
         "TableReport",
         "TableSnapshot",
-        "Verification",
     ),
-    "_row_groups": ("NewRows", "Unit", "UnitRows"),
-    "_verify": ("verify",),
+    "_values.row_groups": ("NewRows", "Unit", "UnitRows"),
+    "_files.verification": ("Verification",),
+    "_files.verify": ("verify",),
+    "_schema.left_out": ("LeftOut",),
     "checkpoint": (),
     "layouts": (),
 }

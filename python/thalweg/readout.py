@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg import _core
-from thalweg._errors import DataError
+from thalweg._base.errors import DataError
 
 __all__ = ["Client", "Counters", "Event", "Fragment", "State", "packets"]
 

@@ -178,7 +178,7 @@ class Programs(programs.Programs):
 
 def _writers(trace: Path, path: Path) -> str:
     """Ranks that wrote raw data of the file, with their shares."""
-    from thalweg._explain.trace_file import load
+    from thalweg._trace.trace_file import load
 
     loaded = load(str(trace))
     calls = loaded.posix

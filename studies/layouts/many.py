@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import thalweg
-from thalweg._studies.layouts import generate, write
-from thalweg._studies.layouts.children import in_child
-from thalweg._studies.layouts.settings import Case, Settings
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[0] = str(HERE.parent)
 
 from harness.programs import IN_MEMORY  # noqa: E402 (studies are no package)
+from layouts import generate, write  # noqa: E402
+from layouts.children import in_child  # noqa: E402
+from layouts.settings import Case, Settings  # noqa: E402
 
 BEGIN, END = "<!-- results of many: written by many.py -->", "<!-- end of results of many -->"
 ROWS = {"event": "aos_event_per_product", "element": "aos_element_per_product"}

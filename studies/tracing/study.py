@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from thalweg._explain import records
-from thalweg._explain.names import Names
-from thalweg._explain.tables import Calls, Clock, create_trace
+from thalweg._trace import records
+from thalweg._trace.names import Names
+from thalweg._trace.tables import Calls, Clock, create_trace
 
 HERE = Path(__file__).parent
 THALWEG = Path(sys.executable).with_name("thalweg")

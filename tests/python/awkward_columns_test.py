@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg import _append
-from thalweg._awkward_columns import flat_columns
+from thalweg._append import columns as appending
+from thalweg._append.awkward_columns import flat_columns
 
 ROW = {
     "x": tw.float64,
@@ -87,8 +87,8 @@ def test_both_ways_give_the_same(way: str, monkeypatch: pytest.MonkeyPatch) -> N
     row = tw.Type("struct", members=TABLE.fields)
     short = flat_columns(row, given)
     assert short is not None
-    monkeypatch.setattr(_append, "flat_columns", lambda *_: None)
-    count, columns = _append.columns_of(TABLE, given, {})
+    monkeypatch.setattr(appending, "flat_columns", lambda *_: None)
+    count, columns = appending.columns_of(TABLE, given, {})
     assert short[0] == count
     assert len(short[1]) == len(columns)
     for mine, other in zip(short[1], columns, strict=True):
@@ -115,5 +115,5 @@ def test_everything_else_goes_the_long_way(what: str) -> None:
 
 def test_one_row_of_lists_is_not_taken_for_many() -> None:
     table = tw.schema({"t": {"v": tw.list_(tw.int64)}})["t"]
-    count, columns = _append.columns_of(table, {"v": ak.Array([1, 2, 3])}, {})
+    count, columns = appending.columns_of(table, {"v": ak.Array([1, 2, 3])}, {})
     assert (count, [column.tolist() for column in columns]) == (1, [[3], [1, 2, 3]])

@@ -89,7 +89,7 @@ def test_there_and_back_again(source: Path, tmp_path: Path, through: str, thread
 def test_small_batches_make_no_difference(
     source: Path, tmp_path: Path, batch_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thalweg._convert._BATCH_BYTES", batch_bytes)
+    monkeypatch.setattr("thalweg._files.convert._BATCH_BYTES", batch_bytes)
     part = tmp_path / "part.h5"
     with tw.create(part, schema()) as out:
         out.producer("a/deep").append(tw.open(source)["a/deep"].read(rows=slice(100, 400)))

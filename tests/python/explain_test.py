@@ -14,8 +14,8 @@ from tracing import MPI_COMPILER, MPI_RUN, THALWEG, compile_c, trace
 
 import thalweg as tw
 from thalweg._explain.findings import places
-from thalweg._explain.trace_file import load
 from thalweg._explain.verdict import explain
+from thalweg._trace.trace_file import load
 
 RANKS = r"""
 #include <mpi.h>

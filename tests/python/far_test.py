@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg._far import Ranges, _Object
+from thalweg._reading.far import Ranges, _Object
 
 ROWS = 20_000
 COUNTS = np.arange(ROWS) % 4

@@ -299,7 +299,7 @@ def test_the_table_of_the_root_is_no_group_of_its_name(tmp_path: Path) -> None:
 def test_what_is_no_text_behind_the_strings_that_were_tried_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: tuple[bytes, bytes]
 ) -> None:
-    monkeypatch.setattr("thalweg._hdf5_column._TRIED_STRINGS", 20)
+    monkeypatch.setattr("thalweg._others.hdf5_column._TRIED_STRINGS", 20)
     path = tmp_path / "late.h5"
     with h5py.File(path, "w") as file:
         file["t/x"] = np.arange(100)

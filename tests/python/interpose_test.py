@@ -9,7 +9,7 @@ import pytest
 from tracing import compile_c
 
 import hdf5_calls
-from thalweg._explain import records
+from thalweg._trace import records
 
 HDF5_HEADERS = [Path("/usr/include/hdf5/serial"), Path("/usr/include/hdf5/mpich")]
 MPI_HEADERS = [Path("/usr/include/x86_64-linux-gnu/mpich"), Path("/usr/lib/x86_64-linux-gnu/openmpi/include")]

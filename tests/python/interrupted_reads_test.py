@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg import _scan
+from thalweg._reading import scan
 
 ROWS = 60_000
 
@@ -34,7 +34,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_pieces_are_put_together(path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     table = tw.open(path)["t"]
     whole = table.read(rows=slice(7, ROWS - 5)).to_awkward()
-    monkeypatch.setattr(_scan, "_PIECE_BYTES", piece)
+    monkeypatch.setattr(scan, "_PIECE_BYTES", piece)
     pieces = table.read(rows=slice(7, ROWS - 5)).to_awkward()
     assert pieces.tolist()[::101] == whole.tolist()[::101]
     assert (np.asarray(pieces.w) == np.asarray(whole.w)).all()
@@ -61,7 +61,7 @@ class Interrupted:
 
 def test_control_c_ends_a_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     column = tw.open(path)["t"]["x"]
-    monkeypatch.setattr(_scan, "_PIECE_BYTES", 80_000)
+    monkeypatch.setattr(scan, "_PIECE_BYTES", 80_000)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     reader = Interrupted(column._table._core)
     monkeypatch.setattr(column._table, "_core", reader)

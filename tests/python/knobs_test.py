@@ -115,7 +115,7 @@ def test_they_are_readable_without_thalweg(tmp_path: Path) -> None:
 
 
 def test_knobs_of_another_version_are_shown_as_they_are() -> None:
-    from thalweg._tuning import in_effect
+    from thalweg._schema.tuning import in_effect
 
     assert in_effect({"from_the_future": "3 apples", "queue_depth": "4"}) == {
         "queue_depth": 4,

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from round_trip_test import TYPES, as_read, values_of
 
 import thalweg as tw
-from thalweg._layouts_rows import rows_of, selected
-from thalweg._table import selected_row
+from thalweg._append.columns import columns_of
+from thalweg._reading.table import selected_row
 from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, plan, read
+from thalweg.layouts.rows import rows_of, selected
 
 LAYOUTS = pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.name)
 ROI = {"offset": tw.uint64, "data": tw.list_(tw.float32)}
@@ -118,7 +119,7 @@ def batches_of(model: EventModel, events: list[dict[str, Any]], cuts: list[int])
     for start, stop in zip([0, *cuts], [*cuts, len(events)], strict=True):
         rows = [{**event, "marker": 0} for event in events[start:stop]]
         given = columns(rows) if rows else {name: [] for name in marked}
-        count, flat = tw._append.columns_of(marked, given, {})
+        count, flat = columns_of(marked, given, {})
         batches.append((Batch(count, flat[:-1]), start + 5))
     return batches
 

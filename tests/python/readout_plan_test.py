@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from thalweg import _core, cli
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 from thalweg._readout import plan as plans
 
 SERVER_OF_THE_PAPER = "pack:2 numa:1 l3:12(size=33554432) core:8 pu:2"

@@ -9,9 +9,9 @@ from mpis import OMPIO, ROMIO, Mpi
 from rule_programs import FEW_LARGE, H5PY
 from tracing import MPI_COMPILER, MPI_RUN, compile_c, trace
 
-from thalweg._explain.cores import as_ranges, of_ranges
 from thalweg._explain.judged import Judged
 from thalweg._explain.verdict import explain
+from thalweg._trace.cores import as_ranges, of_ranges
 
 WRITE = "file = h5py.File(path, 'w'{}); file.create_dataset('x', data=np.arange(100_000){}); file['y'] = 1"
 

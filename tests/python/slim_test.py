@@ -15,7 +15,7 @@ from rntuple_foreign_test import FILES
 
 import thalweg as tw
 from thalweg import _core
-from thalweg._schema import Schema, TableSchema
+from thalweg._schema.schema import Schema, TableSchema
 
 # Clusters of about 1500 events.
 CLUSTERS = {"narrow_page_bytes": 2048, "cluster_bytes": "32 KiB", "memory_bytes": "256 KiB", "extent_bytes": "64 KiB"}

@@ -1,7 +1,9 @@
-"""`thalweg study`: a tiny run measures all that it promises, goes on after an interruption, and reports."""
+"""`studies/layouts/run.py`: a tiny run measures all that it promises, goes on after an interruption, and reports."""
 
 import csv
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,35 +11,44 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import thalweg as tw
 from thalweg import layouts
-from thalweg._studies import page_cache
-from thalweg._studies.layouts import generate
-from thalweg._studies.layouts.figures import Found, event_layout, figures, mean_ratio
-from thalweg._studies.layouts.products import MODEL, SELECTIONS
-from thalweg._studies.layouts.settings import Settings, cases
-from thalweg._studies.layouts.study import COLUMNS, KEYS, NUMBERS
-from thalweg._studies.table import MeasurementTable
-from thalweg.cli import study
+
+STUDIES = Path(__file__).parents[2] / "studies"
+sys.path.insert(0, str(STUDIES))
+
+from layouts import command, generate, page_cache  # noqa: E402
+from layouts.figures import Found, event_layout, figures, mean_ratio  # noqa: E402
+from layouts.machine import file_system  # noqa: E402
+from layouts.products import MODEL, SELECTIONS  # noqa: E402
+from layouts.settings import Settings, cases  # noqa: E402
+from layouts.study import COLUMNS, KEYS, NUMBERS  # noqa: E402
+from layouts.table import MeasurementTable  # noqa: E402
 
 TINY = Settings(events=25, hits=6, wires=5, rois=3, samples=8, batch_events=10, spill_events=4, lengths="poisson")
 SMALL = ("--events", 20, "--batch-events", 10, "--hits", 5, "--wires", 4, "--rounds", 1, "--data", "waveforms")
 SMALL += ("--mode", "threads", "--producers", 1)
 
 
+def run_study(*words: object) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, str(STUDIES / "layouts" / "run.py"), *map(str, words)]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("file_format", ["h5", "root"])
-def test_a_tiny_run_measures_and_reports(file_format: str, tmp_path: Path, thalweg_command) -> None:
-    words = ("study", "layouts", *SMALL, "--format", file_format, "--layout", "aos_spill_all", "--out", tmp_path)
-    done = thalweg_command(*words)
+def test_a_tiny_run_measures_and_reports(file_format: str, tmp_path: Path) -> None:
+    words = (*SMALL, "--format", file_format, "--layout", "aos_spill_all", "--out", tmp_path)
+    done = run_study(*words)
     assert done.returncode == 0, done.stderr
     assert "codec: the default" in (tmp_path / "report.md").read_text()
     assert (tmp_path / "waveforms.png").stat().st_size > 10_000
     assert list((tmp_path / "files").iterdir()) == []
 
 
-def test_what_is_measured_stays_measured(tmp_path: Path, thalweg_command) -> None:
+def test_what_is_measured_stays_measured(tmp_path: Path) -> None:
     pairs = ("--layout", "element_per_group", "--layout", "event_per_group")
-    words = ("study", "layouts", *SMALL, *pairs, "--out", tmp_path)
-    done = thalweg_command(*words, "--json")
+    words = (*SMALL, *pairs, "--out", tmp_path)
+    done = run_study(*words, "--json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert any("element / event" in each["figure"] for each in summary["figures"])
@@ -49,17 +60,17 @@ def test_what_is_measured_stays_measured(tmp_path: Path, thalweg_command) -> Non
     assert "aos_element_per_group" in (tmp_path / "report.md").read_text()
 
     before = (tmp_path / "measurements.csv").read_text()
-    assert thalweg_command(*words).returncode == 0
+    assert run_study(*words).returncode == 0
     assert (tmp_path / "measurements.csv").read_text() == before
 
     cut = before[: before.rindex("\n", 0, -1) + 9]  # in the last line
     (tmp_path / "measurements.csv").write_text(cut)
-    assert thalweg_command(*words).returncode == 0
+    assert run_study(*words).returncode == 0
     with (tmp_path / "measurements.csv").open() as file:
         again = [[row[key] for key in KEYS] for row in csv.DictReader(file)]
     assert {tuple(each) for each in again} == {tuple(row[key] for key in KEYS) for row in rows}
 
-    other = thalweg_command(*words, "--seed", 2)
+    other = run_study(*words, "--seed", 2)
     assert other.returncode == 2
     assert "--seed 1 (now it is 2)" in other.stderr
 
@@ -72,22 +83,22 @@ def test_what_is_measured_stays_measured(tmp_path: Path, thalweg_command) -> Non
         (("--format", "txt"), "--format"),
     ],
 )
-def test_wrong_requests(words: tuple[str, ...], said: str, tmp_path: Path, thalweg_command) -> None:
-    done = thalweg_command("study", "layouts", *words, "--out", tmp_path)
+def test_wrong_requests(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = run_study(*words, "--out", tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path, thalweg_command) -> None:
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = thalweg_command("study", "layouts", "--out", tmp_path / "file" / "inside")
+    done = run_study("--out", tmp_path / "file" / "inside")
     assert done.returncode == 1
     assert "inside cannot be written" in done.stderr
 
 
-def test_the_help_shows_the_examples(thalweg_command) -> None:
-    shown = " ".join(thalweg_command("study", "layouts", "--help").stdout.split())
-    assert [example for example in study.EXAMPLES if example not in shown] == []
+def test_the_help_shows_the_examples() -> None:
+    shown = " ".join(run_study("--help").stdout.split())
+    assert [example for example in command.EXAMPLES if example not in shown] == []
 
 
 @pytest.mark.parametrize("kind", ["uniform", "waveforms"])
@@ -107,8 +118,6 @@ def test_the_data_fit_the_schema_and_come_from_the_seed_alone(kind: str, lengths
 
 
 def test_a_hit_of_a_waveform_is_what_its_region_shows(tmp_path: Path) -> None:
-    import thalweg as tw
-
     settings = replace(TINY, lengths="fixed", samples=12)
     batch, _ = generate.make_batch(settings, "waveforms", 0)
     plan = layouts.plan(MODEL, layouts.Layout("event", "all"))
@@ -128,7 +137,6 @@ def test_a_hit_of_a_waveform_is_what_its_region_shows(tmp_path: Path) -> None:
 def test_a_file_leaves_the_page_cache(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1_000_000)
-    from thalweg._studies.machine import file_system
 
     share = page_cache.drop(path)
     assert share == (1.0 if file_system(tmp_path) == "tmpfs" else 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tracing import MPI_RUN, THALWEG
 
-from thalweg._errors import DataError, UsageError
+from thalweg._base.errors import DataError, UsageError
 from thalweg._topology.clusters import agrees, levels, nearest
 from thalweg._topology.command import Findings, find
 from thalweg._topology.matrix import STEADY, Matrix, measure, of_json

@@ -12,7 +12,7 @@ import pytest
 from tracing import COMPILER, THALWEG, compile_c, left_folders, trace
 
 import thalweg as tw
-from thalweg._explain import folder as folders
+from thalweg._trace import folder as folders
 
 KILLS_ITSELF = r"""
 #include <fcntl.h>

@@ -15,14 +15,14 @@ import pytest
 from tracing import THALWEG, Traced, trace
 
 import thalweg as tw
-from thalweg._explain.account import Account
-from thalweg._explain.export import places
-from thalweg._explain.own_work import device_of, places_of, under_way
 from thalweg._explain.page import pictures
-from thalweg._explain.records import LEVELS, operations
-from thalweg._explain.tables import CALL, NAMES
-from thalweg._explain.trace_file import load
 from thalweg._explain.verdict import explain
+from thalweg._trace.account import Account
+from thalweg._trace.export import places
+from thalweg._trace.own_work import device_of, places_of, under_way
+from thalweg._trace.records import LEVELS, operations
+from thalweg._trace.tables import CALL, NAMES
+from thalweg._trace.trace_file import load
 
 START = """
 import os, sys, threading

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import thalweg as tw
-from thalweg._explain import records
-from thalweg._explain.names import Names
-from thalweg._explain.tables import Calls, Clock, create_trace
+from thalweg._trace import records
+from thalweg._trace.names import Names
+from thalweg._trace.tables import Calls, Clock, create_trace
 
 MANY = 200_000
 

@@ -10,7 +10,7 @@ import pytest
 import uproot
 
 import thalweg as tw
-from thalweg._tree_types import strings_in
+from thalweg._others.tree_types import strings_in
 
 ROWS = 300
 COLUMNS = {

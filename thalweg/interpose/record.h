@@ -1,5 +1,5 @@
 // What a traced process and the tracer share: a control page, and a ring of fixed-size records for each thread. The
-// tracer, in Python, has the same layout in `_explain/records.py`; a test compares the two.
+// tracer, in Python, has the same layout in `_trace/records.py`; a test compares the two.
 #pragma once
 
 #include <stdatomic.h>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thalweg._table import Table
+from thalweg._reading.table import Table
 
 _MOST_COLUMNS = 64  # columns whose page ends are looked up
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._base.errors import UsageError
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.summaries import Summary, checked_values
 from thalweg._derive.types import columns_in
-from thalweg._errors import UsageError
-from thalweg._table import Table
-from thalweg._take import taken_of
+from thalweg._reading.table import Table
+from thalweg._values.take import taken_of
 
 Array = npt.NDArray[Any]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from thalweg._errors import UsageError
-from thalweg._tuning import Value
-from thalweg._types import TypeLike
-from thalweg._write import Path
+from thalweg._base.errors import UsageError
+from thalweg._base.paths import Path
+from thalweg._schema.tuning import Value
+from thalweg._schema.types import TypeLike
 
 Function: TypeAlias = "Callable[[Any], Mapping[str, Any]]"
 Cut: TypeAlias = "Callable[[Any], Any]"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from thalweg._base.errors import Error, UsageError
 from thalweg._derive.job_folder import DOING, JobFolder
 from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import come
@@ -21,7 +22,6 @@ from thalweg._derive.report import WorkerReport
 from thalweg._derive.session import Job, Session, check_handles
 from thalweg._derive.worker import failure_of, usage
 from thalweg._derive.workers import Worker, Workers
-from thalweg._errors import Error, UsageError
 
 Messages = list[tuple[Any, ...]]
 _sessions: dict[tuple[str, int], Session] = {}  # the open inputs of this process, by job and thread

@@ -11,16 +11,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 from typing import Any
 
+from thalweg._base.errors import DataError, UsageError
+from thalweg._base.paths import Path
 from thalweg._derive.clusters import page_ends
 from thalweg._derive.opened import OpenInput, OpenInputs, opened
-from thalweg._errors import DataError, UsageError
-from thalweg._open import open  # noqa: A004
-from thalweg._read import Run
-from thalweg._reports import LeftOut
-from thalweg._schema import TableSchema
-from thalweg._table import Table
-from thalweg._types import Type
-from thalweg._write import Path
+from thalweg._files.open import open  # noqa: A004
+from thalweg._reading.run import Run
+from thalweg._reading.table import Table
+from thalweg._schema.left_out import LeftOut
+from thalweg._schema.schema import TableSchema
+from thalweg._schema.types import Type
 
 _IDENTITY_BYTES = 1 << 16  # bytes at each end of a file that identify it
 

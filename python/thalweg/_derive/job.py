@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from thalweg._base.errors import Error, UsageError
+from thalweg._base.paths import Path
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, machines_of, workers_of
@@ -32,9 +34,7 @@ from thalweg._derive.summaries import Summary, merged
 from thalweg._derive.unit import Loop as EventLoop
 from thalweg._derive.usage import own_cpu_seconds
 from thalweg._derive.workers import Workers, check_start
-from thalweg._errors import Error, UsageError
-from thalweg._types import Type
-from thalweg._write import Path
+from thalweg._schema.types import Type
 
 _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
 

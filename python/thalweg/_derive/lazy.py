@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._ragged import Ragged, Text
-from thalweg._rows import Rows
-from thalweg._table import Table
-from thalweg._types import Type
+from thalweg._reading.table import Table
+from thalweg._schema.types import Type
+from thalweg._values.ragged import Ragged, Text
+from thalweg._values.rows import Rows
 
 _KEY = "{form_key}|{attribute}"
 _BASE_CLASS = re.compile(r":_[0-9]+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from thalweg._base.paths import Path
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.job import DerivationJob
 from thalweg._derive.unit import Loop
-from thalweg._write import Path
 
 
 def derive(

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
-from thalweg._attach import text_of
+from thalweg._base.errors import Error, SystemError, UsageError, text_of  # noqa: A004
 from thalweg._derive.job_folder import BEGUN, CLOSING, JOB, JobFolder, durable, failed, joined, owned
 from thalweg._derive.machines import host, machine
-from thalweg._errors import Error, SystemError, UsageError  # noqa: A004
-from thalweg._write import Writer, join
+from thalweg._writing.create import join
+from thalweg._writing.writer import Writer
 
 _TELL_EVERY_S = 0.5
 _ALARM_EVERY_S = 0.2

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._derive.job_folder import BEGUN, CLOSING, DOING, JOB, JobFolder, durable, failed, joined, owned
 from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import Rules, durable_times
 from thalweg._derive.outputs import Output
-from thalweg._errors import SystemError, UsageError  # noqa: A004
-from thalweg._reports import RunReport
+from thalweg._writing.reports import RunReport
 
 _LOOK_EVERY_S = 0.5
 _PAUSE_S = 0.05

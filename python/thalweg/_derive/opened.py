@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg import _core
-from thalweg._open import open  # noqa: A004
-from thalweg._table import Table
+from thalweg._files.open import open  # noqa: A004
+from thalweg._reading.table import Table
 
 _MOST = 16  # number of files that stay open in the process of a job
 

@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg import _core
+from thalweg._base.errors import Error, UsageError
 from thalweg._derive.function_identity import PYTHON, hash_of
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.ranges import Plan, as_text
 from thalweg._derive.session import Job
-from thalweg._errors import Error, UsageError
-from thalweg._open import open  # noqa: A004
-from thalweg._read import Run
-from thalweg._schema import Schema, TableSchema
-from thalweg._types import Type
-from thalweg._write import Writer, create, recover
+from thalweg._files.open import open  # noqa: A004
+from thalweg._files.recover import recover
+from thalweg._reading.run import Run
+from thalweg._schema.schema import Schema, TableSchema
+from thalweg._schema.types import Type
+from thalweg._writing.create import create
+from thalweg._writing.writer import Writer
 
 PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
 """The names of the metadata of an output: ranges and inputs; functions and options; the result, written at the end; and

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from thalweg._base.errors import Error
 from thalweg._derive.summaries import Summary
 from thalweg._derive.usage import Sample
-from thalweg._errors import Error
-from thalweg._reports import LeftOut, RunReport
+from thalweg._schema.left_out import LeftOut
+from thalweg._writing.reports import RunReport
 
 
 @dataclass

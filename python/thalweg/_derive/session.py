@@ -10,21 +10,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from thalweg._append import columns_of
-from thalweg._attach import Attached, Kept, attach
+from thalweg._append.columns import columns_of
+from thalweg._base.errors import UsageError
 from thalweg._derive.compute import Derived, Source, derived
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.inputs import Inputs
+from thalweg._derive.kept import Kept, kept_columns
 from thalweg._derive.lazy import LazyForm
 from thalweg._derive.opened import OpenInput
 from thalweg._derive.ranges import Range
 from thalweg._derive.summaries import Summary
 from thalweg._derive.types import UnknownTypeError, type_of
 from thalweg._derive.unit import EventRange, Loop, OutputRows, looped
-from thalweg._errors import UsageError
-from thalweg._schema import TableSchema
-from thalweg._types import Type, as_type
-from thalweg._work_unit import UnitOfGroup, UnitTable, WorkGroup, WorkUnit
+from thalweg._schema.schema import TableSchema
+from thalweg._schema.types import Type, as_type
+from thalweg._writing.attached import Attached, attach
+from thalweg._writing.work_unit import UnitOfGroup, UnitTable, WorkGroup, WorkUnit
 
 _SAMPLE_ROWS = 1000
 _MOST_SAMPLES = 8
@@ -191,8 +192,8 @@ class Session:
         columns differ."""
         if (out, file) not in self._kept:
             name, derivation, each = self._job.tables[out], self._job.train[out], self._input(file)
-            self._kept[out, file] = self._attached[out].kept_columns(
-                each.table, each.stored, name, self._job.kept[out], derivation.copy_pages
+            self._kept[out, file] = kept_columns(
+                self._attached[out], each.table, each.stored, name, self._job.kept[out], derivation.copy_pages
             )
         return self._kept[out, file]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 
 MOST_BYTES = 1 << 16  # the largest summary of a work unit
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._errors import UsageError
-from thalweg._types import Type, as_type
+from thalweg._base.errors import UsageError
+from thalweg._schema.types import Type, as_type
 
 
 class UnknownTypeError(UsageError):

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from thalweg._append import Array, columns_of
+from thalweg._append.columns import Array, columns_of
+from thalweg._base.errors import UnknownNameError, UsageError
 from thalweg._derive.inputs import InputFile
 from thalweg._derive.summaries import Summary, added, checked_values
-from thalweg._errors import UnknownNameError, UsageError
-from thalweg._schema import TableSchema
-from thalweg._table import Table
+from thalweg._reading.table import Table
+from thalweg._schema.schema import TableSchema
 
 Loop: TypeAlias = "Callable[[LoopJob, EventRange], None]"
 

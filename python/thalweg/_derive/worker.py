@@ -13,9 +13,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._derive.session import Job, Session, Task
 from thalweg._derive.usage import own_cpu_seconds, pss_bytes
-from thalweg._errors import SystemError  # noqa: A004
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from typing import Any
 
+from thalweg._base.errors import UsageError
 from thalweg._derive import worker
 from thalweg._derive.report import WorkerReport
 from thalweg._derive.session import Job, Task
-from thalweg._errors import UsageError
 
 STARTS = ("fork", "spawn")
 

@@ -1,5 +1,1 @@
-"""Traces the I/O of any program and shows where its time goes.
-
-`tracer` runs a command with the library of thalweg/interpose and writes the trace; `trace_file` loads a trace;
-`verdict` and `rules` evaluate it.
-"""
+"""Says where the time of a traced program goes: `verdict` and `rules` judge what `thalweg._trace` has written."""

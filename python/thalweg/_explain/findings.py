@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._explain.trace_file import Calls, Integers, Trace
+from thalweg._trace.trace_file import Calls, Integers, Trace
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._errors import SystemError  # noqa: A004
-from thalweg._explain.account import KINDS, Account, own_seconds, together
+from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._explain.findings import data, places
-from thalweg._explain.own_work import Device, sentences, under_way
-from thalweg._explain.records import IN_FLIGHT
-from thalweg._explain.trace_file import Calls, Trace
 from thalweg._explain.verdict import Verdict
+from thalweg._trace.account import KINDS, Account, own_seconds, together
+from thalweg._trace.own_work import Device, sentences, under_way
+from thalweg._trace.records import IN_FLIGHT
+from thalweg._trace.trace_file import Calls, Trace
 
 _BINS = 500
 _MOST_LANES, _MOST_MAPS = 64, 6

@@ -15,7 +15,7 @@ from thalweg._explain import rules_ranks as ranks
 from thalweg._explain import rules_streams as streams
 from thalweg._explain.findings import Finding
 from thalweg._explain.settings import settings_without_effect
-from thalweg._explain.trace_file import Trace
+from thalweg._trace.trace_file import Trace
 
 
 @dataclass(frozen=True)

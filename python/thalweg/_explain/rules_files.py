@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, places, seconds
-from thalweg._explain.trace_file import Calls, Trace
-from thalweg._recording.units import as_bytes
+from thalweg._trace.trace_file import Calls, Trace
 
 MANY = 1000
 BLOCK = 4096

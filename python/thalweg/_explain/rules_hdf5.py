@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, outer_of, seconds
 from thalweg._explain.rules_files import BLOCK, LARGE, MANY
-from thalweg._explain.trace_file import Calls, Integers, Trace
-from thalweg._recording.units import as_bytes
+from thalweg._trace.trace_file import Calls, Integers, Trace
 
 OPENING = ("H5Dopen2", "H5Dopen1", "H5Oopen", "H5Gopen2", "H5Gopen1", "H5Aopen", "H5Aopen_name", "H5Aopen_by_name")
 TRANSFERS = ("H5Dread", "H5Dwrite")

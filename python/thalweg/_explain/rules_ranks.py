@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from thalweg._explain.cores import as_ranges, of_ranges
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import (
     Finding,
     aggregators_of,
@@ -21,8 +21,8 @@ from thalweg._explain.findings import (
     seconds,
 )
 from thalweg._explain.rules_files import BLOCK, LARGE
-from thalweg._explain.trace_file import Calls, Mask, Trace
-from thalweg._recording.units import as_bytes
+from thalweg._trace.cores import as_ranges, of_ranges
+from thalweg._trace.trace_file import Calls, Mask, Trace
 
 
 def is_collective(calls: Calls) -> Mask:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import Finding, by_file, data, found
 from thalweg._explain.rules_files import BLOCK
-from thalweg._explain.trace_file import Trace
-from thalweg._recording.units import as_bytes
+from thalweg._trace.trace_file import Trace
 
 SINGLE = ("fgetc", "getc", "fputc", "putc")
 

@@ -15,7 +15,7 @@ from thalweg._explain.findings import Finding, aggregators_of, of_kind, outer_of
 from thalweg._explain.judged import Judged
 from thalweg._explain.settings_hdf5 import properties_of_files
 from thalweg._explain.settings_variables import variables
-from thalweg._explain.trace_file import Trace
+from thalweg._trace.trace_file import Trace
 
 COLLECTIVE_HINTS = ("cb_nodes", "cb_config_list", "cb_buffer_size", "romio_cb_write", "romio_cb_read")
 BEHIND_PFR = ("romio_cb_fr_types", "romio_cb_fr_alignment", "romio_cb_ds_threshold", "romio_cb_alltoall")

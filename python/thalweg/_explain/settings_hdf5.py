@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import of_kind
 from thalweg._explain.judged import Judged
 from thalweg._explain.rules_hdf5 import Inside, datasets, files_of_hdf5, properties
-from thalweg._explain.trace_file import Trace
-from thalweg._recording.units import as_bytes
+from thalweg._trace.trace_file import Trace
 
 Said = tuple[str, str]
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 import numpy as np
 
 from thalweg._explain.judged import Judged
-from thalweg._explain.trace_file import Trace
+from thalweg._trace.trace_file import Trace
 
 Said = tuple[str, str]
 # mpiexec and mpirun set these variables themselves: for Open MPI, nearly all except those of its file components.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from thalweg._explain.account import Account, accounts
+from thalweg._base.quantities import as_bytes
 from thalweg._explain.findings import Finding
 from thalweg._explain.judged import Judged
-from thalweg._explain.own_work import sentences
 from thalweg._explain.rules import RULES
 from thalweg._explain.settings import judge
-from thalweg._explain.trace_file import Trace, load
-from thalweg._recording.units import as_bytes
+from thalweg._trace.account import Account, accounts
+from thalweg._trace.own_work import sentences
+from thalweg._trace.trace_file import Trace, load
 
 _MOST_ACCOUNTS = 20
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thalweg import _core, _errors
+from thalweg import _core
+from thalweg._base import errors
+from thalweg._base.quantities import as_bytes, as_duration, frequency_hz
 from thalweg._readout.live import LiveLine, Recent
 from thalweg._readout.signals import Stop, listening
-from thalweg._recording.units import as_bytes, as_duration, frequency_hz
 
 _PACKET_FAULTS = ("missing", "late", "duplicated", "swapped", "truncated", "crc", "error", "busy")
 _OTHER_FAULTS = ("lost_blocks", "garbage_blocks", "dead_times", "packets_in_lost_blocks", "undetectable")
@@ -24,7 +25,7 @@ def rate_hz(text: str) -> float:
         return 0.0
     rate = frequency_hz(text, "Hz")
     if rate <= 0:
-        raise _errors.UsageError(f"the rate '{text}' gives no events: give a rate such as 1MHz or 10Hz, or max")
+        raise errors.UsageError(f"the rate '{text}' gives no events: give a rate such as 1MHz or 10Hz, or max")
     return rate
 
 
@@ -95,7 +96,7 @@ class Report:
         try:
             path.write_text(json.dumps({**self.as_json(), "links": links}, indent=2) + "\n")
         except OSError as error:
-            raise _errors.SystemError(
+            raise errors.SystemError(
                 error.errno or 0, f"cannot write the tally to {path} ({error.strerror})"
             ) from error
 

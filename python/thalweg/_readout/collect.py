@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from thalweg import _core
-from thalweg._errors import Error, UsageError
+from thalweg._base.errors import Error, UsageError
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._readout import configuration
 from thalweg._readout.live import LiveLine, Recent, times
 from thalweg._readout.signals import Stop, listening
-from thalweg._recording.units import as_bytes, as_duration
-from thalweg._tuning import Tuning
+from thalweg._schema.tuning import Tuning
 from thalweg.readout import Counters
 
 _LOOK_S = 0.1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 from thalweg._readout import toml
 
 _SECRETS = frozenset({"token"})

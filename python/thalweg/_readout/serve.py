@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg import _core
-from thalweg._errors import Error, UsageError
+from thalweg._base.errors import Error, UsageError
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._readout.live import LiveLine, Recent, times
 from thalweg._readout.signals import Stop, listening
-from thalweg._recording.units import as_bytes, as_duration
 
 _LOOK_S = 0.1
 _MOSTLY = 0.9

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-from thalweg._signals import not_ignored
+from thalweg._base.signals import not_ignored
 
 _SIGNALS = not_ignored((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 from thalweg._recording.options import RecordOptions
 
 NAMES = [field.name.replace("_", "-") for field in dataclasses.fields(RecordOptions)]

@@ -11,7 +11,7 @@ import tty
 from collections.abc import Iterator
 from types import FrameType
 
-from thalweg._signals import not_ignored
+from thalweg._base.signals import not_ignored
 
 OF_RECORDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _SIGNALS = not_ignored(OF_RECORDING)

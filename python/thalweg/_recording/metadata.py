@@ -5,7 +5,7 @@ import platform
 from typing import Any
 
 from thalweg import _core
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 from thalweg._recording.configuration import as_json
 from thalweg._recording.options import RecordOptions
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import Snapshot
 

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg._errors import UsageError
-from thalweg._recording import units
+from thalweg._base import quantities
+from thalweg._base.errors import UsageError
 from thalweg._recording.options import NodeDeath, RecordOptions
 
 
@@ -50,4 +50,4 @@ def node_plan(options: RecordOptions) -> NodePlan:
             "a run of several nodes cannot be divided into files: leave out --max-file-size and --max-file-time"
         )
     goes_on = options.on_node_death == NodeDeath.going_on
-    return NodePlan(options.nodes, options.node, goes_on, units.duration_ns(options.node_timeout))
+    return NodePlan(options.nodes, options.node, goes_on, quantities.duration_ns(options.node_timeout))

@@ -10,10 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording import control
 from thalweg._recording.counts import Channel
 from thalweg._recording.snapshot import Snapshot
-from thalweg._recording.units import as_bytes, as_duration
 
 _KEYS = {
     "recording": "p: pause, Ctrl-C: stop",

@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording.counts import Channel, Channels, total_of
 from thalweg._recording.files import RunFile
-from thalweg._recording.units import as_bytes, as_duration
 
 
 @dataclass

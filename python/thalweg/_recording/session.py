@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from thalweg import _core
-from thalweg._errors import Error, SystemError  # noqa: A004
-from thalweg._recording import units
+from thalweg._base import quantities
+from thalweg._base.errors import Error, SystemError  # noqa: A004
 from thalweg._recording.control import Control
 from thalweg._recording.files import FilePlan, Files
 from thalweg._recording.metadata import run_metadata
@@ -22,7 +22,7 @@ from thalweg._recording.snapshot import Rates, Snapshot
 from thalweg._recording.source import has_clock, open_source, settings
 from thalweg._recording.tuning import tuning_of
 from thalweg._recording.workers import Workers, usable_cores
-from thalweg._reports import problems_of
+from thalweg._schema.left_out import problems_of
 
 _TICK_S = 0.05
 _LOOK_NS = 250_000_000
@@ -37,7 +37,7 @@ class Session:
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
         self._source = settings(options)
-        self._duration_ns = units.limit("--duration", options.duration, units.duration_ns)
+        self._duration_ns = quantities.limit("--duration", options.duration, quantities.duration_ns)
         source = open_source(self._source)
         self._left_out = [f"{options.input}: {each}" for each in problems_of(source.left_out)]
         self._nodes = node_plan(options)
@@ -50,8 +50,8 @@ class Session:
             names=[table["name"] for table in json.loads(schema)["tables"]],
             options=_create_options(options, self._nodes),
             metadata=self._metadata,
-            max_bytes=units.limit("--max-file-size", options.max_file_size, units.size_bytes),
-            max_ns=units.limit("--max-file-time", options.max_file_time, units.duration_ns),
+            max_bytes=quantities.limit("--max-file-size", options.max_file_size, quantities.size_bytes),
+            max_ns=quantities.limit("--max-file-time", options.max_file_time, quantities.duration_ns),
             nodes=self._nodes,
         )
         self._control = Control()

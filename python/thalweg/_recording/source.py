@@ -4,8 +4,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from thalweg import _core
-from thalweg._errors import UsageError
-from thalweg._recording import units
+from thalweg._base import quantities
+from thalweg._base.errors import UsageError
 
 if TYPE_CHECKING:
     from thalweg._recording.options import RecordOptions
@@ -33,7 +33,7 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "loops": options.loops,
             "compass_header": _header(options.compass_header),
         }
-    rate = units.rate(options.rate)
+    rate = quantities.rate(options.rate)
     return {
         "kind": "digitizer",
         "rate": options.rate,
@@ -42,11 +42,11 @@ def settings(options: "RecordOptions") -> dict[str, Any]:
             "record_limit": options.records,
             "isotope": options.isotope.value,
             "record_samples": options.samples,
-            "sample_rate_hz": units.frequency_hz(options.sample_rate, "S/s"),
+            "sample_rate_hz": quantities.frequency_hz(options.sample_rate, "S/s"),
             "seed": options.seed,
-            "onboard_bytes": units.size_bytes(options.onboard_memory),
+            "onboard_bytes": quantities.size_bytes(options.onboard_memory),
             # With a rate, the card's own clock ends the run, so that the same options give the same records.
-            "duration_ns": 0 if rate.is_max else units.duration_ns(options.duration),
+            "duration_ns": 0 if rate.is_max else quantities.duration_ns(options.duration),
         },
     }
 
@@ -62,7 +62,7 @@ def open_source(settings: dict[str, Any], start_ns: int = 0) -> _core.Source:
     card = _core.DigitizerOptions()
     for name, value in settings["card"].items():
         setattr(card, name, value)
-    card.rate = units.rate(settings["rate"])
+    card.rate = quantities.rate(settings["rate"])
     card.start_ns = start_ns
     return _core.make_digitizer(card)
 
@@ -81,4 +81,4 @@ def _header(text: str) -> int | None:
 
 def has_clock(settings: dict[str, Any]) -> bool:
     """Returns whether triggers come at a fixed rate, and not as fast as they are read."""
-    return settings["kind"] == "digitizer" and not units.rate(settings["rate"]).is_max
+    return settings["kind"] == "digitizer" and not quantities.rate(settings["rate"]).is_max

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from thalweg._errors import UsageError
-from thalweg._tuning import Tuning, with_codec
+from thalweg._base.errors import UsageError
+from thalweg._schema.tuning import Tuning, with_codec
 
 
 def tuning_of(settings: Sequence[str] | None, options: Mapping[str, str]) -> Tuning:

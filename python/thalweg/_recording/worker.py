@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 from thalweg import _core
-from thalweg._errors import Error
+from thalweg._base.errors import Error
 from thalweg._recording.control import OF_RECORDING
 from thalweg._recording.source import open_source
 

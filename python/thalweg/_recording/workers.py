@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._errors import SystemError  # noqa: A004
+from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._recording.control import OF_RECORDING
 
 

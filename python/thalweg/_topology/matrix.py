@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from thalweg._base.errors import DataError, UsageError
 from thalweg._core import latency_ns
-from thalweg._errors import DataError, UsageError
 
 Values = npt.NDArray[np.float64]
 Measure = Callable[[int, int, int], list[float]]

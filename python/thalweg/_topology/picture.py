@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from thalweg._errors import SystemError  # noqa: A004
+from thalweg._base.errors import SystemError  # noqa: A004
 from thalweg._topology.matrix import Matrix
 
 _MOST_NUMBERS = 16

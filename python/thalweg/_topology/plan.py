@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _TYPES = frozenset(_NAMES.split())

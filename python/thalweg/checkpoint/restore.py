@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from thalweg import _core
-from thalweg._attributes import Attributes
-from thalweg._errors import UnknownNameError, UsageError
+from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._schema.attributes import Attributes
 from thalweg.checkpoint.ranks import ranks_of
 
 

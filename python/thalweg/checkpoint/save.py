@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg import _core
-from thalweg._attributes import Attributes
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
+from thalweg._schema.attributes import Attributes
 from thalweg.checkpoint.blocks import Blocks, declare
 from thalweg.checkpoint.ranks import Over, Ranks, duplicate, ranks_of
 

@@ -12,7 +12,7 @@ from thalweg.cli._first import end_imports, ignore_interrupts
 import typer
 
 from thalweg import __version__
-from thalweg._errors import Error, UsageError
+from thalweg._base.errors import Error, UsageError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -38,7 +38,7 @@ def _options(
 
 
 _DATA = ("record", "inspect", "verify", "recover", "snapshot", "convert", "merge", "derive", "plot")
-for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "study", "knobs"):
+for _name in (*_DATA, "readout", "trace", "explain", "topology", "clean", "knobs"):
     importlib.import_module(f"thalweg.cli.{_name}").register(app)
 
 
@@ -61,12 +61,12 @@ def main() -> None:
     sys.exit(code)
 
 
-def run() -> int:
+def run(command: typer.Typer = app, name: str = "thalweg") -> int:
     """Runs the command and returns its exit code. An error becomes one sentence on stderr, never a traceback."""
     try:
         end_imports()
         _check_arguments()
-        return app(standalone_mode=False, prog_name="thalweg") or DONE
+        return command(standalone_mode=False, prog_name=name) or DONE
     except UsageError as error:
         return _fail(error, WRONG_REQUEST)
     except Error as error:

@@ -10,8 +10,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._derive.state import JobState
-from thalweg._recording.units import as_bytes, as_duration
 
 _EVERY_S = 1.0
 _MOST_WORKERS = 32

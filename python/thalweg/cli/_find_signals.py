@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 import thalweg
-from thalweg._errors import UsageError
-from thalweg._types import Type
+from thalweg._base.errors import UsageError
+from thalweg._schema.types import Type
 from thalweg.cli._signals import Signals
 
 _SECONDS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-from thalweg._reports import LeftOut
+from thalweg._schema.left_out import LeftOut
 
 _MOST_PROBLEMS = 20
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._ragged import Ragged
+from thalweg._values.ragged import Ragged
 
 Array = npt.NDArray[np.float64]
 Samples = npt.NDArray[Any] | Ragged

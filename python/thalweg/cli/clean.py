@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from thalweg import _core
-from thalweg._errors import Error, UsageError
-from thalweg._recording.units import as_bytes, as_duration
+from thalweg._base.errors import Error, UsageError
+from thalweg._base.quantities import as_bytes, as_duration
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg clean", "thalweg clean /data/runs --yes"]

@@ -7,8 +7,8 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import thalweg
-from thalweg._recording.units import as_bytes
-from thalweg._tuning import Tuning
+from thalweg._base.quantities import as_bytes
+from thalweg._schema.tuning import Tuning
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,

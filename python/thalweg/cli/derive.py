@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import thalweg
+from thalweg._base.errors import UsageError
+from thalweg._base.quantities import duration_ns
 from thalweg._derive.report import DerivationError, DerivationReport
-from thalweg._errors import UsageError
-from thalweg._recording.units import duration_ns
 from thalweg.cli._derive_progress import DerivationProgress
 from thalweg.cli._output import AllowMissingOption, JsonOption, as_epilog, print_json, say
 

@@ -11,14 +11,14 @@ import typer
 from rich.table import Table
 
 from thalweg import _core
-from thalweg._attributes import Attributes
-from thalweg._open import external_folders, run_of
-from thalweg._read import Run
-from thalweg._recording.units import as_bytes
-from thalweg._reports import NodeReport, nodes_of
-from thalweg._schema import Schema, TableSchema
-from thalweg._tuning import in_effect, in_order
-from thalweg._types import Type
+from thalweg._base.quantities import as_bytes
+from thalweg._files.open import external_folders, run_of
+from thalweg._reading.run import Run
+from thalweg._schema.attributes import Attributes
+from thalweg._schema.schema import Schema, TableSchema
+from thalweg._schema.tuning import in_effect, in_order
+from thalweg._schema.types import Type
+from thalweg._writing.reports import NodeReport, nodes_of
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg._recording.units import as_bytes
+from thalweg._base.quantities import as_bytes
 from thalweg.cli._output import AllowMissingOption, JsonOption, as_epilog, exit_code, print_json, say, say_problems
 
 EXAMPLES = ["thalweg merge a.root b.root --out c.root"]

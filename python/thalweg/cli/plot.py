@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
 from thalweg.cli._find_signals import check_waveform, signals_of
 from thalweg.cli._output import (
     AllowMissingOption,

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 import thalweg
-from thalweg._recording.units import as_bytes
-from thalweg._signals import ended_at_once
+from thalweg._base.quantities import as_bytes
+from thalweg._base.signals import ended_at_once
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = ["thalweg recover run.h5"]

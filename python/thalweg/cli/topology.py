@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from thalweg._errors import SystemError, UsageError  # noqa: A004
+from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from thalweg._errors import UsageError
-from thalweg._recording.units import as_bytes
+from thalweg._base.errors import UsageError
+from thalweg._base.quantities import as_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [
@@ -49,8 +49,8 @@ def trace(
     `thalweg trace export TRACE --out FILE.json` (or .pftrace) converts a trace for timeline viewers: to Chrome's JSON,
     or to Perfetto's protobuf.
     """
-    from thalweg._explain.export import SUFFIXES, export
-    from thalweg._explain.tracer import TraceOptions, trace
+    from thalweg._trace.export import SUFFIXES, export
+    from thalweg._trace.tracer import TraceOptions, trace
 
     if command[0] == "export" and out.endswith(SUFFIXES):
         if len(command) != 2:

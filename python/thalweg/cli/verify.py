@@ -4,10 +4,10 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from thalweg import _core
-from thalweg._open import external_folders
-from thalweg._recording.units import as_bytes
-from thalweg._reports import Verification, verification_of
-from thalweg._verify import with_h5py
+from thalweg._base.quantities import as_bytes
+from thalweg._files.open import external_folders
+from thalweg._files.verification import Verification, verification_of
+from thalweg._files.verify import with_h5py
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,

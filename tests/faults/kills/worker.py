@@ -10,7 +10,7 @@ from kills import rows
 from kills.plan import Plan, Worker
 from kills.stage import Say
 from kills.values import Array, Column, values
-from thalweg._work_unit import UnitOfGroup
+from thalweg._writing.work_unit import UnitOfGroup
 
 MOST_BYTES = 4 << 20  # of one worker: after these it only waits
 BATCH_BYTES = 256 << 10

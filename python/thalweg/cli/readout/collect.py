@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
+from thalweg._base.quantities import duration_ns, size_bytes
 from thalweg._readout import collect as collecting
 from thalweg._readout import configuration
 from thalweg._recording.tuning import tuning_of
-from thalweg._recording.units import duration_ns, size_bytes
 from thalweg.cli._output import JsonOption, SetOption, as_epilog, print_json, say
 
 EXAMPLES = [

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from thalweg import _core
+from thalweg._base.quantities import duration_ns, size_bytes
 from thalweg._readout import card
-from thalweg._recording.units import duration_ns, size_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from thalweg import _core
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
+from thalweg._base.quantities import as_bytes
 from thalweg._readout import plan as plans
-from thalweg._recording.units import as_bytes
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [

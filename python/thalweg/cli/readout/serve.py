@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from thalweg import _core
-from thalweg._errors import UsageError
+from thalweg._base.errors import UsageError
+from thalweg._base.quantities import duration_ns
 from thalweg._readout import configuration, serve
-from thalweg._recording.units import duration_ns
 from thalweg.cli._output import JsonOption, as_epilog, print_json, say
 
 EXAMPLES = [

@@ -1,0 +1,1 @@
+"""What users append becomes flat columns."""

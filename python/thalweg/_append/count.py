@@ -1,0 +1,116 @@
+"""How many rows an append has: a value is one row, or has one axis (its first) more than its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from thalweg._base.errors import UsageError
+from thalweg._schema.types import Type
+from thalweg._values.from_others import plain
+from thalweg._values.ragged import Ragged, Text, length_of
+
+
+class Place(NamedTuple):
+    """Where in a table a value stands, for messages."""
+
+    table: str
+    column: str = ""
+    item: str = "row"
+
+    def inside(self, name: str) -> Place:
+        return Place(self.table, f"{self.column}/{name}" if self.column else name, self.item)
+
+    def elements(self) -> Place:
+        return Place(self.table, f"{self.column}/*", "element")
+
+    def fail(self, problem: str, why: str = "", index: int | None = None) -> NoReturn:
+        where = f"table '{self.table}'"
+        where += f", column '{self.column}'" if self.column else ""
+        where += f", {self.item} {index} of this append" if index is not None else ""
+        raise UsageError(f"{where}: {problem}" + (f" ({why})" if why else ""))
+
+
+def row_count(row: Type, values: Mapping[str, Any], place: Place) -> int | None:
+    """The number of rows, or None where each value is one row without a leading axis."""
+    excess = {name: _excess(type_, values[name]) for name, type_ in row.members}
+    decided = {name: axes for name, (axes, is_known) in excess.items() if is_known}
+    wrong = next((name for name, axes in decided.items() if axes not in (0, 1)), None)
+    if wrong is not None:
+        type_ = dict(row.members)[wrong]
+        place.inside(wrong).fail(f"a value of {_dimensions(values[wrong])} was given", f"one row is {type_}")
+    if len(set(decided.values())) > 1:
+        one, many = (next(name for name, axes in decided.items() if axes == wanted) for wanted in (0, 1))
+        place.inside(many).fail(f"many rows were given, but one row of '{one}'", "all fields need the same number")
+    if not (decided or excess):
+        return 0
+    if (max(decided.values()) if decided else max(axes for axes, _ in excess.values())) <= 0:
+        return None
+    first, *others = values
+    count = length_of(values[first])
+    for name in others:
+        if (length := length_of(values[name])) != count:
+            place.inside(name).fail(f"{length} rows were given", f"'{first}' has {count}")
+    return count
+
+
+def _excess(type_: Type, value: Any) -> tuple[int, bool]:
+    """How many axes a value has beyond those of one row; False with it where empty lists leave that open."""
+    value = plain(value)
+    rank = len(type_.shape)
+    if isinstance(value, Mapping) and type_.name == "struct":
+        found = [_excess(member, value[name]) for name, member in type_.members if name in value]
+        axes, is_known = next((each for each in found if each[1]), found[0] if found else (0, False))
+        return axes - rank, is_known
+    if isinstance(value, Mapping) and type_.element is not None:
+        axes, is_known = _excess(type_.element, value)
+        return axes - rank - 1, is_known
+    if isinstance(value, Ragged) and type_.element is not None:
+        axes, is_known = _excess(type_.element, value.content)
+        return (axes if is_known else 1) - 1 + len(value.shape) - rank, True
+    while type_.element is not None:
+        type_ = type_.element
+        rank += 1 + len(type_.shape)
+    axes, is_known = _depth(value)
+    return axes - rank, is_known
+
+
+def _depth(value: Any) -> tuple[int, bool]:
+    """The number of axes; False with it where an empty list may hide more."""
+    value = plain(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.ndim, True
+    if isinstance(value, Text):
+        return len(value.shape), True
+    if isinstance(value, Ragged):
+        return len(value.shape) + max(1, _depth(value.content)[0]), True
+    if isinstance(value, Mapping) or not has_items(value):
+        return 0, True
+    inner = next((each for each in value if not (has_items(each) and len(each) == 0)), None)
+    if inner is None:
+        return (2, False) if len(value) else (1, False)
+    axes, is_known = _depth(inner)
+    return axes + 1, is_known
+
+
+def has_items(value: Any) -> bool:
+    """Whether a value is a list or array of others."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+
+
+def one_row(value: Any) -> Any:
+    """The same with a leading axis of length 1."""
+    if isinstance(value, Mapping):
+        return {name: one_row(plain(member)) for name, member in value.items()}
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        return np.asarray(value)[np.newaxis]
+    return [value]
+
+
+def _dimensions(value: Any) -> str:
+    axes = _depth(value)[0]
+    return "no dimensions" if axes == 0 else f"{axes} dimension{'s' if axes > 1 else ''}"

@@ -1,0 +1,1 @@
+"""Files of other programs, read by h5py and uproot."""

@@ -1,0 +1,164 @@
+"""A dataset that h5py reads, as a column."""
+
+from __future__ import annotations
+
+import math
+import os
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import h5py
+import numpy as np
+
+from thalweg._base.errors import DataError, UsageError
+from thalweg._others.hdf5_objects import Source, check_places, open_dataset
+from thalweg._others.hdf5_types import LeaveOut, name_of, type_of, values_of, with_bytes
+from thalweg._others.tree_types import NoTypeError
+from thalweg._schema.attributes import Attributes
+from thalweg._schema.types import Type
+from thalweg._values.ragged import Ragged
+from thalweg._values.rows import Rows
+
+# What is read when a file is opened, to know whether h5py can, whether strings are UTF-8, and how long lists are.
+_TRIED_BYTES = 8 << 20
+_TRIED_STRINGS = 100_000
+_SURE_BYTES = 1 << 33  # of values; a damaged extent may be of any size
+_MOST_BYTES_A_BYTE = 4096  # of the file, beyond that
+_SMALL_CACHE_BYTES = 1 << 20  # which every dataset has
+# Which datasets are axes, by references: HDF5's own bookkeeping. And the type, as lh5 says it.
+NOT_SHOWN = ("DIMENSION_LIST", "REFERENCE_LIST", "datatype")
+
+
+class H5Column:
+    """Raises NoTypeError, or what h5py raises, where it cannot be one. What is read with it grows in bytes as told."""
+
+    def __init__(self, path: str, source: Source, leave_out: LeaveOut, notes: list[str]) -> None:
+        self.path = path
+        self.source = source
+        self.cached: h5py.Dataset | None = None
+        with source.opened() as file:
+            self.type = self._examine(file, open_dataset(file, path), leave_out)
+            tried = self._open(file)[: self._tried_rows()]
+        self.type = with_bytes(self.type, tried, path, notes)
+        self.row_bytes = max(1, bytes_of(values_of(self.type, tried)) // max(1, len(tried)))
+
+    def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
+        if not dataset.shape:
+            raise NoTypeError("it has no dimension along which there are rows")
+        check_places(file, dataset, self.source.folders)
+        self._is_external = bool(dataset.external)
+        # What has any length lies elsewhere, without one.
+        self.has_checksum = bool(dataset.fletcher32) and not dataset.dtype.hasobject
+        self._shape, self._chunks = dataset.shape, dataset.chunks
+        self.stored_bytes = int(dataset.id.get_storage_size())
+        row_bytes = self._stored_row_bytes = int(math.prod(dataset.shape[1:])) * int(dataset.dtype.itemsize)
+        file_bytes = os.path.getsize(self.source.path)
+        if len(self) * max(1, row_bytes) > _SURE_BYTES + _MOST_BYTES_A_BYTE * file_bytes:
+            raise NoTypeError(
+                f"it says that it has {len(self)} items of {row_bytes} bytes, and the file has {file_bytes} in all"
+            )
+        self._band_bytes = 0  # of the chunks that rows lie in together
+        if self._chunks:
+            sizes = zip(self._shape[1:], self._chunks[1:], strict=True)
+            chunk_bytes = math.prod(self._chunks) * dataset.dtype.itemsize
+            self._band_bytes = chunk_bytes * math.prod(-(-size // chunk) for size, chunk in sizes)
+        type_ = type_of(dataset.dtype, lambda name, why: leave_out(f"{self.path}.{name}", why))
+        type_ = replace(type_, shape=(*dataset.shape[1:], *type_.shape))
+        return with_attributes(type_, dataset, self.path, leave_out)
+
+    def _open(self, file: h5py.File) -> h5py.Dataset:
+        return self.cached or open_dataset(file, self.path, is_external=self._is_external)
+
+    def __len__(self) -> int:
+        return int(self._shape[0])
+
+    @property
+    def raw_bytes(self) -> int:
+        return self.row_bytes * len(self)
+
+    @property
+    def chunk_rows(self) -> int:
+        """0: it has no chunks."""
+        return int(self._chunks[0]) if self._chunks else 0
+
+    def scanned(self, file: h5py.File, memory_bytes: int) -> H5Column:
+        """For who reads all rows, in their order, while the file is open: a chunk is decoded once, where the memory
+        suffices."""
+        if not _SMALL_CACHE_BYTES < self._band_bytes <= memory_bytes:
+            return self
+        column = copy(self)
+        column.cached = open_dataset(
+            file, self.path, self._band_bytes + _SMALL_CACHE_BYTES, is_external=self._is_external
+        )
+        return column
+
+    def read(self, type_: Type, start: int, count: int) -> Any:
+        """`type_`: that of the column, or one with fewer members."""
+        try:
+            with self.source.opened() as file:
+                dataset = self._open(file)
+                if type_.name == "struct" and len(type_.members) < len(dataset.dtype.names):
+                    wanted = dict(type_.members)
+                    dataset = dataset.fields([name for name in dataset.dtype.names if name_of(name) in wanted])
+                values = dataset[start : start + count]
+            return values_of(type_, values)
+        except Exception as error:
+            where = f"{self.source.path}: rows {start} to {start + count} of {self.path}"
+            raise DataError(f"{where} cannot be read by h5py ({type(error).__name__}: {error})") from error
+
+    def _tried_rows(self) -> int:
+        if not has_lists(self.type):
+            return min(1, len(self))
+        strings = _TRIED_STRINGS // max(1, int(math.prod(self._shape[1:])))
+        return min(len(self), max(1, min(_TRIED_BYTES // max(1, self._stored_row_bytes), strings)))
+
+
+def with_attributes(type_: Type, dataset: h5py.Dataset, path: str, leave_out: LeaveOut) -> Type:
+    given: dict[str, Any] = {}
+    unit, description = type_.unit, ""
+    for name in dataset.attrs:
+        if name in NOT_SHOWN:
+            continue
+        try:
+            value = value_of(dataset.attrs[name], dataset.attrs.get_id(name).dtype)
+            if name == "units" and isinstance(value, str):
+                unit = value
+            elif name == "description" and isinstance(value, str):
+                description = value
+            else:
+                Attributes({name: value})  # raises where it has no type
+                given[name] = value
+        except Exception as error:
+            leave_out(f"the attribute '{name}' of {path}", str(error))
+    return replace(type_, unit=unit, description=description, attrs=Attributes({**given, **type_.attrs}))
+
+
+def value_of(value: Any, dtype: Any) -> Any:
+    """Of an attribute, or of a dataset without rows. Raises UsageError or UnicodeDecodeError where it can be none."""
+    if isinstance(value, h5py.Empty):
+        return "" if h5py.check_string_dtype(value.dtype) else np.empty(0, value.dtype)
+    if dtype is not None and h5py.check_enum_dtype(dtype):
+        raise UsageError("it is an enumeration, whose labels would be lost")
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM":
+        return value.astype(str) if value.shape else str(value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        texts = np.empty(value.size, object)
+        texts[:] = [each.decode() if isinstance(each, bytes) else each for each in value.flat]
+        return texts.reshape(value.shape)
+    return value
+
+
+def has_lists(type_: Type) -> bool:
+    return type_.name in ("string", "list") or any(has_lists(member) for _, member in type_.members)
+
+
+def bytes_of(value: Any) -> int:
+    """What values take in memory."""
+    if isinstance(value, Rows):
+        return sum(bytes_of(member) for member in value.members.values())
+    if isinstance(value, Ragged):
+        return int(value.offsets.nbytes) + bytes_of(value.content)
+    return int(value.nbytes)

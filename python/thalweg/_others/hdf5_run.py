@@ -1,0 +1,176 @@
+"""HDF5 files of other programs: what the page map cannot show of them is read by h5py, where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import PurePath
+from typing import Any, Self
+
+import h5py
+
+from thalweg import _core
+from thalweg._base.errors import UsageError
+from thalweg._others.hdf5_column import NOT_SHOWN, H5Column, value_of
+from thalweg._others.hdf5_objects import NotFoundError, Source, attribute_in, check_places, class_of, find, open_dataset
+from thalweg._others.hdf5_plan import Plan
+from thalweg._others.hdf5_table import H5Table
+from thalweg._others.tree_types import NoTypeError
+from thalweg._reading.run import Run
+from thalweg._reading.table import Table
+from thalweg._schema.left_out import LeftOut, problems_of
+
+# What is left out for reasons that are none of the page map.
+_NEVER_TRIED = ("it says that it has ", "it is a link ", "it is nested too deeply", "another program has added it")
+
+_NO_GROUP = "no group of ours can have that name"  # whose attributes are left out
+_SCALAR = object()
+
+
+class H5Run(Run):
+    """A run of which h5py reads a part."""
+
+    def __init__(self, core: _core.Reader, source: Source, file: h5py.File) -> None:
+        """`file`: the source while it is open, which is only now."""
+        super().__init__(core)
+        self._source = source
+        self._file = file
+        self._stored = self._schema
+        self._left_out: list[LeftOut] = []
+        self._h5py_notes: list[str] = []
+        rows = {name: core.rows(index) for index, name in enumerate(self._stored)}
+        self._plan = Plan(self._stored, rows, self._root())
+        found = [(each, self._found(each)) for each in problems_of(core.left_out)]
+        columns = [object_ for _, object_ in found if isinstance(object_, H5Column)]
+        for path, why in self._plan.add(columns):
+            self._left_out.append(LeftOut(path, why))
+        for problem, object_ in found:
+            if object_ is _SCALAR:
+                self._add_scalar(problem)
+            elif problem.why == _NO_GROUP:
+                self._left_out.append(problem)
+            elif attribute := attribute_in(problem.path):
+                self._add_old_attribute(problem, *attribute)
+        for path, name, value in self._plan.homeless:
+            problem = LeftOut(f"the attribute '{name}' of {path}", "the group lies in a table, and is no struct of it")
+            self._add_attribute(problem, path, name, value)
+        self._schema = self._plan.schema()
+        del self._file
+
+    @property
+    def problems(self) -> tuple[LeftOut, ...]:
+        return tuple(self._left_out)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*super().notes, *self._h5py_notes)
+
+    def refresh(self) -> Self:
+        if self.is_open:
+            raise UsageError(f"{self.path} is written by another program: open it again for newer rows")
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        function, arguments = super().__reduce__()
+        return function, (*arguments, self._source.external)
+
+    def _table(self, name: str) -> Table:
+        table = self._schema[name]
+        planned = self._plan.tables[name]
+        if not planned.columns:
+            shown = Table(self._core, self._stored, name, self._columns)
+            shown.schema = table  # which may have more attributes
+            return shown
+        return H5Table(self._core, self._stored, table, self._columns, planned.columns)
+
+    def _root(self) -> str:
+        """The name of the table of what lies in no group, as the page map has it, or would have it."""
+        stem = PurePath(self.path).name.partition(".")[0]
+        for name in self._stored:
+            if name.rstrip("_") in (stem, "root") and not self._is_group(name, self._stored[name]):
+                return name
+        return stem if stem and self._file["/"].get(stem, getlink=True) is None else "root"
+
+    def _is_group(self, path: str, fields: Iterable[str]) -> bool:
+        """There is a group of that path, and it has all these."""
+        try:
+            group = find(self._file, path)
+        except NotFoundError:
+            return False
+        return isinstance(group, h5py.Group) and all(group.get(name, getlink=True) is not None for name in fields)
+
+    def _found(self, problem: LeftOut) -> H5Column | object | None:
+        """What h5py finds there. Unless that is a column, or has no rows, or is an attribute, it stays left out."""
+        if attribute_in(problem.path):
+            return None
+        members: list[LeftOut] = []
+        notes: list[str] = []
+        try:
+            kind = None if problem.why.startswith(_NEVER_TRIED) else class_of(self._file, problem.path)
+            if kind is h5py.Datatype:  # which holds no values
+                return None
+            if kind is not h5py.Dataset:
+                raise NoTypeError(problem.why)
+            if open_dataset(self._file, problem.path).shape in ((), None):
+                return _SCALAR
+            column = H5Column(problem.path, self._source, lambda path, why: members.append(LeftOut(path, why)), notes)
+        except NotFoundError:
+            self._left_out.append(problem)
+        except NoTypeError as error:
+            self._left_out.append(LeftOut(problem.path, str(error)))
+        except Exception as error:
+            why = f"{problem.why}; nor can h5py read it, {type(error).__name__}: {error}"
+            self._left_out.append(LeftOut(problem.path, why))
+        else:
+            self._left_out += members
+            self._h5py_notes += notes
+            return column
+        return None
+
+    def _add_scalar(self, problem: LeftOut) -> None:
+        """A dataset without rows is an attribute of its group."""
+        group, _, name = problem.path.rpartition("/")
+        try:
+            dataset = open_dataset(self._file, problem.path)
+            check_places(self._file, dataset, self._source.folders)
+            self._plan.add_attribute(group, name, value_of(dataset[()], dataset.dtype))
+        except Exception as error:
+            why = f"{problem.why}, and is no attribute of its group: {type(error).__name__}: {error}"
+            self._left_out.append(LeftOut(problem.path, why))
+
+    def _add_old_attribute(self, problem: LeftOut, name: str | None, path: str) -> None:
+        """One that the page map leaves out; without a name, all of an object."""
+        try:
+            attrs = find(self._file, path).attrs
+            names = [each for each in attrs if each not in NOT_SHOWN] if name is None else [name]
+        except Exception:
+            self._left_out.append(problem)
+            return
+        for each in names:
+            one = LeftOut(f"the attribute '{each}' of {path}", problem.why)
+            try:
+                value = value_of(attrs[each], attrs.get_id(each).dtype)
+            except Exception:
+                self._left_out.append(one)
+            else:
+                self._add_attribute(one, path, each, value)
+
+    def _add_attribute(self, problem: LeftOut, path: str, name: str, value: Any) -> None:
+        try:
+            self._plan.add_attribute(path, name, value)
+        except (NoTypeError, UsageError):
+            self._left_out.append(problem)
+
+
+def with_h5py(core: _core.Reader, external: Iterable[str] = ()) -> Run | None:
+    """None where it is a file of ours, or h5py cannot open it. `external`: folders in which values may lie, too.
+
+    Damaged metadata make it raise anything, anywhere: what the page map shows is there without it.
+    """
+    source = Source(core.path, external)
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(source.opened())
+            return None if "/thalweg/run" in file else H5Run(core, source, file)
+        except Exception:
+            return None

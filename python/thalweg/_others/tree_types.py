@@ -1,0 +1,91 @@
+"""What uproot makes of a branch of a TTree, as a type and as values of ours."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from thalweg._schema.types import Type, as_type
+from thalweg._values.from_others import plain
+from thalweg._values.ragged import Ragged, Text
+from thalweg._values.rows import Rows
+
+_NOT_IN_NAMES = str.maketrans(dict.fromkeys("./*{},", "_"))
+
+
+class NoTypeError(Exception):
+    """Nothing here can hold such values; the text says why."""
+
+
+def name_of(text: str) -> str:
+    """The name of a branch as the name of a field, in any container: without dots, as ROOT's own converter has it."""
+    return text.rstrip(".").translate(_NOT_IN_NAMES) or "_"
+
+
+def type_of(form: Any) -> Type:
+    """Of an Awkward form. Raises NoTypeError."""
+    if form.is_numpy:
+        return _shaped(_scalar(form.primitive), tuple(form.inner_shape))
+    if form.is_regular and form.parameter("__array__") is None:
+        return _shaped(type_of(form.content), (form.size,))
+    if form.is_list and form.parameter("__array__") == "string":
+        return Type("string")
+    if form.is_list and form.parameter("__array__") is None:
+        return Type("list", element=type_of(form.content))
+    if form.is_record:
+        return _struct(form)
+    raise NoTypeError(f"there is no type for what uproot calls {form.type}")
+
+
+def _scalar(primitive: str) -> Type:
+    try:
+        return as_type(np.dtype(primitive))
+    except Exception as error:
+        raise NoTypeError(f"there is no type for {primitive}") from error
+
+
+def _shaped(type_: Type, shape: tuple[int, ...]) -> Type:
+    if math.prod(shape) == 0:
+        raise NoTypeError("its arrays are empty")
+    return Type(type_.name, (*shape, *type_.shape), element=type_.element, members=type_.members)
+
+
+def _struct(form: Any) -> Type:
+    if form.is_tuple:
+        raise NoTypeError("its members have no names")
+    members = {name_of(field): type_of(form.content(field)) for field in form.fields}
+    if len(members) < len(form.fields):
+        raise NoTypeError("two of its members have one name")
+    if not members:
+        raise NoTypeError("it has no members")
+    return Type("struct", members=tuple(members.items()))
+
+
+def values_of(type_: Type, array: Any) -> Any:
+    """Of an Awkward array. `type_` is that of its form, or has fewer members."""
+    return _values(type_, plain(array), len(array))
+
+
+def _values(type_: Type, value: Any, count: int) -> Any:
+    if type_.name == "struct":
+        members = {name_of(field): member for field, member in value.items()}
+        return Rows(type_, {name: _values(member, members[name], count) for name, member in type_.members}, count)
+    if type_.element is not None and isinstance(value, Ragged):
+        content = _values(type_.element, value.content, int(value.offsets[-1]))
+        return Ragged(value.offsets, content, value.shape)
+    if isinstance(value, Text):
+        return value
+    return np.ascontiguousarray(value, type_.dtype)
+
+
+def strings_in(offsets: Any, content: Any) -> Text:
+    """Of entries that each have a length in front: of one byte, or 255 and four more; or have no byte at all."""
+    begins, ends = offsets[:-1], offsets[1:]
+    sizes = np.append(content, np.uint8(0))  # so that there is one behind the last entry
+    heads = np.where(ends == begins, 0, np.where(sizes[begins] == 255, 5, 1))
+    inside = np.zeros(len(content) + 1, np.int64)
+    np.add.at(inside, begins + heads, 1)
+    np.add.at(inside, ends, -1)
+    return Text.from_lengths(ends - begins - heads, content[np.cumsum(inside[:-1]) > 0])

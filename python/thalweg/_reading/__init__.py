@@ -1,0 +1,1 @@
+"""Runs, tables and columns that are read."""

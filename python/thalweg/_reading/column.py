@@ -1,0 +1,157 @@
+"""A column of a table: it is read where it is indexed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._schema.attributes import Attributes
+from thalweg._schema.types import Type
+from thalweg._values.ragged import Ragged
+from thalweg._values.select import is_row_number, row_number
+from thalweg._values.to_frames import dtype_of
+
+if TYPE_CHECKING:
+    import pandas
+
+    from thalweg._reading.table import Table
+
+_BATCH_ROWS = 10_000  # of iterating
+
+
+class Column:
+    """A column of a table, as h5py has datasets: `column[10:20, ::4]` reads these rows, and of them every fourth value.
+
+    Of a struct, `column["values"]` is a column of it.
+    """
+
+    def __init__(self, table: Table, path: str) -> None:
+        """Raises UnknownNameError where there is none."""
+        self._table = table
+        self.name = path
+        self.type, self._outer, self._in_list = _type_at(table, path)
+
+    @property
+    def attrs(self) -> Attributes:
+        """As h5py gives them, with unit and description as "units" and "description"."""
+        return self.type.attrs.with_texts(units=self.type.unit, description=self.type.description)
+
+    @property
+    def is_ragged(self) -> bool:
+        """It is read as lists of different lengths, and its rows have no common shape."""
+        return self._in_list or self.type.element is not None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows first; of lists without what is in them."""
+        return (len(self._table), *self._outer, *(() if self._in_list else self.type.shape))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of one value: of structs a structured one, of lists and strings that of objects."""
+        return np.dtype(object) if self.is_ragged else dtype_of(self.type)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def read(self, rows: Any = None, *, threads: int = 0) -> Any:
+        """The values of these rows, as `Table.read` reads them. rows, threads and errors: as there."""
+        return self._table.read(self.name, rows=rows, threads=threads)[self.name]
+
+    def __getitem__(self, key: Any) -> Any:
+        """One row, or some of them, with further indices for the axes of a fixed-size array behind them.
+
+        Raises OutOfRangeError where there is no such row, UsageError where it has not so many axes.
+        """
+        if isinstance(key, str):
+            return self._table[f"{self.name}/{key}"]
+        rows, inner = self._axes(key)
+        if inner and (self.is_ragged or self.type.name == "struct"):
+            raise UsageError(f"column '{self.name}' has no further axes to index ({self.type}); take its rows first")
+        if is_row_number(rows):
+            index = row_number(rows, len(self), f"table '{self._table.name}'")
+            value = self.read(slice(index, index + 1))[0]
+            return value[inner] if inner else value
+        values = self.read(rows)
+        return values[(slice(None), *inner)] if inner else values
+
+    def __iter__(self) -> Iterator[Any]:
+        for rows in self._table.batches(self.name, rows=_BATCH_ROWS):
+            values = rows[self.name]
+            yield from (values[index] for index in range(len(values)))
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"column '{self.name}' cannot be an array without a copy (it lies in a file)")
+        if self.is_ragged:
+            raise UsageError(
+                f"column '{self.name}' is no array (its lists have different lengths); take column[...], which has "
+                "`content` and `offsets`, or table.read(...).to_awkward()"
+            )
+        return np.asarray(self.to_numpy(), dtype)
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """All values: structs as a structured array, lists and strings as objects."""
+        values = self.read()
+        if isinstance(values, Ragged):
+            array = np.empty(len(values), object)
+            for index, each in enumerate(values):
+                array[index] = each
+            return array
+        return np.asarray(values.to_numpy() if self.type.name == "struct" else values)
+
+    def to_pandas(self) -> pandas.Series[Any] | pandas.DataFrame:
+        """A pandas.Series, of a struct a DataFrame."""
+        frame = self._table.read(self.name).to_pandas()
+        return frame.get(self.name, frame)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Column, (self._table, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Column '{self.name}': {len(self)} rows of {self.type}>"
+
+    def _axes(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
+        """What is asked for of the rows, and of the axes behind them."""
+        if key is Ellipsis or (isinstance(key, tuple) and not key):
+            return slice(None), ()
+        if not isinstance(key, tuple):
+            key = (key,)
+        dots = [place for place, each in enumerate(key) if each is Ellipsis]
+        if len(dots) > 1 or any(each is None for each in key):
+            raise UsageError(f"column '{self.name}' cannot be indexed with {key}; give one index for each axis")
+        if dots:
+            filled = (slice(None),) * (self.ndim - (len(key) - 1))
+            key = (*key[: dots[0]], *filled, *key[dots[0] + 1 :])
+        if len(key) > self.ndim and not self.is_ragged:
+            raise UsageError(f"column '{self.name}' cannot be indexed with {len(key)} axes (it has {self.ndim})")
+        return key[0], tuple(key[1:])
+
+
+def _type_at(table: Table, path: str) -> tuple[Type, tuple[int, ...], bool]:
+    """The type of a column, the sizes of the fixed-size arrays that it stands in, and whether it stands in lists."""
+    type_, in_list = Type("struct", members=table.schema.fields), False
+    outer: tuple[int, ...] = ()
+    for name in path.split("/"):
+        outer = outer if in_list else (*outer, *type_.shape)
+        while type_.element is not None and name != "*":
+            in_list, type_ = True, type_.element
+        in_list = in_list or name == "*"
+        found = type_.element if name == "*" else dict(type_.members).get(name)
+        if found is None:
+            raise UnknownNameError(f"table '{table.name}' has no column '{path}'; there are {', '.join(table.schema)}")
+        type_ = found
+    return type_, outer, in_list

@@ -1,0 +1,110 @@
+"""Runs that are being written, followed to their end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Iterable, Iterator
+
+from thalweg import _core
+from thalweg._base.errors import SystemError, UsageError  # noqa: A004
+from thalweg._reading.run import Run
+from thalweg._values.row_groups import NewRows
+
+_LEAST_PAUSES = 10  # looking at a run takes no more than one part in so many of the time
+
+
+def followed(
+    path: str,
+    id_: str,
+    table: str | None,
+    columns: str | Iterable[str] | None,
+    interval: float,
+    timeout: float | None,
+    memory_bytes: int,
+    next_files: bool,
+) -> Iterator[NewRows]:
+    """What `Run.follow` and `Table.follow` give. What is wrong with the request is said at once."""
+    if not id_:
+        raise UsageError(f"{path} cannot be followed (it is no run of Thalweg's); read it again for newer rows")
+    if interval < 0 or (timeout is not None and timeout < 0) or memory_bytes < 1:
+        raise UsageError(f"{path} cannot be followed with an interval, a timeout or a memory below 0")
+    names = columns if columns is None or isinstance(columns, str) else list(columns)
+    return _through_files(_Following(path, id_, table, names, memory_bytes), interval, timeout, next_files)
+
+
+def _through_files(
+    following: _Following | None, interval: float, timeout: float | None, next_files: bool
+) -> Iterator[NewRows]:
+    while following is not None:
+        yield from following.to_the_end(interval, timeout)
+        following = following.in_next_file() if next_files else None
+
+
+class _Following:
+    def __init__(
+        self, path: str, id_: str, table: str | None, columns: str | list[str] | None, memory_bytes: int
+    ) -> None:
+        self._follower = _core.Follower(path)
+        self._path = path
+        self._id = id_
+        self._table = table
+        self._columns = columns
+        self._memory_bytes = memory_bytes
+
+    def to_the_end(self, interval: float, timeout: float | None) -> Iterator[NewRows]:
+        last_news = time.monotonic()
+        while True:
+            begin = time.monotonic()
+            new = self._follower.look()
+            pause = max(interval, _LEAST_PAUSES * (time.monotonic() - begin))
+            for each in self._rows_of(new):
+                last_news = time.monotonic()
+                yield each
+                last_news = time.monotonic()  # what the caller does with them is no waiting
+            if self._follower.is_over:
+                return
+            waited = time.monotonic() - last_news
+            if timeout is not None and waited >= timeout and not new:
+                path = self._follower.reader.path
+                raise SystemError(
+                    errno.ETIMEDOUT,
+                    f"{path}: no new rows for {waited:.1f} s, and the run is not closed (nobody may be writing it any "
+                    "more): look at `thalweg inspect`, and recover it where that says so",
+                )
+            time.sleep(pause if timeout is None else min(pause, max(0.001, timeout - waited)))
+
+    def in_next_file(self) -> _Following | None:
+        """Of a run that went on in another file: from its beginning. Raises UsageError where that is not there."""
+        metadata = self._follower.reader.metadata
+        if "next_file" not in metadata:
+            return None
+        path = os.path.join(os.path.dirname(self._path), metadata["next_file"])
+        if not os.path.exists(path):
+            raise UsageError(
+                f"{self._path} was followed to its end, and the run goes on in {path}, which is not there; put it back "
+                "beside it, or give next_files=False"
+            )
+        return _Following(path, metadata.get("next_file_id", ""), self._table, self._columns, self._memory_bytes)
+
+    def _rows_of(self, new: list[_core.NewRows]) -> Iterator[NewRows]:
+        run = Run(self._follower.reader)
+        if run.id != self._id:
+            raise UsageError(f"{run.path} is another run now; open it again")
+        names = list(run)
+        for each in new:
+            if self._table not in (None, names[each.table]):
+                continue
+            table = run[names[each.table]]
+            first, source = each.first_row, each.source
+            done = 0
+            for rows in table[first : first + each.rows].batches(
+                self._columns, rows=each.rows, memory_bytes=self._memory_bytes
+            ):
+                if source is None:
+                    yield NewRows(table.name, rows, None, None, None, self._path)
+                else:
+                    first_of_producer = source.first_row + done
+                    yield NewRows(table.name, rows, source.node + 1, source.producer, first_of_producer, self._path)
+                done += len(rows)

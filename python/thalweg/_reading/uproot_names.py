@@ -1,0 +1,70 @@
+"""What users of uproot ask for: columns by patterns, and arrays of a library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._values.rows import Rows
+
+if TYPE_CHECKING:
+    from thalweg._reading.table import Table
+
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?)b\s*", re.IGNORECASE)
+
+
+def matching(table: Table, patterns: str | Iterable[str] | None) -> list[str] | None:
+    """Names of columns, in the order of the patterns. Raises UnknownNameError where one matches none."""
+    if patterns is None:
+        return None
+    from fnmatch import fnmatchcase  # which takes pathlib and more with it
+
+    found: dict[str, None] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        if not isinstance(pattern, str):
+            raise UsageError(f"{pattern!r} is not the name of a column of table '{table.name}'")
+        if not any(each in pattern for each in "*?["):
+            found[pattern] = None
+            continue
+        names = [name for name in table.schema if fnmatchcase(name, pattern)]
+        names = names or [name for name in table.columns if fnmatchcase(name, pattern)]
+        if not names:
+            raise UnknownNameError(
+                f"table '{table.name}' has no column like '{pattern}'; there are {', '.join(table.schema)}"
+            )
+        found.update(dict.fromkeys(names))
+    return list(found)
+
+
+def in_library(rows: Rows, library: str) -> Any:
+    if library == "ak":
+        return rows.to_awkward()
+    if library == "np":
+        return dict(rows.items())
+    if library == "pd":
+        return rows.to_pandas()
+    raise UsageError(f"there is no library '{library}'; give ak (Awkward), np (NumPy) or pd (pandas)")
+
+
+def step_of(step_size: int | str) -> tuple[int | None, int | None]:
+    """Rows, or bytes, of a step: "100 MB", "64 MiB"."""
+    if isinstance(step_size, int) and not isinstance(step_size, bool) and step_size > 0:
+        return step_size, None
+    found = _SIZE.fullmatch(step_size) if isinstance(step_size, str) else None
+    size = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if size < 1:
+        raise UsageError(f"there is no step of {step_size!r}; give rows, such as 10_000, or a size, such as '100 MB'")
+    return None, size

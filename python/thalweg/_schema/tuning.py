@@ -1,0 +1,125 @@
+"""What can be tuned: the table of knobs is in the core (docs/knobs.md shows it)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+from thalweg import _core
+from thalweg._base.errors import UsageError
+
+Value: TypeAlias = "bool | int | float | str | None"
+
+
+class Tuning(Mapping[str, Value]):
+    """Values of knobs, checked; all others stay at their defaults.
+
+    `Tuning(flush_interval=0.5, extent_bytes="4 MiB")`: sizes are in bytes and times in seconds, or strings with their
+    unit; None or "auto" leaves to the container what it can choose. As a mapping it has what was given, as numbers.
+    Two are joined by `|`, where the right one wins. `thalweg knobs` lists all knobs.
+
+    Raises UsageError naming what is near, or range and unit, where a name or value is wrong.
+    """
+
+    def __init__(self, values: Mapping[str, Value] | None = None, /, **more: Value) -> None:
+        self._texts: dict[str, str] = {}
+        for name, value in {**(values or {}), **more}.items():
+            knob = _core.knob(name)
+            self._texts[name] = knob.text(_as_text(name, value))
+
+    @classmethod
+    def parse(cls, settings: Iterable[str]) -> Tuning:
+        """Of texts such as "flush_interval=500 ms"."""
+        values: dict[str, str] = {}
+        for setting in settings:
+            name, equals, text = setting.partition("=")
+            if not equals:
+                raise UsageError(f"'{setting}' sets no knob (it is not NAME=VALUE): write it like flush_interval=500ms")
+            if name in values:
+                raise UsageError(f"the knob '{name}' is given twice ('{values[name]}' and '{text}'): give it once")
+            values[name] = text
+        return cls(values)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The same with their units, as they are kept in a file."""
+        return dict(self._texts)
+
+    def __getitem__(self, name: str) -> Value:
+        return typed(name, self._texts[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __or__(self, other: Mapping[str, Value]) -> Tuning:
+        return Tuning({**self._texts, **Tuning(other)._texts})
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
+
+    def __repr__(self) -> str:
+        return f"Tuning({', '.join(f'{name}={text!r}' for name, text in self._texts.items())})"
+
+    def apply(self, options: _core.CreateOptions) -> None:
+        for name, text in self._texts.items():
+            options.set(name, text)
+
+
+def _as_text(name: str, value: Any) -> str:
+    if value is None:
+        return "auto"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if hasattr(value, "__index__"):  # NumPy's integers, too
+        return str(value.__index__())
+    if isinstance(value, float):  # and NumPy's float64
+        return repr(float(value))
+    raise UsageError(f"the knob '{name}' cannot be {value!r} (a {type(value).__name__}): give a number or a string")
+
+
+def with_codec(tuning: Mapping[str, Value] | None, codec: str | None) -> Tuning:
+    """The codec of all columns, which has an argument and an option of its own, and the rest of the tuning."""
+    checked = tuning if isinstance(tuning, Tuning) else Tuning(tuning)
+    if not codec:
+        return checked
+    for name in ("wide_codec", "narrow_codec"):
+        if name in checked:
+            raise UsageError(f"the knob '{name}' is given beside a codec for all columns: give one of them")
+    return checked | {"wide_codec": codec, "narrow_codec": codec}
+
+
+def typed(name: str, text: str) -> Value:
+    """As Python has it. Of a knob that this version does not know: the text."""
+    try:
+        knob = _core.knob(name)
+    except UsageError:
+        return text
+    return cast("Value", knob.parse(text))
+
+
+def in_effect(texts: Mapping[str, str]) -> dict[str, Value]:
+    return {name: typed(name, text) for name, text in in_order(texts)}
+
+
+def in_order(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """In the order of the table, which puts together what belongs together."""
+    order = {knob.name: place for place, knob in enumerate(_core.knobs())}
+    return sorted(texts.items(), key=lambda each: (order.get(each[0], len(order)), each[0]))
+
+
+def _signature() -> inspect.Signature:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("values", inspect.Parameter.POSITIONAL_ONLY, default=None),
+        *(inspect.Parameter(knob.name, keyword, default=knob.default) for knob in _core.knobs()),
+    ]
+    return inspect.Signature(parameters)
+
+
+Tuning.__signature__ = _signature()  # type: ignore[attr-defined]

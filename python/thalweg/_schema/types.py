@@ -1,0 +1,273 @@
+"""The types of fields. Each is used as it is, or called to give it a unit and a description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from thalweg._base.errors import UsageError
+from thalweg._schema.attributes import Attributes
+
+_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+_SCALARS = {name: np.dtype(name) for name in _NAMES.split()}
+_TIME = "numpy_dtype"  # the attribute that says that numbers are times
+_CPP = {"bool": "bool", "float32": "float", "float64": "double"}
+_COMPLEX = ("complex64", "complex128")
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a field. `tw.uint64(unit="ns", description="...")` is `tw.uint64` with a unit and a description."""
+
+    name: str
+    """A scalar such as "uint16", or "string", "list" or "struct"."""
+    shape: tuple[int, ...] = ()
+    """The sizes of a fixed-size array of such items; empty: just one."""
+    unit: str = ""
+    description: str = ""
+    element: Type | None = None
+    """Of a list."""
+    members: tuple[tuple[str, Type], ...] = ()
+    """Of a struct: names and types."""
+    type_name: str = ""
+    """In C++, as ROOT files know it: "std::vector<Hit>", "std::optional<float>". Empty: none was given."""
+    attrs: Attributes = field(default_factory=Attributes)
+    """What else is said of the field. `table["x"].attrs` has unit and description, too."""
+    is_split: bool = field(default=False, compare=False, repr=False)
+    """Of complex numbers: stored as two columns, real and imaginary part, as in ROOT files."""
+
+    def __call__(
+        self, *, unit: str = "", description: str = "", type_name: str = "", attrs: Mapping[str, Any] | None = None
+    ) -> Type:
+        """attrs: names with numbers, strings, bools, and arrays of these. "units" and "description" are what `unit` and
+        `description` say. They replace those that the type has."""
+        more = dict(attrs or {})
+        said = {"units": unit or self.unit, "description": description or self.description}
+        for name, text in said.items():
+            given = more.pop(name, text)
+            if not isinstance(given, str) or (text and given != text):
+                raise UsageError(
+                    f"the attribute '{name}' of a field is {given!r} (its type says {text!r}); say it once"
+                )
+            said[name] = given
+        return replace(
+            self,
+            unit=said["units"],
+            description=said["description"],
+            type_name=type_name or self.type_name,
+            attrs=self.attrs if attrs is None else Attributes(more, of="a field"),
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of one value. Only of scalars."""
+        return _SCALARS[self.name]
+
+    @property
+    def is_scalar(self) -> bool:
+        return self.name in _SCALARS
+
+    @property
+    def time_dtype(self) -> np.dtype[Any] | None:
+        """Of times, which are stored as numbers: NumPy's datetime64 or timedelta64."""
+        text = self.attrs.get(_TIME) if self.name == "int64" else None
+        return np.dtype(text) if isinstance(text, str) and text[1:2] in ("M", "m") else None
+
+    @property
+    def is_optional(self) -> bool:
+        """A value or none: stored as a list of one element, or none."""
+        return self.name == "list" and self.type_name.startswith("std::optional<")
+
+    def zero_width(self, path: str = "") -> Iterator[str]:
+        """Paths of what in it is an array of no values: only files of other programs have such."""
+        if 0 in self.shape or (self.element is not None and any(self.element.zero_width())):
+            yield path
+            return
+        for name, member in self.members:
+            yield from member.zero_width(f"{path}/{name}" if path else name)
+
+    def without_zero_width(self) -> Type | None:
+        """The rest of it, which can be stored; None where there is none."""
+        if self.name != "struct" or 0 in self.shape:
+            return None if any(True for _ in self.zero_width()) else self
+        kept = ((name, member.without_zero_width()) for name, member in self.members)
+        members = tuple((name, member) for name, member in kept if member is not None)
+        return replace(self, members=members) if members or not self.members else None
+
+    @property
+    def has_split(self) -> bool:
+        """Some numbers in it are stored as two columns."""
+        inner = [member for _, member in self.members] + ([self.element] if self.element else [])
+        return self.is_split or any(member.has_split for member in inner)
+
+    def __str__(self) -> str:
+        text = self.name
+        if self.element is not None:
+            text = f"list({self.element})"
+        elif self.members:
+            text = "{" + ", ".join(f"{name}: {member}" for name, member in self.members) + "}"
+        if self.shape:
+            text += "[" + ", ".join(map(str, self.shape)) + "]"
+        if self.type_name and not self.is_scalar and self.name != "string":  # of those it says nothing new
+            text += f" as {self.type_name}"
+        return f"{text} ({self.unit})" if self.unit else text
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of docs/formats/schema.md."""
+        json: dict[str, Any] = {"type": self.name}
+        if self.element is not None:
+            json["element"] = self.element.to_json()
+        if self.name == "struct":
+            json["fields"] = [{"name": name, **member.to_json()} for name, member in self.members]
+        if self.shape:
+            json["shape"] = list(self.shape)
+        optional = {"unit": self.unit, "description": self.description, "type_name": self.type_name}
+        more = {"attributes": self.attrs.to_json()} if self.attrs else {}
+        return json | {key: text for key, text in optional.items() if text} | more
+
+    @staticmethod
+    def from_json(json: Mapping[str, Any]) -> Type:
+        """A struct that stands for complex numbers becomes these."""
+        shape, unit, description = tuple(json.get("shape", ())), json.get("unit", ""), json.get("description", "")
+        type_name = json.get("type_name", "")
+        attrs = Attributes.from_json(json.get("attributes", {}))
+        if json["type"] == "struct" and type_name in _COMPLEX:
+            return Type(type_name, shape, unit, description, attrs=attrs, is_split=True)
+        return Type(
+            json["type"],
+            shape,
+            unit,
+            description,
+            Type.from_json(json["element"]) if "element" in json else None,
+            tuple((member["name"], Type.from_json(member)) for member in json.get("fields", ())),
+            type_name,
+            attrs,
+        )
+
+
+TypeLike: TypeAlias = "Type | npt.DTypeLike | Mapping[str, TypeLike]"
+"""A type of this module, what NumPy takes for a dtype, or a dictionary of named types: a struct."""
+
+bool_ = Type("bool")
+int8 = Type("int8")
+int16 = Type("int16")
+int32 = Type("int32")
+int64 = Type("int64")
+uint8 = Type("uint8")
+uint16 = Type("uint16")
+uint32 = Type("uint32")
+uint64 = Type("uint64")
+float32 = Type("float32")
+float64 = Type("float64")
+complex64 = Type("complex64")
+complex128 = Type("complex128")
+string = Type("string")
+"""UTF-8 text of any length."""
+
+
+def as_type(like: TypeLike) -> Type:
+    """The type that is meant. Raises UsageError where there is none."""
+    if isinstance(like, Type):
+        return like
+    if isinstance(like, Mapping):
+        members = cast(Mapping[str, TypeLike], like)
+        return Type("struct", members=tuple((str(name), as_type(member)) for name, member in members.items()))
+    if like is str:
+        return string
+    try:
+        dtype = np.dtype(like)
+    except (TypeError, ValueError, SyntaxError):
+        raise UsageError(f"{like!r} is not a type (of a field): use tw.uint16, a NumPy dtype or a dictionary") from None
+    return _from_dtype(dtype)
+
+
+def _from_dtype(dtype: np.dtype[Any]) -> Type:
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return array(base, *shape)
+    if dtype.names is not None and dtype.fields is not None:
+        return Type("struct", members=tuple((name, _from_dtype(dtype.fields[name][0])) for name in dtype.names))
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] != "generic":
+        return time_type(dtype)
+    if dtype.name not in _SCALARS:
+        raise UsageError(
+            f"the NumPy type {dtype} cannot be stored; use one of {', '.join(_SCALARS)}, a datetime64 or timedelta64 "
+            "with a unit, or tw.string"
+        )
+    return Type(dtype.name)
+
+
+def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") -> Type:  # noqa: A002
+    """A fixed-size array of any rank: `tw.array(tw.uint16, 10_496)`."""
+    item = as_type(type)
+    if not shape:
+        raise UsageError("an array needs its sizes; tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if they vary")
+    return replace(item, shape=(*map(int, shape), *item.shape))(unit=unit, description=description)
+
+
+def list_(element: TypeLike, *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+    """A list of any length: `tw.list_(tw.float32)`, `tw.list_({"energy": tw.float32, "channel": tw.uint8})`.
+
+    type_name: what ROOT shall take it for, such as "std::vector<Hit>".
+    """
+    return Type("list", element=as_type(element), unit=unit, description=description, type_name=type_name)
+
+
+def time_type(dtype: np.dtype[Any]) -> Type:
+    """Numbers since 1970, or how long, as NumPy counts them; NaT is the least one. An attribute has the dtype."""
+    unit, count = np.datetime_data(dtype)
+    text = {"generic": ""}.get(unit, unit if count == 1 else f"{count} {unit}")
+    return Type("int64", unit=text, attrs=Attributes({_TIME: dtype.newbyteorder("=").str}))
+
+
+def datetime64(unit: str = "ns", *, description: str = "") -> Type:
+    """Points in time, as NumPy's `datetime64[unit]`: int64 in the file, with the unit and, as attribute `numpy_dtype`,
+    the type. h5py and ROOT show the numbers."""
+    return _time("M8", unit)(description=description)
+
+
+def timedelta64(unit: str = "ns", *, description: str = "") -> Type:
+    """Durations, as NumPy's `timedelta64[unit]`, stored like `datetime64`."""
+    return _time("m8", unit)(description=description)
+
+
+def _time(kind: str, unit: str) -> Type:
+    try:
+        return time_type(np.dtype(f"{kind}[{unit}]"))
+    except TypeError:
+        raise UsageError(f"there are no times in {unit!r}; give a unit of NumPy, such as 'ns', 'us' or 's'") from None
+
+
+def optional(type: TypeLike, *, unit: str = "", description: str = "") -> Type:  # noqa: A002
+    """A number or string, or none: `tw.optional(tw.float32)`. In RNTuples a std::optional, in HDF5 a list.
+
+    Raises UsageError for structs, arrays and lists, of which ROOT would ask a class.
+    """
+    element = as_type(type)
+    if not (element.is_scalar or element.name == "string") or element.shape or element.name in _COMPLEX:
+        raise UsageError(f"there is no optional {element} (only numbers and strings have one); use tw.list_ of it")
+    name = "std::string" if element.name == "string" else _CPP.get(element.name, f"std::{element.name}_t")
+    return list_(element, unit=unit, description=description, type_name=f"std::optional<{name}>")
+
+
+def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "", type_name: str = "") -> Type:
+    """Named members. A dictionary alone means the same; this one takes a description and the name of a C++ class."""
+    return as_type(members)(unit=unit, description=description, type_name=type_name)
+
+
+def waveform(type: TypeLike, samples: int, *, unit: str = "adc", time_unit: str = "ns") -> Type:  # noqa: A002
+    """Sampled pulses as tools of the LEGEND convention (lh5) know them: {t0, dt, values}.
+
+    `t0` is the time of the first sample and `dt` the time between two samples, both float64 in `time_unit`.
+    """
+    return struct(
+        {
+            "t0": float64(unit=time_unit, description="time of the first sample"),
+            "dt": float64(unit=time_unit, description="time between two samples"),
+            "values": array(type, samples, unit=unit),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Rows in memory, and what they are converted to and from."""

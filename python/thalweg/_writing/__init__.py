@@ -1,0 +1,1 @@
+"""Runs that are written: producers, work units, writers."""
