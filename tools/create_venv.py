@@ -11,7 +11,7 @@ def main(directory: str) -> int:
         print(f"Python 3.11 or newer is needed, and {sys.executable} is {sys.version.split()[0]}.", file=sys.stderr)
         print("Name another one like this: make build PYTHON=python3.12", file=sys.stderr)
         return 2
-    import tomllib  # since 3.11, so not before the check
+    import tomllib  # new in 3.11, so it is imported after the check
 
     if not Path(directory, "bin", "pip").exists():
         venv.create(directory, with_pip=True, clear=True)

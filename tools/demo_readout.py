@@ -30,7 +30,8 @@ docs/readout.md says what happens then."""
 
 
 class Program:
-    """In a session of its own, so that a Ctrl-C reaches it once, from here. Its lines are shown with its name."""
+    """Starts it in a session of its own, so that only this program passes a Ctrl-C on. Its lines are shown with its
+    name."""
 
     def __init__(self, name: str, command: list[str]) -> None:
         self._name = name
@@ -48,23 +49,24 @@ class Program:
         return self._process.poll() is not None
 
     def end(self) -> bool:
-        """As with Ctrl-C."""
+        """Asks it to end, as Ctrl-C does."""
         self._process.terminate()
         return self.wait()
 
     def wait(self) -> bool:
-        """Whether it did what it should."""
+        """Returns whether it succeeded."""
         code = self._process.wait()
         self._reader.join()
         return code == 0
 
     def kill(self) -> None:
-        """What is left after a second Ctrl-C."""
+        """Kills what is left after a second Ctrl-C."""
         self._process.kill()
 
 
 def take_data(thalweg: str) -> bool:
-    """The card decides how long, or Ctrl-C: then it ends first, the handler drains, and that ends the collector."""
+    """The card decides how long it runs, or Ctrl-C: then it ends first, the handler drains, and that ends the
+    collector."""
     handler = Program("handler", [thalweg, "readout", *HANDLER])
     collector = Program("collector", [thalweg, "readout", *COLLECTOR])
     card = Program("card", [thalweg, "readout", *CARD])

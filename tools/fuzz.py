@@ -1,9 +1,9 @@
-"""fuzz.py [--seconds S] [NAME...]: runs the fuzz targets that `make fuzz` has built, or those named, one by one.
+"""fuzz.py [--seconds S] [NAME...]: runs the fuzz targets that `make fuzz` has built, or the named ones, one by one.
 
-Each begins with its seeds (tests/fuzz/seeds.py) and with what earlier runs found out, in build/fuzz/corpora. The exit
-code is 1 if any of them crashed, hung, leaked or took too much memory; the input that did it is kept, and named.
+Each begins with its seeds (tests/fuzz/seeds.py) and with what earlier runs have found, in build/fuzz/corpora. The exit
+code is 1 if one of them crashed, hung, leaked or took too much memory; the input that caused it is kept, and named.
 
-Where a fuzzer cannot look into what it tests, a program makes the inputs (PROGRAMS); it runs with the package in .venv.
+If a fuzzer cannot look into what it tests, a program makes the inputs (PROGRAMS); it runs with the package in .venv.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parent.parent
 BUILD = REPOSITORY / "build" / "fuzz"
 PYTHON = REPOSITORY / ".venv" / "bin" / "python"
-# Layouts are parsed by Python. libhdf5 may crash, which a child has to do; and its files are changed as a whole.
+# Python parses layouts. libhdf5 may crash, so a child reads files; and these are changed as a whole.
 PROGRAMS = {name: REPOSITORY / "tests" / "python" / f"{name}_fuzzer.py" for name in ("hdf5", "layouts")}
-SLOWEST_S = 25  # of one input
+SLOWEST_S = 25  # for one input
 MOST_MB = 2048
 
 sys.path.insert(0, str(REPOSITORY / "tests" / "fuzz"))
@@ -38,7 +38,7 @@ def number_in(pattern: str, text: str) -> int:
 
 
 def run(target: Path, seconds: int) -> bool:
-    """True: nothing was found."""
+    """Returns True if nothing was found."""
     kept = BUILD / "found"
     kept.mkdir(exist_ok=True)
     before = set(kept.iterdir())
@@ -67,7 +67,7 @@ def run(target: Path, seconds: int) -> bool:
 
 
 def run_program(name: str, program: Path, seconds: int) -> bool:
-    """True: nothing was found."""
+    """Returns True if nothing was found."""
     kept = BUILD / "found"
     kept.mkdir(parents=True, exist_ok=True)
     command = [PYTHON, program, "--seconds", str(seconds), "--found", kept]

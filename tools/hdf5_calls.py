@@ -1,8 +1,8 @@
-"""hdf5_calls.py FOLDER...: which public calls of HDF5 the tracer records, from the headers in these folders.
+"""hdf5_calls.py FOLDER...: finds the public calls of HDF5 that the tracer records, in the headers of these folders.
 
-Writes thalweg/interpose/hdf5_calls.h. A call is recorded if it can do I/O: all that takes a file, group, dataset,
-attribute, link, object or reference, what closes an identifier of any kind (data are flushed there), and the few
-properties that say how a transfer is made. Give the headers of several versions: the tracer serves all of them.
+It writes thalweg/interpose/hdf5_calls.h. A call is recorded if it can do I/O: if it takes a file, group, dataset,
+attribute, link, object or reference, closes an identifier of any kind (data are flushed there), or is one of the few
+properties of transfers. Give the headers of several versions: the tracer serves all of them.
 """
 
 import re
@@ -17,10 +17,10 @@ RECORDED = re.compile(
     r"|H5T(?:commit|open|close|flush|refresh|get_create_plist|convert|reclaim)\w*"
     r"|H5ES(?:wait|close|cancel)|H5P(?:set_dxpl_mpio|set_fapl_mpio|set_alignment|set_coll_metadata_write|close)"
 )
-# These only look at what lies in memory, or are not for programs.
+# These only read memory, or are not for programs.
 NOT_RECORDED = re.compile(r"H5(?:FD|Drw|Rget_region_type|MM)\w*|H5[ADFGLORM]\w*_t")
 DECLARATION = re.compile(r"H5_\w*DLL\s+([\w\s*]+?)\b(H5\w+)\s*\(([^;]*?)\)\s*;", re.DOTALL)
-# An argument that is not one machine word.
+# A type that is not one machine word.
 NO_WORD = re.compile(r"(const )?(double|float|H5O_token_t)\b[^*]*$|\.\.\.$")
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -30,14 +30,14 @@ class Call:
     name: str
     arguments: int
     location: int
-    """Which argument is the first identifier: what is opened in it belongs to the same file."""
+    """Returns the index of the first identifier: what is opened in it belongs to the same file."""
     path: int
-    """Of H5F: which argument is the name of the file."""
+    """Returns, for H5F, the index of the file's name."""
     gives_id: int
 
 
 def calls_of(folders: list[Path]) -> dict[str, Call]:
-    """By name; of versions that differ the one with the most arguments: more words than a function takes do no harm."""
+    """Returns the calls by name. If versions differ, the one with the most arguments counts: extra words do no harm."""
     found: dict[str, Call] = {}
     for folder in folders:
         for header in sorted(folder.glob("H5*.h")):
@@ -66,7 +66,7 @@ def _call(returned: list[str], name: str, parameters: str) -> Call | None:
 
 
 def _split(parameters: str) -> list[str]:
-    """At commas that are not inside the parentheses of a function pointer."""
+    """Splits at commas that are not inside the parentheses of a function pointer."""
     parts, depth = [""], 0
     for letter in parameters:
         depth += (letter == "(") - (letter == ")")

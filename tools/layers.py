@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 Layers = dict[str, set[str]]
-Uses = Callable[[Path], Iterator[tuple[str, str, str]]]  # file, who uses, what is used
+Uses = Callable[[Path], Iterator[tuple[str, str, str]]]  # file, user, used
 OF_TESTS = re.compile(r"\.(test|bench|fuzz)\.cc$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]thalweg/([^">]+)[">]', re.MULTILINE)
 

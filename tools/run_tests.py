@@ -1,7 +1,7 @@
 """Runs the C++ tests (ctest) and the Python tests (pytest), and ends with one line about both.
 
-With arguments, pytest has them, in one process. Without any, as many processes as there are cores share the files of
-tests: each takes a few files at a time. What a process prints is shown when it has ended.
+With arguments, pytest gets them, in one process. Without any, as many processes as there are cores share the test
+files: each takes a few files at a time. The output of a process is shown when it has ended.
 """
 
 import os
@@ -15,16 +15,18 @@ from xml.etree import ElementTree
 REPORTS = Path("build/reports").absolute()
 FOLDERS = ("tests", "apps")
 FILES_AT_A_TIME = 4
-# These take longest, and begin: what comes last should be short. Tests of apps share a program that is built for them.
+# These take longest, so they begin: what comes last should be short. Tests of apps share a program that is built for
+# them.
 SLOW = ("tests/faults/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
 TOGETHER = "apps/"
-ALL_LEFT_OUT = 5  # what pytest ends with where a file has no tests, or where it skips itself as a whole
+ALL_LEFT_OUT = 5  # the exit code of pytest if a file has no tests, or skips itself completely
 
 Counts = dict[str, int]
 
 
 def run(name: str, command: list[str], capture: bool = False) -> Counts:
-    """How many passed, failed and were skipped. A run that ends badly without a failed test counts as one failure."""
+    """Returns how many tests passed, failed and were skipped. A run that ends badly without a failed test counts as
+    one failure."""
     report = REPORTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     if capture:
@@ -54,7 +56,8 @@ def count(report: str) -> Counts:
 
 
 def batches() -> list[list[str]]:
-    """All files of tests but those with ROOT, which `make test-root` runs: the slow ones first, each for itself."""
+    """Returns all test files except those with ROOT, which `make test-root` runs: the slow ones first, each
+    separately."""
     files = sorted(str(path) for folder in FOLDERS for path in Path(folder).rglob("*_test.py"))
     files = [file for file in files if not file.startswith("tests/root/")]
     together = [file for file in files if file.startswith(TOGETHER)]

@@ -1,5 +1,6 @@
-"""show_progress.py LOG COMMAND...: runs a build, and shows on stderr how far it is, by the steps that ninja counts: on
-one line of a terminal, else a line for each tenth. What the build says goes to LOG, and is shown where it fails."""
+"""show_progress.py LOG COMMAND...: runs a build, and shows its progress on stderr by the steps that ninja counts, on
+one line of a terminal, or else with a line for each tenth. The output of the build goes to LOG, and is shown if it
+fails."""
 
 import re
 import subprocess
@@ -13,7 +14,7 @@ LAST_LINES = 60
 
 
 def shown(lines: Iterable[str], is_terminal: bool, now: Callable[[], float] = time.monotonic) -> Iterable[str]:
-    """What is written for the lines of a build, as they come."""
+    """Yields what is shown for the lines of a build, as they come."""
     begin, tenth = now(), -1
     for line in lines:
         if not (step := STEP.match(line)):

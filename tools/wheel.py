@@ -1,8 +1,8 @@
-"""wheel.py FOLDER PYTHON...: for each Python a wheel that runs on other systems, in FOLDER/dist. See `make wheel`.
+"""wheel.py FOLDER PYTHON...: makes, for each Python, a wheel that runs on other systems, in FOLDER/dist. See `make
+wheel`.
 
-Libraries are copied into the wheel, and named by other names there (auditwheel): HDF5, too, which two of its parts
-use. What is bundled is listed in the wheel, as SPDX (PEP 770). Fails where a wheel is too large, or has what it shall
-not have.
+Libraries are copied into the wheel and renamed there (auditwheel), including HDF5, which two of its parts use. The
+wheel lists what is bundled, as SPDX (PEP 770). Fails if a wheel is too large, or contains what it must not have.
 """
 
 import json
@@ -15,9 +15,9 @@ from pathlib import Path
 
 PLATFORM = f"manylinux_2_34_{os.uname().machine}"
 MOST_BYTES = 6_000_000
-# What Debian's HDF5 and libmicrohttpd bring with them, to speak TLS and Kerberos.
+# Debian's HDF5 and libmicrohttpd need these to speak TLS and Kerberos.
 UNWANTED = re.compile(r"^lib(ssl|crypto|gnutls|nettle|hogweed|curl|krb5|k5crypto|gssapi|ldap|sasl|ssh)")
-# By the beginning of the name of the file: name, license (SPDX), and where it comes from.
+# The key is the beginning of the file's name; the value is name, license (SPDX), and origin.
 BUNDLED = {
     "libdeflate": ("libdeflate", "MIT"),
     "libfmt": ("fmt", "MIT"),
@@ -29,7 +29,7 @@ BUNDLED = {
     "libxxhash": ("xxHash", "BSD-2-Clause"),
     "libzstd": ("Zstandard", "BSD-3-Clause"),
 }
-# Linked into one of these, the extension or the program beside it, or compiled with them: as they say themselves.
+# These are linked into one of the libraries, the extension or the program beside it, or compiled with them.
 LINKED = {
     "LZ4": "BSD-2-Clause",
     "XZ Utils liblzma": "0BSD",
@@ -51,7 +51,7 @@ def run(*words: object, **environment: str) -> str:
 
 
 def tools_for(python: str, folder: Path) -> Path:
-    """A virtual environment of that Python, with what building needs."""
+    """Makes a virtual environment of that Python, with what building needs."""
     version = run(python, "-c", "import sys; print('{}.{}'.format(*sys.version_info))").strip()
     place = folder / f"tools-{version}"
     if not (place / "bin" / "auditwheel").exists():
@@ -62,7 +62,7 @@ def tools_for(python: str, folder: Path) -> Path:
 
 
 def build(tools: Path, folder: Path) -> Path:
-    """The wheel as it is before it is repaired."""
+    """Builds the wheel that is repaired afterwards."""
     raw = folder / "raw"
     for old in raw.glob("*.whl"):
         old.unlink()
@@ -94,7 +94,8 @@ def repair(tools: Path, wheel: Path, folder: Path) -> Path:
 
 
 def bundled(folder: Path) -> list[tuple[str, str, str]]:
-    """Name, license and file of every library that auditwheel has put into the wheel, which is unpacked there."""
+    """Returns name, license and file of every library that auditwheel has put into the wheel, which is unpacked
+    there."""
     found = []
     for file in sorted(folder.glob("*.libs/*")):
         if UNWANTED.match(file.name):
@@ -107,7 +108,7 @@ def bundled(folder: Path) -> list[tuple[str, str, str]]:
 
 
 def spdx(name: str, version: str, libraries: list[tuple[str, str, str]]) -> str:
-    """What the wheel is made of, as an SPDX document."""
+    """Returns the contents of the wheel as an SPDX document."""
     parts = [*libraries, *((each, license_, "") for each, license_ in LINKED.items())]
     packages = [
         {
@@ -143,7 +144,7 @@ def spdx(name: str, version: str, libraries: list[tuple[str, str, str]]) -> str:
 
 
 def finish(tools: Path, wheel: Path, folder: Path) -> Path:
-    """Adds the list of what is bundled, and looks at the result."""
+    """Adds the list of what is bundled, and checks the result."""
     place = folder / "unpacked"
     run("rm", "-rf", place)
     run(tools / "wheel", "unpack", "-d", place, wheel)

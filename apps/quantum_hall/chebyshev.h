@@ -9,13 +9,13 @@
 
 namespace quantum_hall {
 
-// T_m(h) on what it was started with, m = 0, 1, 2, ...
+// Computes T_m(h) on the wave function that it was started with, for m = 0, 1, 2, ...
 class Recurrence {
   public:
     explicit Recurrence(Hamiltonian const& hamiltonian);
 
     void start(Wave const& wave);
-    Sums step(); // to the next m; <T_m|T_m> and Re <T_m|T_{m-1}>, of this rank
+    Sums step(); // goes to the next m; returns this rank's part of <T_m|T_m> and Re <T_m|T_{m-1}>
     Wave& current() { return current_; }
 
   private:
@@ -25,8 +25,8 @@ class Recurrence {
     bool at_zero_ = true;
 };
 
-// <start| T_m(h) |start> for m < count, two for each step: T_2m = 2 T_m T_m - 1, T_{2m-1} = 2 T_m T_{m-1} - T_1
-// (KPM, eq. 36). The same on all ranks.
+// Returns <start| T_m(h) |start> for m < count, two for each step: T_2m = 2 T_m T_m - 1, T_{2m-1} = 2 T_m T_{m-1} - T_1
+// (KPM, eq. 36). The result is the same on all ranks.
 std::vector<double> moments(Recurrence& recurrence, Strips const& strips, Wave const& start, std::size_t count);
 
 } // namespace quantum_hall

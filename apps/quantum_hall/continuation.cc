@@ -28,7 +28,7 @@ checkpoint::Box box_of(Wave const& wave, Strips const& strips) {
             {number(wave.rows()), number(wave.columns()), number(wave.sublattices())}};
 }
 
-// The text that this program leaves in its checkpoints; fails where there is none.
+// Returns the text that this program leaves in its checkpoints; fails if there is none.
 nlohmann::json said_by(checkpoint::State const& state) {
     for (auto const& attribute : state.attributes()) {
         if (attribute.name == kAttribute && attribute.texts.size() == 1) {
@@ -59,7 +59,7 @@ nlohmann::json identity(Options const& options) {
     what["time_step"] = options.time_step;
     what["steps"] = options.steps;
     what["double_moments"] = options.double_moments;
-    // Energies are only evaluated at the end; in `evolve` it counts whether there are any.
+    // Energies are only evaluated at the end; `evolve` only needs to know whether there are any.
     what["at_energies"] = !options.energies.empty();
     return what;
 }
@@ -98,7 +98,7 @@ void Continuation::restore() {
     }
 }
 
-// Throws, on all ranks, what the save failed at.
+// Throws, on all ranks, the error of the save.
 void Continuation::wait_for_save() {
     if (auto saving = std::exchange(saving_, std::nullopt)) saving->wait();
 }
@@ -106,7 +106,7 @@ void Continuation::wait_for_save() {
 void Continuation::save(bool in_background) {
     wait_for_save(); // one at a time
     std::vector<checkpoint::Array> arrays;
-    std::list<std::vector<Complex>> memory; // in use until all is saved
+    std::list<std::vector<Complex>> memory; // used until everything is saved
     for (auto const& [name, values] : progress_.results) {
         checkpoint::Array array{"results/" + name, model::Scalar::float64, {values.size()}, {}};
         if (Strips::rank() == 0) array.blocks.push_back({{{0}, {values.size()}}, values.data()});

@@ -1,5 +1,5 @@
-// Long runs in several jobs: what a program has done so far lies in a checkpoint, and the next job goes on from there,
-// on any number of ranks.
+// Long runs in several jobs: a checkpoint holds what a program has done so far, and the next job goes on from there, on
+// any number of ranks.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace quantum_hall {
 
-// Where a program is, and what it has. Between vectors of the trace no wave function is needed to go on.
+// The progress of a program and its results. Between vectors of the trace it goes on without a wave function.
 struct Progress {
     std::int64_t vectors = 0; // done
     std::int64_t steps = 0;   // done with the next vector
@@ -27,16 +27,17 @@ struct Progress {
 
 class Continuation {
   public:
-    // Reads the checkpoint into `progress` where --continue was given. Throws thalweg::base::UsageError where it is
-    // that of another program or another run, or where there is one and --continue was not given.
+    // Reads the checkpoint into `progress` if --continue was given. Throws thalweg::base::UsageError if the checkpoint
+    // belongs to another program or another run, or if there is one and --continue was not given.
     Continuation(Options const& options, Strips& strips, Progress& progress);
 
-    // Between two pieces of work, with `progress` as it is then: saves it where that is due, in a thread where the
-    // program goes on meanwhile. False: the program has to end without being done, and the checkpoint is durable.
+    // Saves `progress` between two pieces of work if that is due; a thread saves it while the program goes on. Returns
+    // false if the program has to end early; the checkpoint is then durable.
     bool goes_on();
-    // All is done. A checkpoint that could not be saved meanwhile is not needed any more: it is only said on stderr.
+    // Everything is done. If a checkpoint could not be saved meanwhile, it is no longer needed, and stderr only
+    // mentions it.
     void finish();
-    // Says so on stdout.
+    // Reports that on stdout.
     void report_unfinished() const;
 
   private:
@@ -53,7 +54,7 @@ class Continuation {
     std::optional<thalweg::checkpoint::SavingInBackground> saving_;
 };
 
-// What has to be the same when a run is continued.
+// The options that must be the same when a run is continued.
 nlohmann::json identity(Options const& options);
 
 } // namespace quantum_hall

@@ -10,11 +10,11 @@ namespace quantum_hall {
 
 class DoubleMoments {
   public:
-    // Holds 2 * `block` wave functions, whatever the number of moments: vectors T_m v_x |start> are made anew for each
-    // block of n, which costs 1/block of what the products cost.
+    // Holds 2 * `block` wave functions, whatever the number of moments is. The vectors T_m v_x |start> are computed
+    // again for each block of n, which costs 1/block of the products.
     DoubleMoments(Hamiltonian const& hamiltonian, std::size_t block = 64);
 
-    // The same on all ranks.
+    // Returns the same on all ranks.
     Eigen::MatrixXcd operator()(Wave const& start, std::size_t count);
 
   private:

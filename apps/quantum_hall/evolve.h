@@ -11,14 +11,14 @@
 
 namespace quantum_hall {
 
-// J_0(x) to J_n(x), to where they fall below 1e-18.
+// Returns J_0(x) to J_n(x), up to where they fall below 1e-18.
 std::vector<double> bessel_functions(double x);
 
 class Evolution {
   public:
     Evolution(Hamiltonian const& hamiltonian, double time_step);
 
-    // psi and xi, both at time t, go to t + time_step.
+    // Moves psi and xi, both at time t, to t + time_step.
     void step(Wave& psi, Wave& xi);
     std::size_t terms() const { return coefficients_.size(); }
 

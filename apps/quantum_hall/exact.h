@@ -1,4 +1,4 @@
-// The same quantities by dense diagonalisation: what the order-N code is judged by.
+// Computes the same quantities by dense diagonalisation, to check the order-N code.
 #pragma once
 
 #include <span>
@@ -27,7 +27,7 @@ Spectrum diagonalised(System const& system);
 // (D. J. Thouless, M. Kohmoto, M. P. Nightingale, M. den Nijs, Phys. Rev. Lett. 49, 405 (1982), with our signs).
 double exact_hall(Spectrum const& spectrum, double area, double fermi_energy);
 
-// sum of <start| T_m |start>, and of <start| v_x T_m v_y T_n |start>, over the columns of `starts`.
+// Return the sum of <start| T_m |start>, and of <start| v_x T_m v_y T_n |start>, over the columns of `starts`.
 std::vector<double> exact_moments(Spectrum const& spectrum, double half_width, Eigen::MatrixXcd const& starts,
                                   std::size_t count);
 Eigen::MatrixXcd exact_double_moments(Spectrum const& spectrum, double half_width, Eigen::MatrixXcd const& starts,
@@ -39,7 +39,8 @@ struct ExactEvolution {
 };
 ExactEvolution exact_evolution(Spectrum const& spectrum, double time);
 
-// Without disorder: eigenstates of one momentum at a time, from cells of as many rows as the phase takes to repeat.
+// The result without disorder: eigenstates of one momentum at a time, from cells of as many rows as the phase takes to
+// repeat.
 struct BlochResult {
     std::vector<double> energies_at_zero; // at momentum zero, ascending
     std::vector<double> hall;             // by Fermi energy

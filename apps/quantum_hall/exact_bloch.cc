@@ -1,5 +1,5 @@
-// Magnetic Bloch states: without disorder a momentum along both axes is left, of the cell after which the phase
-// repeats.
+// Magnetic Bloch states: without disorder, the momentum of the cell after which the phase repeats is conserved along
+// both axes.
 #include "exact.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace quantum_hall {
 
 namespace {
 
-// The block of `what` at phases `x` a column and `y` a cell of `period` rows.
+// Returns the block of `what` at phases `x` per column and `y` per cell of `period` rows.
 Eigen::MatrixXcd block(System const& system, Operator const& what, std::int64_t period, double x, double y) {
     auto const sublattices = system.lattice.sublattices;
     Eigen::MatrixXcd matrix = Eigen::MatrixXcd::Zero(period * sublattices, period * sublattices);

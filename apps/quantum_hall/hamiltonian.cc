@@ -8,9 +8,9 @@ namespace quantum_hall {
 namespace {
 
 constexpr Complex kI{0, 1};
-constexpr int kBondsWithoutPhase = 2; // that end in a site, on both lattices
+constexpr int kBondsWithoutPhase = 2; // bonds that end in a site, on both lattices
 
-// What hops (-1) times `along(bond)` make of each bond, and `sign` times that in the other direction.
+// Multiplies the hops (-1) of each bond by `along(bond)`, and those in the other direction also by `sign`.
 template <class Along> Operator of_bonds(System const& system, double sign, Along const& along) {
     Operator result;
     for (auto const& bond : system.lattice.bonds) {
@@ -40,7 +40,7 @@ std::vector<Hop> hops_into(Lattice const& lattice, int sublattice) {
     std::vector<Hop> hops;
     for (std::size_t number = 0; number < lattice.bonds.size(); ++number) {
         auto const& bond = lattice.bonds[number];
-        // A phase is that of the row where its bond begins.
+        // A bond has the phase of the row where it begins.
         if (bond.to == sublattice) hops.push_back({number, true, bond.from, -bond.rows, -bond.columns, -bond.rows});
         if (bond.from == sublattice) hops.push_back({number, false, bond.to, bond.rows, bond.columns, 0});
     }
@@ -108,7 +108,7 @@ Sums Hamiltonian::apply_to(Operator const& what, Wave& source, Wave& out) const 
         sums.norm += part.norm;
         sums.overlap += part.overlap;
     };
-    // The rows at both ends wait for the neighbours, the others do not.
+    // Only the rows at both ends wait for the neighbours.
     auto const last = strips_.rows() - 1;
     strips_.begin_exchange(source);
     for (std::int64_t row = 1; row < last; ++row) work(row);

@@ -1,4 +1,4 @@
-// The tight-binding Hamiltonian and what belongs to it: velocities, and its commutator with the position.
+// The tight-binding Hamiltonian, its velocities, and its commutator with the position.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace quantum_hall {
 
-// Amplitude of each bond, without its phase, in its direction and against it; and what the energies of sites count.
+// The amplitude of each bond, without its phase, in both directions, and the factor of the site energies.
 struct Operator {
     std::vector<Complex> along, against;
     double diagonal = 0;
@@ -20,7 +20,7 @@ Operator scaled(System const& system, double factor);     // factor * h, h = H /
 Operator velocity(System const& system, int axis);        // v = i [H, r]: v_ba = -i H_ba d_ba, unscaled
 Operator commutator(System const& system, double factor); // factor * [X, h], [X, h]_ba = d_ba h_ba
 
-// What one row of a sublattice gets from a neighbouring one: the hops that end in (sublattice, i, j).
+// A hop that ends in (sublattice, i, j): what one row of a sublattice gets from a neighbouring one.
 struct Hop {
     std::size_t bond;
     bool along;
@@ -33,14 +33,14 @@ std::vector<Hop> hops_into(Lattice const& lattice, int sublattice);
 
 class Hamiltonian {
   public:
-    // The strips are used for exchanges while this is used.
+    // Uses the strips for exchanges as long as this object is used.
     Hamiltonian(System const& system, Strips& strips);
 
     System const& system() const { return system_; }
     Strips& strips() const { return strips_; }
 
-    // The operator on `source`; that added to `out`, of operators without a diagonal; and 2 h source - out, the step of
-    // a Chebyshev recurrence. `source` gets rows of the neighbours. Sums are those of this rank.
+    // Apply the operator to `source`, add the result to `out` (operators without a diagonal), or compute 2 h source -
+    // out, the step of a Chebyshev recurrence. `source` gets rows of the neighbours. The sums are those of this rank.
     Sums apply(Operator const& what, Wave& source, Wave& out) const;
     Sums add(Operator const& what, Wave& source, Wave& out) const;
     Sums recur(Wave& source, Wave& out) const;
@@ -55,8 +55,8 @@ class Hamiltonian {
     Strips& strips_;
     Operator twice_;                     // 2 h
     std::vector<std::vector<Hop>> hops_; // by sublattice, those with a phase last
-    std::vector<Complex> phases_;        // of rows -1 to rows()
-    Memory energies_;                    // of sites, times 2 / half_width, by row and sublattice
+    std::vector<Complex> phases_;        // for rows -1 to rows()
+    Memory energies_;                    // site energies times 2 / half_width, by row and sublattice
 };
 
 } // namespace quantum_hall

@@ -39,7 +39,7 @@ std::vector<double> hall_conductivity(System const& system, Eigen::MatrixXcd con
             polynomials(n, k) = g(n) * std::cos(order * angle);
         }
     }
-    // A T that is real takes part in real products alone.
+    // A real T only needs real products.
     Eigen::MatrixXd const sums = hermitian.real() * waves.real() - hermitian.imag() * waves.imag();
     auto const factor = 8 / (system.area() * system.half_width() * system.half_width());
     std::vector<double> sigma(points);

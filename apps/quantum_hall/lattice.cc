@@ -36,7 +36,7 @@ Lattice const& lattice_named(std::string_view name) {
 }
 
 Complex System::phase(std::int64_t row) const {
-    // Whole turns are taken off as integers, so that a phase is as exact in the last row as in the first.
+    // Whole turns are subtracted as integers, so the phase is as exact in the last row as in the first.
     auto const turns = ((flux_quanta * row) % rows + rows) % rows;
     return std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(turns) / static_cast<double>(rows));
 }

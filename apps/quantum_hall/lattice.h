@@ -15,8 +15,8 @@ namespace quantum_hall {
 
 using Complex = std::complex<double>;
 
-// From site (from, i, j) to (to, i + columns, j + rows), with amplitude -exp(-2 pi i flux j) if it carries the phase,
-// else -1. (x, y) is the way from one site to the other. Each is there in the other direction, too.
+// A bond from site (from, i, j) to (to, i + columns, j + rows), with amplitude -exp(-2 pi i flux j) if it carries the
+// phase, else -1. (x, y) is the vector from one site to the other. Each bond exists in the other direction, too.
 struct Bond {
     int from, to;
     int columns, rows;
@@ -32,7 +32,7 @@ struct Lattice {
     std::vector<Bond> bonds;
 };
 
-// "honeycomb" or "square"; throws thalweg::base::UsageError.
+// Parses "honeycomb" or "square"; throws thalweg::base::UsageError for anything else.
 Lattice const& lattice_named(std::string_view name);
 
 // A torus of columns x rows cells in a field of `flux_quanta` / rows quanta a cell, with Anderson disorder: energies
@@ -52,7 +52,7 @@ struct System {
     }
     Complex phase(std::int64_t row) const; // exp(-2 pi i flux row), for any integer
     double potential(std::int64_t site) const;
-    // Energies divided by this lie within (-1, 1), where Chebyshev polynomials live, with 2 % to spare.
+    // Energies divided by this lie within (-1, 1), the domain of Chebyshev polynomials, with 2 % to spare.
     double half_width() const { return 1.02 * (lattice.reach + disorder / 2); }
 };
 

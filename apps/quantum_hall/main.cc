@@ -28,7 +28,7 @@ int run(std::vector<std::string> const& words) {
     return programs.at(options->program)(*options) ? success : unfinished;
 }
 
-// What all ranks have found alike is said once, and they end in good order.
+// An error that all ranks have found is reported once, and they end in order.
 int fail(std::exception const& error, Exit code) {
     if (Strips::rank() == 0) std::fprintf(stderr, "quantum-hall: %s\n", error.what());
     return code;

@@ -17,7 +17,7 @@ Memory allocate(std::size_t doubles) {
     auto const bytes = (size + alignment - 1) / alignment * alignment;
     auto* const memory = static_cast<double*>(std::aligned_alloc(alignment, bytes));
     if (memory == nullptr) throw std::bad_alloc();
-    if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE); // a wish
+    if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE); // only a request
     std::fill_n(memory, doubles, 0.0);
     return Memory(memory);
 }

@@ -11,7 +11,7 @@ struct FreeMemory {
 };
 using Memory = std::unique_ptr<double[], FreeMemory>;
 
-// Zeros, at the beginning of a huge page and in huge pages where the system has them, which spares misses of the TLB.
+// Allocates zeros at the beginning of a huge page, and in huge pages if the system has them, to avoid TLB misses.
 Memory allocate(std::size_t doubles);
 
 } // namespace quantum_hall

@@ -30,7 +30,7 @@ template <class Number> Number number(std::string_view option, std::string_view 
     return value;
 }
 
-// The text before and behind `mark`; both are the whole where there is none.
+// Returns the text before and behind `mark`; both are the whole text if there is no mark.
 std::pair<std::string_view, std::string_view> halves(std::string_view text, char mark) {
     auto const at = text.find(mark);
     if (at == std::string_view::npos) return {text, text};

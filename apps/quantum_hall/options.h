@@ -1,4 +1,4 @@
-// What the command line says.
+// The options of the command line.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct Options {
     bool continues = false;
 };
 
-// Throws thalweg::base::UsageError. Nothing where help was asked for.
+// Throws thalweg::base::UsageError. Returns nothing if help was requested.
 std::optional<Options> parse_options(std::vector<std::string> const& words);
 std::string help();
 

@@ -1,4 +1,5 @@
-// The programs of the command. False: not done yet, and continued from a checkpoint; they have said so.
+// The programs of the command. They return false if they are not finished, have reported that, and can be continued
+// from a checkpoint.
 #pragma once
 
 #include "options.h"

@@ -17,12 +17,13 @@ constexpr std::uint64_t bits(std::uint64_t seed, std::uint64_t place) {
     return mixed(seed * 0xD1342543DE82EF95 + place * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15);
 }
 
-// In [0, 1), with 53 bits.
+// Returns a number in [0, 1), with 53 bits.
 constexpr double uniform(std::uint64_t seed, std::uint64_t place) {
     return static_cast<double>(bits(seed, place) >> 11) * 0x1p-53;
 }
 
-// A seed for random vector `number`: itself mixed, so that its numbers are no shifted copy of those of another seed.
+// Returns the seed of random vector `number`. It is mixed, so that its numbers are no shifted copy of those of another
+// seed.
 constexpr std::uint64_t seed_of_vector(std::uint64_t seed, std::uint64_t number) {
     return bits(~seed, number + 0x8000000000000000);
 }

@@ -1,4 +1,4 @@
-// What a program found: JSON on stdout, and tables of an HDF5 file.
+// Reports the results of a program: JSON on stdout, and tables in an HDF5 file.
 #pragma once
 
 #include <string>
@@ -21,14 +21,14 @@ struct ResultTable {
     std::vector<ResultColumn> columns; // empty ones are left out
 };
 
-// What was computed: lattice, size, flux and so on.
+// Returns what was computed: lattice, size, flux and so on.
 nlohmann::json described(Options const& options);
 
-// {"re": rows, "im": rows}.
+// Returns {"re": rows, "im": rows}.
 nlohmann::json parts(Eigen::MatrixXcd const& matrix);
 
-// Rank 0 alone prints and writes. `results` go beside the description; tables into --out, with the description as an
-// attribute of the file.
+// Only rank 0 prints and writes. `results` are printed beside the description; tables go into --out, with the
+// description as an attribute of the file.
 void report(Options const& options, nlohmann::json const& results, std::vector<ResultTable> const& tables);
 
 } // namespace quantum_hall

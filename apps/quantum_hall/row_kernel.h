@@ -1,4 +1,4 @@
-// The innermost loop: one row of a sum of neighbours. All operators and both lattices are this one loop.
+// The innermost loop: one row of a sum of neighbours. All operators and both lattices use this loop.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace quantum_hall {
 
-// coefficient * source[i], where `source` already points at the neighbour of site 0.
+// A term coefficient * source[i]; `source` already points at the neighbour of site 0.
 struct Term {
     double const* re;
     double const* im;
     double c, d; // the coefficient, c + i d
 };
 
-// Of the row that was computed, with the row it was computed from: <out|out> and Re <out|centre>.
+// The sums <out|out> and Re <out|centre> of the row that was computed, with the row it was computed from.
 struct Sums {
     double norm = 0;
     double overlap = 0;
@@ -23,7 +23,7 @@ struct Sums {
 
 enum class Into { replace, add, recur };
 
-// Eight numbers, and as they lie in memory: anywhere.
+// Eight numbers, and their form in memory at any address.
 using Wide = double __attribute__((vector_size(64)));
 template <class Value> struct InMemory { using type = Value; };
 template <> struct InMemory<Wide> { using type = double __attribute__((vector_size(64), aligned(8), may_alias)); };
@@ -35,9 +35,8 @@ template <class Value> void store(double* place, Value value) {
     *reinterpret_cast<typename InMemory<Value>::type*>(place) = value;
 }
 
-// out = sum of terms + scale * diagonal * centre; or that added to `out`; or, for the recurrence
-// T_{m+1} = 2 h T_m - T_{m-1}, that minus what was in `out`, and without the scale. Of the terms the first kReal have
-// real coefficients.
+// Computes out = sum of terms + scale * diagonal * centre; or adds that to `out`; or, for the recurrence T_{m+1} = 2 h
+// T_m - T_{m-1}, subtracts what was in `out`, without the scale. The first kReal terms have real coefficients.
 template <int kReal, int kTerms, Into kInto, bool kDiagonal> struct Combination {
     Row out;
     std::array<Term, kTerms> terms;
@@ -45,8 +44,8 @@ template <int kReal, int kTerms, Into kInto, bool kDiagonal> struct Combination 
     double const* diagonal;
     double scale;
 
-    // Of Value at `i`, one site or eight of them; what <out|out> and Re <out|centre> are gets added. Each
-    // multiplication is written with its addition, as they are one instruction: 14 a site for the Hamiltonian of the
+    // Computes the value at `i`, for one site or eight, and adds to <out|out> and Re <out|centre>. Each multiplication
+    // is written together with its addition, because they are one instruction: 14 per site for the Hamiltonian of the
     // honeycomb.
     template <class Value> void work(std::int64_t i, Value& norm, Value& overlap) const {
         Value x{}, y{};
@@ -79,10 +78,10 @@ template <int kReal, int kTerms, Into kInto, bool kDiagonal> struct Combination 
     }
 };
 
-// A whole row. A site moves 56 bytes between memory and caches in the recurrence: centre 16, out 2 * 16, diagonal 8;
-// other neighbours are in the cache. Rows are too short for the processor to notice that the next one follows, so what
-// the next row will need is asked for here: `ahead` numbers on, where the next one begins, as `columns` of the
-// diagonal.
+// Computes a whole row. In the recurrence a site moves 56 bytes between memory and caches: centre 16, out 2 * 16,
+// diagonal 8; other neighbours are in the cache. Rows are too short for the processor to notice that the next one
+// follows, so the data of the next row are prefetched here: they begin `ahead` numbers further on, for the diagonal
+// `columns`.
 template <int kReal, int kTerms, Into kInto, bool kDiagonal>
 Sums combine(Combination<kReal, kTerms, kInto, kDiagonal> const row, std::int64_t columns, std::int64_t ahead) {
     constexpr std::int64_t width = sizeof(Wide) / sizeof(double);

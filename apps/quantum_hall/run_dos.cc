@@ -1,4 +1,4 @@
-// `dos` and `moments`: what the Hamiltonian's polynomials are on random vectors, and the density of states they give.
+// The programs `dos` and `moments`: the Chebyshev moments of random vectors, and the density of states that they give.
 #include "programs.h"
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace quantum_hall {
 
 namespace {
 
-// By site, so that mu_0 is 1.
+// Divides by the number of sites, so that mu_0 is 1.
 Estimate by_site(Estimate estimate, System const& system) {
     for (auto* list : {&estimate.value, &estimate.error}) {
         for (auto& value : *list) value /= static_cast<double>(system.sites());
@@ -29,12 +29,13 @@ std::vector<double> orders(std::size_t count) {
     return result;
 }
 
-// The moments of each vector of the trace, into progress.results["moments"]. False: to be continued.
+// Computes the moments of each vector of the trace into progress.results["moments"]. Returns false if it must be
+// continued.
 bool find_moments(Options const& options, Hamiltonian const& hamiltonian, Progress& progress, bool with_double) {
     auto const& system = options.system;
     auto& strips = hamiltonian.strips();
     auto& samples = progress.results["moments"];
-    auto& doubles = progress.results["double_moments"]; // their sum over vectors
+    auto& doubles = progress.results["double_moments"]; // sum over vectors
     Continuation continuation(options, strips, progress);
     Recurrence recurrence(hamiltonian);
     std::optional<DoubleMoments> double_moments;
@@ -94,7 +95,7 @@ bool run_dos(Options const& options) {
     if (energies.empty()) {
         for (auto const x : nodes(2 * options.moments)) energies.push_back(x * system.half_width());
     }
-    // The density is linear in the moments, so its error is that of the densities of the vectors.
+    // The density is linear in the moments, so its error is that of the densities of the single vectors.
     auto const kernel = jackson(options.moments);
     std::vector<double> densities;
     for (std::size_t k = 0; k < samples.size(); k += options.moments) {

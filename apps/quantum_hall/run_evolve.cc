@@ -1,4 +1,4 @@
-// `evolve`: how wave packets spread, and the conductivity sigma_xx(E, t) that this is.
+// The program `evolve`: how wave packets spread, and the conductivity sigma_xx(E, t) that follows.
 #include "programs.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostSitesPrinted = 100'000;
 
-// The whole wave function on rank 0.
+// Returns the whole wave function on rank 0.
 nlohmann::json whole(System const& system, Strips const& strips, Wave const& wave) {
     auto const mine = wave.interleaved();
     std::vector<double> all(static_cast<std::size_t>(2 * system.sites()));
@@ -35,7 +35,7 @@ struct Spreading {
     Options const& options;
     std::vector<double> const& samples; // by vector: step, then moment
 
-    // By step and energy, of one vector: the density of xi at the end of each step.
+    // Returns, by step and energy for one vector, the density of xi at the end of each step.
     std::vector<double> densities(std::span<double const> sample) const {
         auto const& system = options.system;
         auto const kernel = jackson(options.moments);
@@ -49,7 +49,7 @@ struct Spreading {
         return result;
     }
 
-    // By step and energy: of the interval that ends with the step.
+    // Returns, by step and energy, the conductivity of the interval that ends with the step.
     Estimate conductivity() const {
         auto const& system = options.system;
         auto const count = options.energies.size();
@@ -66,7 +66,7 @@ struct Spreading {
     }
 };
 
-// All steps of all vectors, as far as they are not done. False: to be continued.
+// Does all remaining steps of all vectors. Returns false if it must be continued.
 bool spread(Options const& options, Hamiltonian const& hamiltonian, Progress& progress, Continuation& continuation) {
     auto const& system = options.system;
     auto& strips = hamiltonian.strips();

@@ -1,4 +1,4 @@
-// `exact`: the same by dense diagonalisation, on rank 0, for the same vectors of the trace.
+// The program `exact`: the same quantities by dense diagonalisation, on rank 0, for the same vectors of the trace.
 #include "programs.h"
 
 #include <thalweg/base/error.h>
@@ -18,7 +18,7 @@ nlohmann::json flat(Eigen::VectorXcd const& values) {
     return list;
 }
 
-// The vectors of the trace as columns.
+// Returns the vectors of the trace as columns.
 Eigen::MatrixXcd starts(Options const& options, Strips const& strips) {
     auto const& system = options.system;
     Wave wave(system, strips);

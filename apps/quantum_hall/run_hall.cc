@@ -1,4 +1,4 @@
-// `hall`: the Hall conductivity by the Fermi energy.
+// The program `hall`: the Hall conductivity as a function of the Fermi energy.
 #include "programs.h"
 
 #include "continuation.h"
@@ -13,9 +13,9 @@ bool run_hall(Options const& options) {
     auto const& system = options.system;
     Strips strips(system);
     Hamiltonian const hamiltonian(system, strips);
-    // The curve of each vector is kept, for the errors, and its moments are not.
+    // The curve of each vector is kept, for the errors; its moments are not.
     Progress progress{0, 0, {{"curves", {}}}, {}};
-    auto& curves = progress.results["curves"]; // of rank 0
+    auto& curves = progress.results["curves"]; // on rank 0
     Continuation continuation(options, strips, progress);
     DoubleMoments double_moments(hamiltonian);
     Wave start(system, strips);

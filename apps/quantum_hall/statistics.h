@@ -1,4 +1,4 @@
-// Means over the vectors of a trace, and their errors.
+// Computes means over the vectors of a trace, and their errors.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@ namespace quantum_hall {
 
 struct Estimate {
     std::vector<double> value;
-    std::vector<double> error; // standard error of the mean; empty where there is none to tell
+    std::vector<double> error; // standard error of the mean; empty if it is unknown
 };
 
-// `samples`: what each vector gave, vector by vector, `length` numbers each. The estimate of the trace.
+// Estimates the trace. `samples` holds `length` numbers for each vector, vector by vector.
 Estimate estimate(Trace const& trace, System const& system, std::span<double const> samples, std::size_t length);
 
 } // namespace quantum_hall

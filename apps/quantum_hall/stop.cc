@@ -32,7 +32,7 @@ std::string Stop::reason(Strips const& strips) {
     auto const now = now_s();
     longest_s_ = std::max(longest_s_, now - piece_begin_s_);
     piece_begin_s_ = now;
-    // One question to all ranks, whose clocks and signals differ.
+    // All ranks decide together, because their clocks and signals differ.
     auto const time_is_over = now - begin_s_ + longest_s_ > wall_time_s_;
     if (!strips.any(signal_has_come != 0 || time_is_over)) return "";
     return strips.any(signal_has_come != 0) ? "a signal asked for it" : "the wall time is over";

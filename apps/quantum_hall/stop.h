@@ -1,4 +1,4 @@
-// When to stop: SIGTERM, or the wall time that a queue allows.
+// Decides when to stop: at a SIGTERM, or before the wall time of a queue ends.
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace quantum_hall {
 
-// From now on the first SIGTERM or SIGINT is noted; a second one ends the program at once, as it would have before.
+// From now on the first SIGTERM or SIGINT is noted; a second one ends the program at once, as without this function.
 void watch_signals();
 
 class Stop {
   public:
     explicit Stop(double wall_time_s);
 
-    // After each piece of work. Why to stop, the same on all ranks, or empty: a signal has come to one of them, or the
-    // next piece of work would not end within the wall time if it took as long as the longest so far.
+    // Call it after each piece of work. Returns why to stop, the same on all ranks, or an empty text. Reasons are a
+    // signal to one of the ranks, and a next piece of work that would not end within the wall time if it took as long
+    // as the longest one so far.
     std::string reason(Strips const& strips);
     double seconds() const; // since the beginning
 

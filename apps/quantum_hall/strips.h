@@ -15,13 +15,13 @@ class Wave;
 
 class Strips {
   public:
-    // Around everything else. `abort` ends the other ranks, too.
+    // These enclose everything else. `abort` ends the other ranks, too.
     static void start(int* argc, char*** argv);
     static void finish();
     static void abort(int exit_code);
 
-    // Throws thalweg::base::UsageError where there are more ranks than rows. The first ranks have one row more where
-    // the ranks do not divide the rows.
+    // Throws thalweg::base::UsageError if there are more ranks than rows. If the ranks do not divide the rows, the
+    // first ranks have one row more.
     explicit Strips(System const& system);
     ~Strips();
 
@@ -31,16 +31,16 @@ class Strips {
     std::int64_t rows() const { return count_; }
     std::int64_t first_row_of(int rank) const;
 
-    // What the rows at both ends hop to: one row of the last sublattice below, one row of the first above. Between the
-    // two calls the rows of `wave` may be read, and rows inside of the strip can be worked on.
+    // Exchanges the rows to which the rows at both ends hop: one row of the last sublattice below, one row of the first
+    // above. Between the two calls the rows of `wave` may be read, and rows inside the strip may be computed.
     void begin_exchange(Wave& wave);
     void end_exchange();
 
-    void sum(std::span<double> values) const; // over all ranks, the same on each
-    bool any(bool value) const;               // true on any rank
+    void sum(std::span<double> values) const; // over all ranks; the same result on each
+    bool any(bool value) const;               // whether it is true on any rank
     // For checkpoints.
     thalweg::ranks::Communicator& communicator() const { return *communicator_; }
-    // Of `mine`, what all ranks have, in the order of the rows, on rank 0.
+    // Gathers the parts `mine` of all ranks on rank 0, in the order of the rows.
     void gather(std::span<double const> mine, std::span<double> all, std::int64_t doubles_a_row) const;
 
   private:

@@ -21,8 +21,8 @@ struct Strips::Messages {
 };
 
 void Strips::start(int* argc, char*** argv) {
-    // Checkpoints are finished by a thread, which speaks to those of other ranks. Where MPI does not allow that, they
-    // are when the next one is due.
+    // A thread finishes checkpoints and talks to those of other ranks. If MPI does not allow that, a checkpoint is
+    // finished when the next one is due.
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
 }
@@ -76,8 +76,7 @@ void Strips::begin_exchange(Wave& wave) {
     messages_->pending = 4;
 }
 
-// A rank that waits in a call of MPI's own keeps its core, which another rank may need to get as far; here it offers
-// it.
+// A rank that waits inside MPI keeps its core, which another rank may need to make progress. This loop gives it up.
 void Strips::end_exchange() {
     for (int done = 0;;) {
         MPI_Testall(messages_->pending, messages_->requests.data(), &done, MPI_STATUSES_IGNORE);

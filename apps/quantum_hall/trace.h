@@ -1,4 +1,4 @@
-// Of which wave functions a trace is made.
+// The wave functions from which a trace is estimated.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Trace {
         if (kind == TraceKind::random) return random_vectors;
         return kind == TraceKind::all ? system.sites() : system.lattice.sublattices;
     }
-    // So often the sum over vectors is counted.
+    // Returns the factor of the sum over vectors.
     double weight(System const& system) const {
         if (kind == TraceKind::random) return 1.0 / static_cast<double>(random_vectors);
         return kind == TraceKind::all ? 1 : static_cast<double>(system.columns * system.rows);

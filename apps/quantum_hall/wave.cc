@@ -10,7 +10,7 @@ namespace quantum_hall {
 
 namespace {
 
-// Rows start at multiples of a cache line, and not all of them at the same place of a page.
+// Rows start at multiples of a cache line, and at different places of a page.
 std::int64_t stride_for(std::int64_t columns) {
     auto const stride = (columns + 9 + 7) / 8 * 8;
     return stride % 512 == 0 ? stride + 8 : stride;

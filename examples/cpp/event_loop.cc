@@ -1,5 +1,5 @@
-// Worker processes go through the events of a file and fill two others together: one with the events that have two
-// muons or more, and one with all their momenta. Usage: event_loop INPUT SELECTED MOMENTA [WORKERS [THREADS]]
+// Worker processes loop over the events of a file and fill two others together: one with the events that have two muons
+// or more, and one with all their momenta. Usage: event_loop INPUT SELECTED MOMENTA [WORKERS [THREADS]]
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +42,7 @@ int main(int argc, char** argv) try {
     derive::LoopOptions options;
     options.workers = argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 2;
     options.threads = argc > 5 ? static_cast<unsigned>(std::atoi(argv[5])) : 1;
-    auto const fill = [&](derive::Events& events) { // once for each range of events, in some worker
+    auto const fill = [&](derive::Events& events) { // called for each range of events, in some worker
         auto const numbers = events.values<std::uint64_t>("event");
         auto const pt = events.lists<float>("Muon_pt");
         dataset::StructRows rows(events[selected], selected_type());

@@ -1,5 +1,5 @@
-// Forked processes write one table, each its own events: they attach to the run by its handle, which any other process
-// on this machine could do as well. Usage: processes FILE
+// Forked processes write one table, each its own events. They attach to the run by its handle, as any other process on
+// this machine could. Usage: processes FILE
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -14,7 +14,7 @@ using namespace thalweg;
 namespace {
 
 constexpr std::uint64_t kProcesses = 3;
-constexpr std::uint64_t kEvents = 10'000; // of each
+constexpr std::uint64_t kEvents = 10'000; // for each process
 
 struct Hit {
     std::uint16_t channel;
@@ -43,7 +43,7 @@ void work(std::string const& handle, std::uint64_t first) {
     events.finish();
 }
 
-// In the child nothing of the parent's run may be used, nor ended: it leaves by _exit.
+// The child must neither use nor end the parent's run, so it leaves with _exit.
 [[noreturn]] void child(std::string const& handle, std::uint64_t first) {
     try {
         work(handle, first);

@@ -23,7 +23,7 @@ auto pulse_type() {
     return dataset::struct_type<Pulse>().with("timestamp", &Pulse::timestamp, "ns").with("waveform", &Pulse::waveform);
 }
 
-// One pulse a microsecond: a step that decays over a baseline of 100.
+// There is one pulse per microsecond: a step that decays over a baseline of 100.
 void measure(dataset::Producer producer) {
     dataset::StructProducer pulses(std::move(producer), pulse_type());
     Pulse pulse{};

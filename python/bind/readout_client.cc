@@ -71,7 +71,7 @@ void bind_client_options(nb::module_& module) {
         .def_rw("connections", &ClientOptions::connections)
         .def_rw("give_up_ns", &ClientOptions::give_up_ns)
         .def_rw("sample_fraction", &ClientOptions::sample_fraction)
-        .def("observe", [](ClientOptions& options) { options.role = Role::observer; });
+        .def("observe", [](ClientOptions& options) { options.role = ClientRole::observer; });
 }
 
 void bind_counters(nb::module_& module) {

@@ -105,7 +105,7 @@ std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, Control 
                          .control =
                              [control = std::move(control)](std::string const& verb, std::string const& body) {
                                  auto const [status, text] = control(verb, body);
-                                 return monitor::Answer{status, text};
+                                 return monitor::HttpAnswer{status, text};
                              }};
     return std::make_unique<monitor::HttpServer>(options, std::move(pages));
 }

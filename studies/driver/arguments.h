@@ -1,4 +1,4 @@
-// Options of a subcommand: `--name value` pairs, every one of which must be asked for.
+// The options of a subcommand: `--name value` pairs, every one of which must be used.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ class Arguments {
     explicit Arguments(std::span<char* const> words);
 
     std::string text(std::string const& name, std::string const& otherwise);
-    std::string text(std::string const& name); // throws base::UsageError where it is not given
+    std::string text(std::string const& name); // throws base::UsageError if it is not given
     std::uint64_t number(std::string const& name, std::uint64_t otherwise);
 
-    // Throws base::UsageError naming an option that nobody asked for.
+    // Throws base::UsageError, which names an option that was not used.
     void check_all_used() const;
 
   private:

@@ -10,7 +10,7 @@ inline double seconds_since(std::uint64_t begin_ns) {
     return static_cast<double>(base::monotonic_ns() - begin_ns) * 1e-9;
 }
 
-// User and system time of all threads of this process, those that the kernel runs for its writes among them.
+// Returns user and system time of all threads of this process, including those that the kernel runs for its writes.
 inline double process_cpu_s() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);

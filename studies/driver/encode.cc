@@ -19,7 +19,7 @@ std::vector<ColumnPages> pages_from(Arguments& arguments) {
     base::fail_usage({"--data " + data + " means nothing", "", "take pulses or events"});
 }
 
-// What one has without a codec of one's own: the page is split, and zstd compresses it as a whole.
+// The alternative to a codec of one's own: the page is split, and zstd compresses it as a whole.
 class StockCodec final : public codec::Codec {
   public:
     StockCodec(std::string const& name, std::size_t element_bytes)
@@ -49,7 +49,7 @@ struct Encoded {
     std::uint64_t stored_bytes = 0;
 };
 
-// All pages of all columns, and again.
+// Encodes all pages of all columns, again and again.
 Encoded encode(std::vector<ColumnPages> const& columns, std::uint64_t bytes, bool stock) {
     std::vector<std::unique_ptr<codec::Codec>> codecs;
     std::vector<std::byte> out;
@@ -74,7 +74,7 @@ Encoded encode(std::vector<ColumnPages> const& columns, std::uint64_t bytes, boo
 
 } // namespace
 
-// Pages that lie in memory into one buffer that lies in the cache: all that a codec can ever give.
+// Encodes pages from memory into one buffer in the cache: the upper limit of a codec.
 Json measure_encode(Arguments& arguments) {
     auto const threads = arguments.number("threads", 2);
     auto const bytes = arguments.number("bytes", 2'000'000'000);

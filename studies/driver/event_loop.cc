@@ -1,4 +1,4 @@
-// An event loop in C++: what processes and threads give.
+// Measures an event loop in C++ with processes and threads.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kRowsAtOnce = 500;
 
-// Of one process: its own pages, and of pages shared with others its share.
+// Returns the memory of one process: its own pages, and its share of pages shared with others.
 double pss_mib(std::string const& process) {
     std::ifstream rollup("/proc/" + process + "/smaps_rollup");
     for (std::string word; rollup >> word;) {
@@ -52,7 +52,7 @@ model::Table table_of(std::string const& name, std::uint64_t columns) {
     return table;
 }
 
-// No two events are alike; ten bits of mantissa, as a slimmed file has them.
+// All events differ; they have ten bits of mantissa, like a slimmed file.
 float value_of(std::uint64_t event, std::uint64_t column) {
     auto word = (event * 0x9e3779b97f4a7c15) ^ (column * 0xbf58476d1ce4e5b9);
     word ^= word >> 29;
@@ -99,7 +99,7 @@ Json measure_event_loop(Arguments& arguments) {
     auto const folder = arguments.text("folder");
     auto const count = arguments.number("events", 200'000);
     auto const wide = arguments.number("columns", 250), narrow = arguments.number("narrow-columns", 80);
-    auto const processing_ns = arguments.number("processing-ns", 0); // CPU of each event
+    auto const processing_ns = arguments.number("processing-ns", 0); // CPU time of each event
     derive::LoopOptions options;
     options.workers = static_cast<unsigned>(arguments.number("workers", 1));
     options.threads = static_cast<unsigned>(arguments.number("threads", 1));

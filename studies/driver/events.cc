@@ -12,7 +12,7 @@ namespace thalweg::study {
 namespace {
 
 constexpr std::uint64_t kBatchEvents = 8192;
-constexpr std::uint64_t kBatches = 16; // appended round and round: together much longer than a page
+constexpr std::uint64_t kBatches = 16; // appended again and again: together much longer than a page
 
 Rows event_rows(std::size_t producer, std::uint64_t count) {
     std::vector<Events> batches;
@@ -65,7 +65,7 @@ Material events(std::size_t producers, std::uint64_t bytes) {
             [count](std::size_t producer) { return event_rows(producer, count); }};
 }
 
-// Of as many events as `append` is given before they repeat; lengths as their pages hold them, as running sums.
+// Makes as many events as `append` gets before they repeat; lengths are running sums, as in their pages.
 std::vector<ColumnPages> event_pages(std::string const& codec) {
     auto events = draw_events(kBatchEvents * kBatches, 0);
     std::vector<std::uint64_t> ids(events.lengths.size());

@@ -11,7 +11,7 @@
 namespace thalweg::study {
 
 inline constexpr std::uint64_t kMeanParticles = 5;                       // Poisson
-inline constexpr std::uint64_t kEventBytes = 8 + 8 + kMeanParticles * 4; // id, length, energies: in the mean
+inline constexpr std::uint64_t kEventBytes = 8 + 8 + kMeanParticles * 4; // id, length, energies: mean size
 
 model::Schema event_schema();
 
@@ -20,7 +20,7 @@ struct Events {
     std::vector<float> energies; // uniform in [0, 100)
 };
 
-// Always the same of the same seed.
+// Returns the same events for the same seed.
 Events draw_events(std::uint64_t count, std::uint64_t seed);
 
 } // namespace thalweg::study

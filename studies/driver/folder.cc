@@ -14,7 +14,7 @@
 namespace thalweg::study {
 namespace {
 
-constexpr std::uint64_t kRowsAtOnce = 16; // as an event loop appends them: few
+constexpr std::uint64_t kRowsAtOnce = 16; // few, as an event loop appends them
 
 struct FlatColumn {
     std::span<std::byte const> bytes;
@@ -23,7 +23,7 @@ struct FlatColumn {
     bool is_lengths = false;
 };
 
-// Mapped, so that it is no memory of ours. Stays until the program ends.
+// A mapped file, so that it does not count as this process's memory. It stays until the program ends.
 std::span<std::byte const> bytes_of(std::filesystem::path const& path) {
     auto const size = std::filesystem::file_size(path);
     if (size == 0) return {};
@@ -60,7 +60,7 @@ std::uint64_t sum_of(std::span<std::byte const> lengths) {
 
 } // namespace
 
-// Flat columns and a columns.json that names them, in the order of model::flatten, as studies/pages makes them.
+// Reads flat columns and a columns.json that names them, in the order of model::flatten, as studies/pages makes them.
 Material columns_in(std::string const& folder) {
     auto const json = nlohmann::json::parse(std::ifstream(std::filesystem::path(folder) / "columns.json"));
     auto const& columns = json["columns"];

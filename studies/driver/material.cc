@@ -8,7 +8,7 @@ Material material_from(Arguments& arguments, std::size_t producers, std::string 
                        std::uint64_t usual_bytes) {
     auto const data = arguments.text("data", usually);
     auto const bytes = arguments.number("bytes", usual_bytes);
-    auto const columns = arguments.number("columns", 1); // of noise
+    auto const columns = arguments.number("columns", 1); // number of noise columns
     if (data == "pulses") return pulses(producers, bytes);
     if (data == "events") return events(producers, bytes);
     if (data == "noise") return noise(producers, bytes, columns);

@@ -1,4 +1,4 @@
-// What is recorded: tables, and for each producer what it appends to one of them.
+// The data of a recording: its tables, and what each producer appends.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ using Rows = std::function<std::uint64_t(dataset::Producer& producer)>;
 struct Material {
     model::Schema schema;
     std::string suffix;              // of a file that usually holds it
-    std::vector<std::string> tables; // by producer: the table that it appends to
+    std::vector<std::string> tables; // for each producer, the table that it appends to
     // Makes the rows of one producer, before any clock starts.
     std::function<Rows(std::size_t producer)> prepare;
 };
@@ -27,11 +27,11 @@ Material events(std::size_t producers, std::uint64_t bytes);
 Material columns_in(std::string const& folder);
 Material noise(std::size_t producers, std::uint64_t bytes, std::uint64_t columns);
 
-// What `--data` names, --bytes of it.
+// Makes --bytes of the data that `--data` names.
 Material material_from(Arguments& arguments, std::size_t producers, std::string const& usually,
                        std::uint64_t usual_bytes);
 
-// The raw pages of one column, as a producer would seal them, one behind the other.
+// Returns the raw pages of one column, one behind the other, as a producer would seal them.
 struct ColumnPages {
     std::string codec;
     std::size_t element_bytes = 0;

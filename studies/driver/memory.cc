@@ -17,7 +17,7 @@ namespace {
 constexpr auto kUsually = "noise";
 constexpr auto kBytes = 512 * base::kMiB;
 
-// Of this process: its own pages, and of pages shared with others its share.
+// Returns the memory of this process: its own pages, and its share of pages shared with others.
 double pss_mib() {
     std::ifstream rollup("/proc/self/smaps_rollup");
     for (std::string word; rollup >> word;) {
@@ -31,7 +31,7 @@ Material material_of(Arguments& arguments) { return material_from(arguments, 1, 
 
 } // namespace
 
-// Until the data are many times the buffers.
+// Produces until the data are many times the buffers.
 Json produce_for_memory(Arguments& arguments) {
     auto const rows = material_of(arguments).prepare(0);
     dataset::Producer producer(dataset::attach(arguments.text("handle")), 0);

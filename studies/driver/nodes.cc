@@ -1,4 +1,4 @@
-// Nodes of one run, each a process of this machine with its ledger, its committer and its journal.
+// Measures the nodes of one run, each a process of this machine with its ledger, its committer and its journal.
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ Message hear(int socket) {
 struct Plan {
     std::string path;
     std::uint32_t nodes;
-    std::uint64_t producers; // of a node
+    std::uint64_t producers; // per node
     Material material;
     dataset::CreateOptions options;
 };
@@ -54,7 +54,7 @@ std::unique_ptr<dataset::Writer> writer_of(Plan const& plan, std::uint32_t node)
     return dataset::Writer::join(plan.path, node, {});
 }
 
-// Three steps, each of which the parent begins for all: create, append, close.
+// The parent begins each of three steps for all: create, append, close.
 void be_node(Plan const& plan, std::uint32_t node, int socket) {
     std::vector<std::pair<std::string, Rows>> all;
     for (std::uint64_t i = 0; i < plan.producers; ++i) {
@@ -120,7 +120,7 @@ std::vector<Member> fork_nodes(Plan const& plan) {
     return members;
 }
 
-// Names that are created, renamed or removed in the folder of the run, from now on.
+// Counts names that are created, renamed or removed in the folder of the run, from now on.
 class NameCount {
   public:
     explicit NameCount(std::string const& folder) : fd_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -211,11 +211,11 @@ Json measure_nodes(Arguments& arguments) {
             {"file_bytes", std::filesystem::file_size(plan.path)},
             {"disk_bytes", disk_bytes(plan.path)},
             {"regions", regions},
-            // What is there when all have come counts as created.
+            // Names that exist when all nodes have joined count as created.
             {"other_names_per_node", static_cast<double>(names.others + names_at_begin) / plan.nodes}};
 }
 
-// Extents of 64 bytes, claimed by threads of one node of two while the committer takes its regions.
+// Measures extents of 64 bytes, claimed by threads of one node of two while the committer takes its regions.
 Json measure_claims(Arguments& arguments) {
     auto const threads = arguments.number("threads", 2), claims = arguments.number("claims", 8'000'000);
     auto const path = arguments.text("path");
@@ -249,7 +249,8 @@ Json measure_claims(Arguments& arguments) {
             {"regions", regions}};
 }
 
-// Names that threads create in one folder, each of them once: what taking a region costs the server of a folder.
+// Measures names that threads create in one folder, each of them once: this is what a region costs the server of a
+// folder.
 Json measure_names(Arguments& arguments) {
     auto const threads = arguments.number("threads", 8), names = arguments.number("names", 4000);
     dataset::PartsFolder const parts(arguments.text("path"));
@@ -261,7 +262,7 @@ Json measure_names(Arguments& arguments) {
         for (std::uint64_t i = 0; i < threads; ++i)
             all.emplace_back([&] {
                 while (next < names) {
-                    if (parts.take_region(next)) ++next; // all contend for one
+                    if (parts.take_region(next)) ++next; // all compete for one
                 }
             });
     }

@@ -7,7 +7,7 @@ namespace thalweg::study {
 namespace {
 
 model::Schema schema_with(std::uint64_t columns) {
-    if (columns == 1) { // the waveform, and nothing beside it
+    if (columns == 1) { // the waveform only
         return {{{"rows", {{"waveform", model::Kind::scalar, model::Scalar::uint16, {kSamples}, {}, "", ""}}, ""}}};
     }
     model::Table table{"rows", {}, ""};
@@ -18,7 +18,7 @@ model::Schema schema_with(std::uint64_t columns) {
     return {{table}};
 }
 
-// One row at a time.
+// Makes one row at a time.
 std::uint64_t append_noise(dataset::Producer& producer, std::uint64_t bytes) {
     std::uint64_t row_bytes = 0;
     std::vector<std::span<std::byte const>> columns;
@@ -42,7 +42,7 @@ std::uint64_t append_noise(dataset::Producer& producer, std::uint64_t bytes) {
 
 } // namespace
 
-// Bytes that do not shrink.
+// Makes bytes that do not compress.
 Material noise(std::size_t producers, std::uint64_t bytes, std::uint64_t columns) {
     return {schema_with(columns), ".root", std::vector<std::string>(producers, "rows"), [=](std::size_t) -> Rows {
                 return [=](dataset::Producer& producer) { return append_noise(producer, bytes / producers); };

@@ -57,7 +57,7 @@ Json measure_pages(Arguments& arguments) {
     return {{"seconds", seconds_since(begin_ns)},
             {"pages", status.pages},
             {"committer_us_per_page", per_page_us(status.cpu_ns)},
-            {"close_us_per_page", per_page_us(close_cpu_ns)}, // all of it: gather, complete and the file's checksum
+            {"close_us_per_page", per_page_us(close_cpu_ns)}, // everything: gather, complete and the file's checksum
             {"gather_us_per_page", per_page_us(result.gather_cpu_ns)},
             {"complete_us_per_page", per_page_us(result.complete_cpu_ns)},
             {"close_s", close_s}};

@@ -9,8 +9,8 @@
 
 namespace thalweg::study {
 
-// What this process has of its own and in shared memory: looked at now and then while rows are produced. Opponents in
-// C++ measure themselves by it, too.
+// Samples the private and the shared memory of this process while rows are produced. Opponents in C++ measure
+// themselves with it, too.
 class PeakMemory {
   public:
     PeakMemory() : before_(now()), thread_([this](std::stop_token const& stop) { watch(stop); }) {}

@@ -14,7 +14,7 @@
 namespace thalweg::study {
 namespace {
 
-// What parent and child tell each other: "ready", the handle, what was produced.
+// The messages between parent and child: "ready", the handle, what was produced.
 struct Message {
     char handle[64] = {};
     Produced produced;
@@ -82,7 +82,7 @@ class ProducerProcesses final : public Producers {
         if (pid < 0) base::fail_system({"cannot fork"}, errno);
         if (pid > 0) return members_.push_back({pid, std::move(ours)});
         ours = {};
-        members_.clear(); // closes what leads to the others: their end must be seen by the parent alone
+        members_.clear(); // closes the sockets of the others: only the parent may see their end
         try {
             attach_and_produce(theirs.get(), material, index, seal_threads);
             ::_exit(0);

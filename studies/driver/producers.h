@@ -1,4 +1,4 @@
-// Those who produce: as threads of this process, or as processes that attach.
+// The producers: threads of this process, or processes that attach.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ struct Produced {
     Produced& operator+=(Produced const& other);
 };
 
-// What one producer does, from its first row to its last.
+// The work of one producer, from its first row to its last.
 Produced produce(dataset::Producer producer, Rows const& rows);
 
-// Rows are ready when it is made, so that a clock can start.
+// The rows are ready when the object is made, so that a clock can start.
 class Producers {
   public:
     virtual ~Producers() = default;

@@ -12,7 +12,7 @@
 namespace thalweg::study {
 namespace {
 
-// As many channels as producers, each with `rows` records and then no more.
+// Has as many channels as producers, each with `rows` records and then no more.
 source::DigitizerOptions pulse_options(std::size_t channels, std::uint64_t rows) {
     source::DigitizerOptions options;
     options.channels = static_cast<std::uint32_t>(channels);
@@ -21,7 +21,7 @@ source::DigitizerOptions pulse_options(std::size_t channels, std::uint64_t rows)
     return options;
 }
 
-// Waveforms one behind the other, in the order in which the card hands them out.
+// The waveforms one behind the other, in the order in which the card hands them out.
 std::vector<std::byte> some_waveforms(std::uint64_t rows) {
     auto const reader = source::make_digitizer(pulse_options(1, rows))->open(0);
     std::vector<std::byte> waveforms(rows * kWaveformBytes);

@@ -17,7 +17,7 @@ std::size_t widest(Columns const& columns) {
     return static_cast<std::size_t>(std::max_element(columns.begin(), columns.end(), narrower) - columns.begin());
 }
 
-// Of the first table: "widest", "all", or one by its path.
+// Chooses columns of the first table: "widest", "all", or one by its path.
 std::vector<std::size_t> columns_from(Arguments& arguments, Columns const& columns) {
     auto const wanted = arguments.text("columns", "widest");
     if (wanted == "widest") return {widest(columns)};
@@ -29,7 +29,7 @@ std::vector<std::size_t> columns_from(Arguments& arguments, Columns const& colum
     return found;
 }
 
-// All items that a column has in the file.
+// Returns the number of items that a column has in the file.
 dataset::ItemRange all_items(dataset::Reader const& reader, std::size_t column) {
     auto const& parent = reader.head().columns[0][column].parent;
     return parent ? reader.elements(0, *parent, all_items(reader, *parent)) : dataset::ItemRange{0, reader.rows(0)};
@@ -41,7 +41,7 @@ struct Target {
     std::vector<std::byte> out;
 };
 
-// What this process has asked the kernel to read so far, of whatever files.
+// Returns what this process has read from the kernel so far, from any file.
 std::uint64_t process_read_bytes() {
     std::ifstream io("/proc/self/io");
     for (std::string word; io >> word;) {
@@ -59,7 +59,8 @@ std::uint64_t stored_bytes(dataset::Reader const& reader, std::size_t column) {
 
 } // namespace
 
-// Columns of the first table, into memory that was touched before: once to warm the page cache, then several times.
+// Reads columns of the first table into memory that was touched before: once to warm the page cache, then several
+// times.
 Json measure_read(Arguments& arguments) {
     auto const reader = dataset::Reader::open(arguments.text("path"));
     dataset::ReadOptions options;
@@ -94,7 +95,8 @@ Json measure_read(Arguments& arguments) {
         {"column", columns[targets[0].column].path}};
 }
 
-// Opening a file and reading one column of it: bytes read, metadata and all, against what the column takes in the file.
+// Opens a file and reads one column of it: compares the bytes read, including metadata, with the size of the column in
+// the file.
 Json measure_projection(Arguments& arguments) {
     auto const path = arguments.text("path");
     auto const before_bytes = process_read_bytes();

@@ -1,4 +1,4 @@
-// What the programs of all studies have in common: PROGRAM SUBCOMMAND --name value ..., one JSON object on stdout.
+// Shared by the programs of all studies: PROGRAM SUBCOMMAND --name value ..., one JSON object on stdout.
 #pragma once
 
 #include <map>

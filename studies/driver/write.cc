@@ -19,7 +19,7 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     options.force = true;
     options.whole_file_checksum = arguments.number("whole-file-checksum", 1) != 0;
     options.write.engine = storage::parse_engine(arguments.text("engine", "auto"));
-    options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", ""); // the container's own
+    options.layout.wide_codec = options.layout.narrow_codec = arguments.text("codec", ""); // the container's default
     options.layout.cluster_bytes = arguments.number("cluster-bytes", options.layout.cluster_bytes);
     if (auto const bytes = arguments.number("page-bytes", 0)) options.layout.narrow_page_bytes = bytes;
     options.layout.table_page_bytes = arguments.number("table-page-bytes", options.layout.table_page_bytes);
@@ -34,7 +34,7 @@ dataset::CreateOptions options_from(Arguments& arguments) {
     return options;
 }
 
-// Nothing but what producers and committer do: memory touched long before, used round and round.
+// Does only what producers and committer do: memory touched long before is used again and again.
 std::unique_ptr<dataset::Writer> create_in_memory(Material const& material, dataset::CreateOptions const& options) {
     auto const name = "memory" + material.suffix;
     auto const& format = dataset::format_for(name);
@@ -78,7 +78,7 @@ Json measure_write(Arguments& arguments) {
     std::uint64_t file_bytes = 0;
     double gather_cpu_s = 0, complete_cpu_s = 0;
     if (in_memory) {
-        writer->abandon(); // what a ring keeps of the beginning is not enough to complete it
+        writer->abandon(); // the ring has lost the beginning, so the file cannot be completed
     } else {
         auto const closed = writer->close(kCloseTimeoutNs);
         file_bytes = closed.file_bytes;

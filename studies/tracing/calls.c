@@ -1,4 +1,4 @@
-// calls WHAT COUNT FILE: makes so many calls, and prints the CPU time of the thread for each, in nanoseconds.
+// Usage: calls WHAT COUNT FILE. Makes so many calls, and prints the CPU time of the thread per call, in nanoseconds.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int main(int count, char** words) {
         for (long i = 0; i < calls; ++i) lseek(fd, 0, SEEK_SET);
     } else if (!strcmp(words[1], "write")) {
         for (long i = 0; i < calls; ++i) pwrite(fd, data, 4096, i % 1024 * 4096);
-    } else { // random places and sizes
+    } else { // random offsets and sizes
         for (long i = 0; i < calls; ++i) {
             state = state * 1664525u + 1013904223u;
             unsigned const place = state;

@@ -1,4 +1,4 @@
-"""Where the driver is, on what file systems runs are written, and readouts that end with their test."""
+"""Fixtures: the driver, the file systems on which runs are written, and readouts that end with their test."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest, repository: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Makes readouts; whatever of their programs still runs at the end of the test is killed."""
+    """Makes readouts; programs of theirs that still run at the end of the test are killed."""
     made: list[Readout] = []
 
     def one(**options: object) -> Readout:

@@ -1,4 +1,5 @@
-"""Who may control a handler, what it answers to what makes no sense, and where its token must never be."""
+"""Tests who may control a handler, its answers to requests that make no sense, and where its token must never
+appear."""
 
 import http.client
 import signal
@@ -12,11 +13,11 @@ from readout_programs import THALWEG, Make, Program, Readout, wait_for
 Answer = tuple[int, str]
 
 TOKEN = "open-sesame-4711"
-UNCOLLECTED = (0, 1)  # 1: a handler has built what nobody collected
+UNCOLLECTED = (0, 1)  # 1: a handler has built events that no collector took
 
 
 class LocalConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
+    """Speaks HTTP over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__("localhost", timeout=60)
@@ -45,7 +46,7 @@ def over_tcp(readout: Readout) -> http.client.HTTPConnection:
 
 
 def held(readout: Readout) -> Program:
-    """A handler that waits to be started."""
+    """Makes a handler that waits to be started."""
     handler = readout.handler(0, "--hold", "--drain", "100ms")
     handler.wait_for("control: ")
     return handler
@@ -156,7 +157,7 @@ def test_a_handler_that_nobody_could_start_is_refused(make: Make) -> None:
 
 
 def start_ignoring(readout: Readout, *words: object) -> Program:
-    """As nohup does, and shells with what they start in the background."""
+    """Ignores SIGINT, as nohup does, and as shells do with what they start in the background."""
     trap = f"trap '' HUP INT; exec {THALWEG} \"$@\""
     return readout.start("-c", trap, "sh", *words, program="/bin/sh")
 

@@ -48,7 +48,7 @@ Jobs = tuple[Plan, Path, Path]
     scope="module", params=[(".root", "functions", "any"), (".h5", "loop", "any"), (".root", "copies", "input")]
 )
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
-    """A job, done twice: nobody is killed. The tests change what the second has written."""
+    """A job that ran twice without kills. The tests change what the second one has written."""
     extension, way, order = request.param
     changes = {"extension": extension, "way": way, "order": order, "workers": (2,), "clusters": 6, "pace_s": 0.0}
     plan = dataclasses.replace(make_plan(1), **changes)
@@ -94,7 +94,7 @@ def test_the_judge_finds_values_that_are_wrong_in_both(done: Jobs, monkeypatch: 
 
 
 def test_the_judge_finds_sums_that_are_others(done: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each range, and of all."""
+    """Returns the sums of each range, and of all."""
     plan, calm, _ = done
     monkeypatch.setattr("kills.derive.job.sums", lambda of: {"weight": float(np.sum(of.weight)) * 1.001})
     monkeypatch.setattr("kills.derive.job.WEIGHT", 1.001)

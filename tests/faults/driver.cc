@@ -1,7 +1,7 @@
-// What the tests of faults kill. It says on stdout, in one write a line, what has happened so far:
+// The program that the tests of faults kill. It reports on stdout, in one write per line, what has happened so far:
 //
 //   fault_driver write PATH PRODUCERS ROWS   each producer is a process and writes so many rows, the last one a tenth;
-//                                            PATH says into which container
+//                                            PATH determines the container
 //     handle NAME            the run is open
 //     process WHO PID        producer WHO is about to attach
 //     rows WHO COUNT         append returned: so many rows of producer WHO are published
@@ -13,7 +13,7 @@
 //   fault_driver recover PATH   recovered ROWS LOST, then a line `note ...` for each
 //   fault_driver check PATH     sound WHO COUNT ...: every row is what its producer wrote, from its first on
 //   fault_driver verify PATH    sound PAGES
-//   fault_driver durable PATH   the same as check of what the journal says up to where its last BARRIER reaches
+//   fault_driver durable PATH   does the same as check for what the journal has up to its last BARRIER
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>
@@ -48,13 +48,13 @@ void say(std::string line) {
     static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
 }
 
-// Small pages, clusters and extents, and frequent interim footers, so that a short run has many of each.
+// Pages, clusters and extents are small and interim footers frequent, so that a short run has many of each.
 CreateOptions create_options() {
     CreateOptions options;
     options.layout.wide_page_bytes = 4 << 10;
     options.layout.narrow_page_bytes = 4 << 10;
     options.layout.block_bytes = 64 << 10;
-    options.layout.cluster_bytes = 1; // as small as the container has them
+    options.layout.cluster_bytes = 1; // as small as the container allows
     options.commit.flush_interval_ns = 20'000'000;
     options.commit.interim_footer_share = 1;
     options.commit.allocate_ahead_bytes = 16 << 20;
@@ -100,7 +100,7 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
         pipes.push_back(ends[1]);
         if (::fork() != 0) continue;
         for (int const other : pipes) ::close(other);
-        char handle[2048] = {};                                          // with a folder, where /dev/shm has no room
+        char handle[2048] = {};                                          // it contains a folder if /dev/shm has no room
         if (::read(ends[0], handle, sizeof handle - 1) <= 0) ::_exit(1); // the creator is dead
         ::_exit(
             guarded(static_cast<int>(who), [&] { produce(handle, static_cast<std::uint8_t>(who), producers, rows); }));
@@ -117,7 +117,7 @@ int write_run(std::string const& path, unsigned producers, std::uint64_t rows) {
     });
 }
 
-// As if 5 GiB had been claimed before: of a sparse file nobody has to wait for those.
+// Writes as if 5 GiB had been claimed before: they are a hole in a sparse file, so the test does not wait for them.
 void write_far(std::string const& path) {
     auto options = create_options();
     options.whole_file_checksum = false;
@@ -170,7 +170,7 @@ void verify_file(std::string const& path) {
     say(fmt::format("sound {}", result.pages));
 }
 
-// Cuts a copy of the journal where its last BARRIER ends to reach, and checks the run that this describes.
+// Cuts a copy of the journal where its last BARRIER ends, and checks the run that the rest describes.
 void check_durable(std::string const& path) {
     std::uint64_t end = 0;
     std::shared_ptr const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);

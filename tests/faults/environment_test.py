@@ -1,4 +1,5 @@
-"""Full disks, a full /dev/shm, places that cannot be written, odd file systems: a clear error, and no row lost."""
+"""Tests full disks, a full /dev/shm, unwritable places, unusual file systems: the error is clear, and no row is
+lost."""
 
 import os
 import re
@@ -13,7 +14,7 @@ from faults import Driver
 
 @dataclass
 class Said:
-    """What the driver said, in all its calls together."""
+    """The output of all calls of the driver."""
 
     lines: list[str]
     published: dict[int, int] = field(default_factory=dict)
@@ -105,7 +106,7 @@ def test_a_run_on_a_full_disk_is_closed_with_what_it_has(place: Place, mounts: s
     said.expect_all_there()
 
 
-# What is kept free ahead of need is a share of the disk: all else is for rows. (ext4 needs 8 MB for itself.)
+# The space that is kept free is a share of the disk: all else is for rows. (ext4 needs 8 MB for itself.)
 @pytest.mark.parametrize(("mounts", "least_mb"), [(tmpfs("80m"), 55), (ext4("80m"), 45), (tmpfs("20m"), 6)])
 def test_a_small_disk_is_filled_with_rows(place: Place, mounts: str, least_mb: int) -> None:
     said = place.play(WRITE, 'stat --format="size %s" "$path"', CHECK, mounts=mounts)

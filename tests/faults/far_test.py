@@ -1,4 +1,5 @@
-"""Files of more than 2 and 4 GiB, most of it a hole: every offset takes all its bits, and others read them."""
+"""Tests files of more than 2 and 4 GiB, most of it a hole: every offset needs all its bits, and other programs read
+them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the tests of faults share: a run in processes of its own, and what it had said when it was killed."""
+"""A run in processes of its own for the tests of faults, and what it had reported when it was killed."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def is_running(pid: int) -> bool:
-    """A zombie, whom nobody in this container may ever reap, is not."""
+    """Returns False for a zombie, which may never be reaped in this container."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     return False
@@ -20,7 +20,7 @@ def is_running(pid: int) -> bool:
 
 @dataclass
 class Driver:
-    """The program `fault_driver`: see driver.cc for what it says."""
+    """The program `fault_driver`: driver.cc lists its output."""
 
     program: Path
 
@@ -36,7 +36,7 @@ class Driver:
         return done.stdout.splitlines()
 
     def rows_in(self, path: Path, verb: str = "check") -> dict[int, int]:
-        """How many rows of each producer there are, after every one was compared with what was written."""
+        """Returns how many rows of each producer there are, after each was compared with what was written."""
         words = self.ask(verb, path)[0].split()
         assert words[0] == "sound"
         return {int(who): int(rows) for who, rows in zip(words[1::2], words[2::2], strict=True)}
@@ -98,7 +98,7 @@ class Run:
             self.changed.wait_for(lambda: sum(self.published.values()) >= rows or self.ended_at, timeout=120)
 
     def kill(self) -> None:
-        """Everything at once, then waits until nobody can say anything any more."""
+        """Kills all processes at once, and waits until none can report anything any more."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.wait()
@@ -114,14 +114,14 @@ class Run:
         return [name.name for name in Path("/dev/shm").glob(self.handle + "*")] if self.handle else []
 
     def drop_shared_memory(self) -> None:
-        """What a restart of the machine does to it."""
+        """Does to it what a restart of the machine does."""
         for name in self.segments():
             (Path("/dev/shm") / name).unlink()
 
     def expect_nothing_left(self) -> None:
         assert not self.segments()
         assert not Path(f"{self.path}.journal").exists()
-        end_s = time.monotonic() + 60  # what has said its last word may still be about to end
+        end_s = time.monotonic() + 60  # a process that has sent its last line may still be ending
         while left := [who for who, pid in self.producers.items() if is_running(pid)]:
             assert time.monotonic() < end_s, left
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""What others make of the files that the driver writes: h5py, uproot and JSROOT, without a word from Thalweg."""
+"""Reads the files of the driver with h5py, uproot and JSROOT, without Thalweg."""
 
 import abc
 import json
@@ -22,7 +22,7 @@ def sample(who: Numbers, row: Numbers, index: Numbers) -> npt.NDArray[np.uint16]
 
 
 def expect_right(events: ak.Array) -> Numbers:
-    """Every row is what its producer wrote, from its first on. Returns the pairs (producer, row)."""
+    """Checks that every row is what its producer wrote, from its first on. Returns the pairs (producer, row)."""
     who, row = (events[name].to_numpy().astype(np.uint64) for name in ("producer", "id"))
     for one in np.unique(who):
         np.testing.assert_array_equal(row[who == one], np.arange(np.count_nonzero(who == one)))
@@ -48,14 +48,15 @@ class Container(abc.ABC):
     def read(self, path: Path) -> ak.Array: ...
 
     def rows_shown(self, path: Path) -> Numbers:
-        """The pairs (producer, row) of what can be seen, all of it right; nothing where a file must not open yet."""
+        """Returns the pairs (producer, row) of what can be seen, all of it checked; nothing if a file must not open
+        yet."""
         if self.opens_early or self.is_complete(path):
             return expect_right(self.read(path))
         return np.empty((0, 2), np.uint64)
 
     @abc.abstractmethod
     def show_to_others(self, path: Path) -> None:
-        """A complete file, to readers that take their time."""
+        """Checks a complete file with slow readers."""
 
 
 class Hdf5(Container):

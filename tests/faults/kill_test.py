@@ -19,8 +19,8 @@ from faults import Driver, Run
 from judges import CONTAINERS, Container, Numbers, RNTuple
 
 PRODUCERS = 3
-ROWS = 12000  # of the last producer, which is slow, a tenth
-ENDLESS = 10**6  # of runs that must still be open when they are killed, however late that is
+ROWS = 12000  # the last producer is slow, and writes a tenth
+ENDLESS = 10**6  # for runs that must still be open when they are killed, however late
 TIMES = 8  # of each test on each of the two file systems: 6 x 2 x 8 runs of each container; `make kills` has many more
 TIMES_LONG = 1000
 
@@ -36,12 +36,12 @@ def container(request: pytest.FixtureRequest) -> Container:
 
 
 def rows_of(rows: int) -> list[int]:
-    """Of each producer."""
+    """Returns the rows of each producer."""
     return [rows] * (PRODUCERS - 1) + [rows // 10]
 
 
 class Suite:
-    """Runs to kill, each with random numbers of its own; what one leaves behind is looked at and removed."""
+    """Runs to kill, each with random numbers of its own. What one leaves behind is checked and removed."""
 
     def __init__(self, driver: Driver, folder: Path, times: int, container: Container) -> None:
         self.driver, self.folder, self.times, self.container = driver, folder, times, container
@@ -57,7 +57,8 @@ class Suite:
             assert (self.rows_shown_early > 0) == self.container.opens_early
 
     def let_it_run(self, run: Run, chance: random.Random) -> None:
-        """For a random time; until it shows its first rows, where that was never seen yet and it lives long enough."""
+        """Waits for a random time, or until it shows its first rows if that was never seen yet and it lives long
+        enough."""
         run.wait_for_rows(1)
         time.sleep(chance.uniform(0, 0.15))
         end_s = time.monotonic() + 120
@@ -66,16 +67,16 @@ class Suite:
             assert time.monotonic() < end_s, "no interim footer is written"
 
     def look(self, run: Run) -> Numbers:
-        """What anybody sees of the file as it was left."""
+        """Checks what other programs see of the file as it was left."""
         shown = self.container.rows_shown(run.path)
         if self.container.is_complete(run.path):
-            self.expect_published(run)  # whatever says that it is complete is
+            self.expect_published(run)  # a file that looks complete is complete
         else:
             self.rows_shown_early += len(shown)
         return shown
 
     def recover(self, run: Run) -> list[str]:
-        """Returns the notes. What was seen before keeps its place."""
+        """Recovers the run and returns the notes. What was seen before keeps its place."""
         shown = self.look(run)
         said = self.driver.ask("recover", run.path)
         assert said[0].startswith("recovered ")
@@ -91,7 +92,7 @@ class Suite:
         return there
 
     def show_to_others(self, run: Run, chance: random.Random) -> None:
-        """Some of the files, to readers that take their time."""
+        """Checks some of the files with slow readers."""
         if chance.random() < 0.2:
             assert len(self.container.rows_shown(run.path)) == sum(self.driver.rows_in(run.path).values())
             self.driver.ask("verify", run.path)
@@ -106,7 +107,7 @@ def suite(driver: Driver, folder: Path, times: int, container: Container) -> Sui
 
 def test_nobody_is_killed_and_all_can_watch(driver: Driver, folder: Path) -> None:
     container = RNTuple()
-    for attempt in range(10):  # until one was slower than those who watch
+    for attempt in range(10):  # until one was slower than its observers
         run = driver.start(folder / f"run{attempt}.root", PRODUCERS, ROWS)
         run.wait_for_handle()
         shown, looks_with_news = container.rows_shown(run.path), 0
@@ -185,7 +186,7 @@ def test_the_committer(suite: Suite) -> None:
         suite.recover(run)
         suite.expect_published(run)
         suite.show_to_others(run, chance)
-    # Each says who died, within a second; what a busy machine adds to that now and then is not ours.
+    # Each process reports the dead one within a second; a busy machine may add to that.
     assert np.median(waited_s) < 2, waited_s
     assert max(waited_s) < 30, waited_s
 

@@ -61,13 +61,13 @@ def plan_of(extension: str) -> Plan:
     return dataclasses.replace(plan, **simple)
 
 
-# Nothing else runs in this process: its threads, if it has any, wait.
+# No other work runs in this process: its threads, if it has any, wait.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
 @pytest.fixture(params=[".h5", ".root"])
 def played(request: pytest.FixtureRequest, tmp_path: Path) -> Round:
-    """A round in which everything was right. The tests change what was said."""
+    """A round in which everything was right. The tests change what was reported."""
     round_ = Round(plan_of(request.param), tmp_path)
     round_.play()
     return round_
@@ -115,7 +115,7 @@ def test_the_judge_finds_an_order_that_is_wrong() -> None:
 
 
 def test_the_judge_finds_values_that_are_wrong(played: Round) -> None:
-    """It takes them for those of another column."""
+    """The judge takes them for values of another column."""
     columns = [dataclasses.replace(column, seed=column.seed + 1) for column in COLUMNS]
     for index, column in enumerate(columns):
         tables = played.plan.tables | {"t0": (*COLUMNS[:index], column, *COLUMNS[index + 1 :])}

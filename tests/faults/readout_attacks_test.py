@@ -43,28 +43,29 @@ def connect(readout: Readout) -> socket.socket:
 
 
 def rate(readout: Readout, seconds: float = WINDOW_S) -> float:
-    """Fragments a second that are safe in files."""
+    """Returns the fragments per second that become safe in files."""
     before, begin_s = readout.metric("fragments_cleared_total"), time.monotonic()
     time.sleep(seconds)
     return (readout.metric("fragments_cleared_total") - before) / (time.monotonic() - begin_s)
 
 
 def usual_rate(readout: Readout, pace: str, windows: int) -> float:
-    """A collector at its limit gets what others leave it of the machine: the median of more and shorter windows."""
+    """A collector at its limit gets what others leave it of the machine: the median of more and shorter windows is
+    used."""
     if pace != "max":
         return rate(readout, windows * WINDOW_S)
     return statistics.median(rate(readout, WINDOW_S / 2) for _ in range(3 * windows + 3))
 
 
 def resident_bytes(program: Program) -> int:
-    """Of the handler: the process, and what it has started."""
+    """Returns the memory of the handler: of the process, and of those that it has started."""
     status = Path(f"/proc/{program.process.pid}/status").read_text()
     return 1024 * int(status.split("VmRSS:")[1].split()[0])
 
 
 @pytest.fixture(params=["15kHz", "max"])
 def pace(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> str:
-    """Of the card: slow enough for any machine, or so that the collector is at its limit."""
+    """The rate of the card: slow enough for any machine, or so that the collector is at its limit."""
     if request.param == "max" and not pytestconfig.getoption("--long"):
         pytest.skip("on a busy machine the rate of a collector at its limit is anything: --long tries it")
     return str(request.param)
@@ -72,7 +73,7 @@ def pace(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> str:
 
 def run(make: Make, pace: str = "15kHz", **options: object) -> tuple[Readout, Program, Program, Program]:
     readout = make(**options)
-    if pace == "max":  # with a shallow index a collector waits for its disk most of the time
+    if pace == "max":  # with a shallow index a collector mostly waits for its disk
         deep = readout.config.read_text().replace("events = 16384", "events = 524288")
         deep = deep.replace("outstanding_events = 4096", "outstanding_events = 262144")
         readout.config.write_text(deep.replace("elinks = ", "fragment_bytes = 256\nelinks = "))
@@ -133,7 +134,7 @@ def test_connections_that_never_say_hello(make: Make, pace: str, pytestconfig: p
 
 
 def keep_for_ever(readout: Readout, stop: threading.Event) -> None:
-    """Takes all it can, says that it lives, and stores nothing."""
+    """Takes all that it can, renews its leases, and stores nothing."""
     client = next(_clients)
     with connect(readout) as taker:
         taker.settimeout(0.05)
@@ -160,7 +161,7 @@ def test_a_client_that_renews_for_ever(make: Make) -> None:
 
 
 def control_for_ever(readout: Readout, stop: threading.Event) -> None:
-    """Verbs that make no sense now, and pages: as fast as they are answered."""
+    """Sends verbs that make no sense now, and requests pages, as fast as they are answered."""
     while not stop.is_set():
         readout.control("configure")
         readout.ask("/metrics")

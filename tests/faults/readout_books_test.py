@@ -13,8 +13,8 @@ from readout_judge import Events, expect_right
 from readout_programs import Make, Program, Readout, wait_for
 
 FAULTS = "missing=1e-3,late=1e-4,lost_block=1e-4"
-# What dies in one round, one after the other or together. Not a handler together with the card: where both the numbers
-# and who knew them are gone, a new run is to be begun.
+# The programs that die in one round, one after the other or together. A handler does not die together with the card: if
+# both the numbers and the program that knew them are gone, a new run must be begun.
 MENUS = (
     ("card", "card"),
     ("handler 0", "handler 1"),
@@ -23,8 +23,8 @@ MENUS = (
     ("handler 1", "handler 0+handler 1"),
     ("handler 0+collector", "card", "handler 1"),
 )
-# On a machine that has ten times as much to do as it can, a program takes half a minute to start, and three of them may
-# have to, one after the other, before events come again.
+# On a machine with ten times too much work a program needs half a minute to start, and three of them may have to start
+# one after the other before events come again.
 PATIENCE_S = 600
 MOST_LOST_WITH_A_CARD = 2
 COUNTS = ("absent", "cleared", "evicted", "lost", "gaps")
@@ -44,7 +44,7 @@ def test_a_run_that_nobody_collects_is_said_to_be_discarded(make: Make) -> None:
 
 
 class Round:
-    """A readout of two handlers, while some of it is killed, and the count of what came out of it."""
+    """A readout of two handlers, some of whose programs are killed, and the count of its results."""
 
     def __init__(self, readout: Readout, menu: tuple[str, ...], draw: random.Random) -> None:
         self.readout, self.menu, self.draw = readout, menu, draw
@@ -85,7 +85,7 @@ class Round:
         return self.card if name == "card" else self.collectors[-1]
 
     def wait_for_events(self) -> None:
-        """Both handlers read the card that is there now, and a collector has new events in its file."""
+        """Waits until both handlers read the current card, and a collector has new events in its file."""
         for number in range(2):
             begin = self.readout.metric("packets_total", handler=number)
             enough = begin + 500
@@ -109,7 +109,7 @@ class Round:
         return Events.together([expect_right(self.readout.folder / name, self.readout) for name in self.files])
 
     def missing(self, events: Events) -> int:
-        """Of the numbers of each epoch up to the last one that was seen."""
+        """Returns the numbers of each epoch up to the last one that was seen."""
         unique = np.unique(events.event)
         return sum(int((of := unique[unique >> 32 == e] & 0xFFFFFFFF).max()) + 1 - len(of) for e in events.epochs)
 
@@ -125,16 +125,16 @@ class Round:
             assert report["lost"] == 0
         cleared = [group["cleared"] for report in reports for group in report["groups"]]
         names = "+".join(self.menu)
-        if "handler" not in names:  # the books of the whole run are those of these handlers
+        if "handler" not in names:  # the accounts of the whole run are those of these handlers
             np.testing.assert_array_equal(in_files, cleared)
-            # Of an event whose first packets are missing, which is one of the faults, a card that dies may not have
-            # sent the others: nobody built it. More than that are not lost with a card.
+            # If the first packets of an event are missing, which is one of the faults, a card that dies may not have
+            # sent the others, so no handler built it. Not more events than these are lost with a card.
             assert lost <= MOST_LOST_WITH_A_CARD * names.count("card"), counters
         else:
             assert (in_files >= cleared).all()
-        if "collector" not in names:  # so are the collector's
+        if "collector" not in names:  # the same holds for the collector's
             assert lost == counted, counters
-        else:  # with a collector its counts died: what the next one counted is true, but not all
+        else:  # a dead collector's counts are lost: what the next one counted is true, but not complete
             assert lost >= counted - counters["cleared"] - counters["absent"], counters
         return {"events": len(np.unique(events.event)), "lost": lost, "counted": counted}
 
@@ -143,7 +143,7 @@ def seconds_of(config: pytest.Config) -> float:
     return float(os.environ.get("THALWEG_CAMPAIGN_S", 3600 if config.getoption("--long") else 0))
 
 
-@pytest.mark.timeout(0)  # it lasts as long as it was told to; what it waits for has limits of its own
+@pytest.mark.timeout(0)  # it lasts as long as requested; each of its waits has a limit
 def test_kills_in_turn_and_together(make: Make, pytestconfig: pytest.Config) -> None:
     end_s = time.monotonic() + seconds_of(pytestconfig)
     seed = int(os.environ.get("THALWEG_CAMPAIGN_SEED", 1))

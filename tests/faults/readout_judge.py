@@ -1,4 +1,4 @@
-"""What is in a collector's file, held against what the emulated card sends, without a word from the decoder."""
+"""Compares a collector's file with what the emulated card sends, without the decoder."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -25,14 +25,14 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Events:
-    """All of a file, each of them right."""
+    """All fragments of a file, each checked."""
 
     event: Numbers
     state: Numbers
     status: Numbers
-    fragment_event: Numbers  # of every fragment
+    fragment_event: Numbers  # for every fragment
     fragment_status: Numbers
-    payload_event: Numbers  # of every payload
+    payload_event: Numbers  # for every payload
     payload_elink: Numbers
 
     @classmethod
@@ -44,7 +44,7 @@ class Events:
         return [int(epoch) for epoch in np.unique(self.event >> 32)]
 
     def of_epoch(self, epoch: int) -> Numbers:
-        """The lower 32 bits, in order."""
+        """Returns the lower 32 bits, in order."""
         return np.sort(self.event[self.event >> 32 == epoch] & 0xFFFFFFFF)
 
     def packets_of(self, elink: int) -> int:
@@ -52,7 +52,7 @@ class Events:
 
 
 def structs(flat: npt.NDArray[np.uint8], begins: Numbers, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Those that lie in these bytes, at any place."""
+    """Returns the names that occur in these bytes, at any place."""
     bytes_of_each = flat[begins[:, None] + np.arange(dtype.itemsize)]
     return np.ascontiguousarray(bytes_of_each).view(dtype).reshape(-1)
 
@@ -110,7 +110,7 @@ def expect_headers(
 def expect_payloads(
     flat: npt.NDArray[np.uint8], begins: Numbers, headers: npt.NDArray[np.void], readout: Readout
 ) -> tuple[Numbers, Numbers]:
-    """Every byte of every payload is as thalweg/felix/packet.h says. Returns of which event and e-link they are."""
+    """Checks that every byte of every payload is as thalweg/felix/packet.h says. Returns their events and e-links."""
     entry = np.dtype([("offset", "<u2", readout.links * 2)])
     entries = structs(flat, begins + HEADER.itemsize, entry)["offset"].reshape(-1, readout.links, 2).astype(np.int64)
     is_there = headers["stream_map"][:, None] >> np.arange(readout.links, dtype=np.uint64) & np.uint64(1) != 0

@@ -1,4 +1,5 @@
-"""What the tests of the readout's faults share: its programs as processes of their own, and what they said."""
+"""Runs the programs of the readout for the tests of its faults, as processes of their own, and collects their
+output."""
 
 from __future__ import annotations
 
@@ -53,9 +54,10 @@ elinks = {elinks}
 
 
 def free_ports(count: int) -> list[int]:
-    """Of this moment: a handler that is started anew has to listen where it did.
+    """Returns free ports: a handler that is restarted must listen where it did.
 
-    None that the kernel gives to clients: these would be taken while the handler is away, even by its own clients.
+    The kernel gives none of these to clients; otherwise a port could be taken while the handler is away, even by its
+    own clients.
     """
     first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     candidates = [port for port in range(10_000, 65_000) if not first <= port <= last]
@@ -76,7 +78,7 @@ def wait_for(condition: Callable[[], object], what: str, seconds: float = 120) -
 
 
 class Program:
-    """One of them, and what it says."""
+    """A program, and its output."""
 
     def __init__(self, name: Path, *command: object) -> None:
         self._out, self._err = name.with_suffix(".out"), name.with_suffix(".err")
@@ -110,12 +112,12 @@ class Program:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self, *codes: int) -> Program:
-        """It is asked to end, and does, with one of these codes; without any: 0."""
+        """Asks the program to end, and checks that it ends with one of these codes (default: 0)."""
         self.terminate()
         return self.end(*codes)
 
     def end(self, *codes: int, seconds: float = 120) -> Program:
-        """It does so by itself, in time, and with one of these codes; without any: 0."""
+        """Checks that the program ends by itself, in time, and with one of these codes (default: 0)."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -127,7 +129,7 @@ class Program:
 
 
 def stop_all(*programs: Program) -> None:
-    """One after the other, each when the one before has ended: a card first, then who reads it."""
+    """Ends the programs one after the other, each when the one before has ended: first a card, then its reader."""
     for each in programs:
         each.stop()
 
@@ -139,8 +141,8 @@ class Readout:
     folder: Path
     card_name: str
     handlers: int = 1
-    groups: int = 2  # of each handler
-    links: int = 3  # of each group
+    groups: int = 2  # in each handler
+    links: int = 3  # in each group
     index: str = ""  # more keys of the configuration
     server: str = ""
     token: str = ""
@@ -177,7 +179,8 @@ class Readout:
         return list(range(self.handlers * self.groups))
 
     def port(self, which: int = 0) -> int:
-        """0: where the first handler listens; 1: of its metrics; 2: where the second one listens; and so on."""
+        """Returns port `index`. 0: the first handler's server; 1: its metrics; 2: the second handler's server; and
+        so on."""
         return self._ports[which]
 
     def address(self, handler: int = 0) -> str:
@@ -209,7 +212,7 @@ class Readout:
         self.start("recover", self.folder / name).end()
 
     def run(self, name: str, *, rate: str = "4kHz") -> tuple[Program, list[Program], Program]:
-        """A card, all handlers, a collector with events already in its file."""
+        """Starts a card, all handlers, and a collector that already has events in its file."""
         card = self.card("--tally", self.folder / "tally.json", rate=rate)
         handlers = [self.handler(number) for number in range(self.handlers)]
         collector = self.collector(name)
@@ -217,7 +220,7 @@ class Readout:
         return card, handlers, collector
 
     def ask(self, path: str, handler: int = 0, *, post: bool = False) -> tuple[int, str]:
-        """GET or POST of the handler's monitor."""
+        """Sends a GET or POST to the handler's monitor."""
         url = f"http://127.0.0.1:{self.port(2 * handler + 1)}{path}"
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         request = urllib.request.Request(url, data=b"" if post else None, headers=headers)
@@ -234,13 +237,13 @@ class Readout:
         return self.ask(f"/control/{verb}", handler, post=True)[0]
 
     def metric(self, name: str, label: str = "", handler: int = 0) -> float:
-        """Summed over all labels, or those that hold this text."""
+        """Returns the sum over all labels, or over those that contain this text."""
         lines = self.ask("/metrics", handler)[1].splitlines()
         mine = (line for line in lines if line.startswith(f"thalweg_readout_{name}{{") and label in line)
         return sum(float(line.split()[-1]) for line in mine)
 
     def wait_for_clears(self, more: int = 2, seconds: float = 120) -> None:
-        """So many more ranges are safe in files."""
+        """Waits until so many more ranges are safe in files."""
         enough = self.metric("requests_total", '"clear"') + more
         wait_for(lambda: self.metric("requests_total", '"clear"') >= enough, f"{more} ranges are safe", seconds)
 

@@ -25,11 +25,11 @@ from readout_programs import THALWEG, Make, Program, Readout, stop_all, wait_for
 import thalweg
 from thalweg.readout import Client, Event
 
-TIMES, TIMES_LONG = 2, 30  # of each test in which something is killed
+TIMES, TIMES_LONG = 2, 30  # for each test in which something is killed
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """After so many seconds something dies."""
+    """Draws after how many seconds something dies."""
     if "moment_s" in metafunc.fixturenames:
         times = TIMES_LONG if metafunc.config.getoption("--long") else TIMES
         moments = [round(random.Random(number).uniform(0, 0.5), 3) for number in range(times)]
@@ -37,7 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def expect_accounted(events: Events, counters: dict[str, int]) -> None:
-    """From the first number to the last, every one is there or was counted."""
+    """Checks that every number from the first to the last is there or was counted."""
     numbers = int(events.event.max() - events.event.min()) + 1
     missing = sum(counters[name] for name in ("absent", "cleared", "evicted", "lost", "gaps"))
     assert counters["events"] == len(events.event)
@@ -45,19 +45,19 @@ def expect_accounted(events: Events, counters: dict[str, int]) -> None:
 
 
 def expect_balance(handler: Program) -> None:
-    """What came in went to one place, and what was built, too; and nothing was skipped, or left to nobody."""
+    """Checks that every packet and every fragment is in one account, and that nothing was skipped or discarded."""
     for report in handler.answer:
         assert report["balances"]
         assert report["lost"] == 0
 
 
 def read(readout: Readout, *names: str) -> Events:
-    """Several files as if they were one; an event may be in two of them."""
+    """Reads several files as if they were one; an event may be in two of them."""
     return Events.together([expect_right(readout.folder / name, readout) for name in names])
 
 
 def expect_all_events(readout: Readout, *files: str) -> None:
-    """Of all that the card has sent, each is in one of the files at least, and complete."""
+    """Checks that each event that the card has sent is complete in at least one of the files."""
     events = read(readout, *files)
     np.testing.assert_array_equal(np.unique(events.event) & 0xFFFFFFFF, np.arange(readout.tally["events"]))
     assert (events.state == 0).all()
@@ -112,7 +112,8 @@ def test_kill_9_of_a_handler(make: Make, moment_s: float, handlers: int) -> None
 
 
 def expect_restart_is_marked(events: Events) -> None:
-    """Nothing was lost before the handler died; the events around its restart say why they are not whole."""
+    """Checks that nothing was lost before the handler died, and that events around its restart say why they are
+    incomplete."""
     torn = events.fragment_event[events.fragment_status & INCOMPLETE != 0]
     assert (events.fragment_status[events.fragment_status & INCOMPLETE != 0] & RESTART != 0).all()
     assert len(torn) == 0 or torn.max() - torn.min() < 2000

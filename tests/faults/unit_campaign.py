@@ -1,7 +1,7 @@
-"""Work units while workers are killed again and again: four processes, a container, and an exact count at the end.
+"""Counts work units exactly while workers are killed again and again: four processes, and one container.
 
-unit_campaign.py FILE UNITS KILLS SEED: prints one JSON object. Workers are forked from a process that has threads of
-nobody, so that a thousand of them cost little; each is killed some milliseconds after it has begun.
+unit_campaign.py FILE UNITS KILLS SEED prints one JSON object. Workers are forked from a process without threads of
+its own, so that a thousand of them cost little; each is killed some milliseconds after it has begun.
 """
 
 import json
@@ -67,7 +67,7 @@ def fork(child: Callable[[], Any]) -> int:
 
 
 def record(path: Path, handle: int, over: int) -> None:
-    """Until the other end of `over` is closed."""
+    """Runs until the other end of `over` is closed."""
     with tw.create(path, SCHEMA) as out:
         os.write(handle, out.handle.encode() + b"\n")
         os.read(over, 1)

@@ -44,7 +44,7 @@ def expect_exact(path: Path, units: int) -> None:
     np.testing.assert_array_equal(index[order], np.arange(rows.sum()) - first_rows)
     lengths = ak.num(events["hits"]).to_numpy()
     np.testing.assert_array_equal(lengths, (key + index) % 4)
-    # Of the elements of a unit, in the order of its rows: so many are in front of those of a row.
+    # Counts the elements of a unit in front of those of each row, in the order of its rows.
     sorted_lengths = lengths[order]
     ends = np.cumsum(sorted_lengths)
     before = ends - sorted_lengths

@@ -1,6 +1,6 @@
-// felix_card FORMAT BLOCK_BYTES SEED EVENTS ELINKS SIZES FAULTS BLOCKS: an emulated card of one buffer, in which
-//     everything has room; its blocks go into the file BLOCKS, and its tally to the standard output, for each e-link a
-//     line "ELINK NAME=VALUE ...".
+// felix_card FORMAT BLOCK_BYTES SEED EVENTS ELINKS SIZES FAULTS BLOCKS emulates a card with one buffer that has room
+// for everything. It writes the blocks into the file BLOCKS, and its tally to the standard output: one line "ELINK
+// NAME=VALUE ..." for each e-link.
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>

@@ -1,7 +1,10 @@
-// dump write FORMAT BLOCK_BYTES SEED PACKETS ELINKS MAX_BYTES BLOCKS: random packets through block writers into the
-//     file BLOCKS; what was written goes to the standard output, one packet a line: "ELINK FLAGS HEX".
-// dump read MAX_PACKET_BYTES BLOCKS: what the decoder makes of a file of blocks, in the same lines, then for each
-//     e-link a line "= ELINK NAME=VALUE ...".
+// This program has two commands:
+//   dump write FORMAT BLOCK_BYTES SEED PACKETS ELINKS MAX_BYTES BLOCKS writes random packets through block writers into
+//   the
+//      file BLOCKS, and each packet as a line "ELINK FLAGS HEX" to the standard output.
+//   dump read MAX_PACKET_BYTES BLOCKS writes what the decoder makes of a file of blocks in the same lines, and then a
+//   line
+//      "= ELINK NAME=VALUE ..." for each e-link.
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
@@ -48,7 +51,7 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-// A packet in up to three pieces, now and then one that ends by time-out.
+// Writes a packet in up to three pieces; some packets end by timeout.
 void write_packet(Random& random, BlockWriter& writer, unsigned elink, std::uint32_t max_bytes, bool has_busy) {
     constexpr std::uint32_t kFlags[] = {0, 0, 0, 0, Trailer::kCrc, Trailer::kError, Trailer::kCrc | Trailer::kBusy};
     auto const packet = random.bytes(random.below(max_bytes + 1));

@@ -20,12 +20,13 @@
 namespace thalweg::simulator {
 namespace {
 
-// What a killed process left on its stack is never freed, so a process plays only so many.
+// The stack of a killed process is never freed, so one process plays a limited number of histories.
 constexpr std::uint64_t kHistoriesOfAProcess = 200;
 constexpr unsigned kLongestHistoryCpuSeconds = 120;
-// Where it waits for something that is not simulated. Long: other work on the machine may leave it no processor.
+// The limit for a history that waits for something that is not simulated. It is long, because other work on the machine
+// may leave it no processor.
 constexpr unsigned kLongestHistorySeconds = 7200;
-constexpr std::uint64_t kOneInTurn = 8; // of which the last two are of several nodes
+constexpr std::uint64_t kOneInTurn = 8; // two of them have several nodes
 constexpr std::size_t kMostFindings = 64;
 constexpr std::uint64_t kTellNs = 5'000'000'000;
 constexpr std::uint64_t kLookNs = 20'000'000;
@@ -34,14 +35,14 @@ volatile std::sig_atomic_t end_asked_for = 0;
 
 void ask_for_end(int /*signal*/) { end_asked_for = 1; }
 
-// As long as it is there, SIGTERM and SIGINT are noted and do nothing else.
+// While it exists, SIGTERM and SIGINT are noted and have no other effect.
 class SignalsNoted {
   public:
     SignalsNoted() {
         end_asked_for = 0;
         struct sigaction action = {};
         action.sa_handler = ask_for_end;
-        action.sa_flags = SA_RESTART; // those who wait for a process go on waiting
+        action.sa_flags = SA_RESTART; // waits for a process go on
         ::sigaction(SIGTERM, &action, &term_before_);
         ::sigaction(SIGINT, &action, &int_before_);
     }
@@ -73,7 +74,7 @@ struct Board {
     };
     std::array<Job, 64> jobs;
     std::uint32_t findings;
-    bool is_over; // somebody wants it to end
+    bool is_over; // the campaign must end
     std::array<SharedFinding, kMostFindings> found;
 
     void add(std::uint64_t seed, Kind kind, std::string const& text) {
@@ -91,11 +92,12 @@ struct Board {
     }
 };
 
-// Nobody would count what they play any more. Where the parent is already gone, this comes too late, and `alarm` or the
+// Ends a player whose parent has ended, because its results would not be counted. If the parent has already ended, this
+// comes too late, and `alarm` or the end of the time ends the player.
 // end of the time ends them.
 void end_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-// Of the history that begins.
+// Limits the time of the history that begins.
 void limit_time() {
     ::alarm(kLongestHistorySeconds);
     itimerval limit{};
@@ -144,7 +146,7 @@ CampaignResult sum_of(Board const& board) {
     }
     auto const findings = std::min<std::size_t>(__atomic_load_n(&board.findings, __ATOMIC_ACQUIRE), kMostFindings);
     for (auto const& found : std::span(board.found).first(findings)) {
-        if (!__atomic_load_n(&found.whole, __ATOMIC_ACQUIRE)) break; // told the next time
+        if (!__atomic_load_n(&found.whole, __ATOMIC_ACQUIRE)) break; // reported later
         result.findings.push_back({found.seed, found.kind, found.text.data()});
     }
     return result;
@@ -211,7 +213,7 @@ void add(Verdict const& verdict, std::size_t point, Totals& totals, std::vector<
     for (auto const& fault : verdict.faults) faults.push_back(fmt::format("stopped at point {}: {}", point, fault));
 }
 
-// Returns when it ended, on the clock of this thread.
+// Returns the time of its end, on the clock of this thread.
 std::uint64_t play_one(Workshop& workshop, Kind kind, std::uint64_t seed, CampaignOptions const& options,
                        Totals& totals, std::vector<std::string>& faults) {
     auto const history = run_history(workshop, kind.container, seed, kSnapshots, options.lying_file);
@@ -263,7 +265,7 @@ CampaignResult run_campaign(CampaignOptions const& options, TellProgress const& 
     void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     auto& board = *new (memory) Board{};
-    SignalsNoted const noted; // by those that play, too: a terminal gives them to all
+    SignalsNoted const noted; // the players note them, too: a terminal sends them to all processes
     auto const end_ns = base::monotonic_ns() + static_cast<std::uint64_t>(options.seconds * 1e9);
     auto const jobs = std::min<std::size_t>(std::max(1u, options.jobs), board.jobs.size());
     for (unsigned number = 0; number < jobs; ++number) {

@@ -19,7 +19,7 @@ void copy_file(DiskState& disk, std::string const& to, DiskState const& from, st
     file.durable = file.cache;
 }
 
-// The journal, and its segments.
+// Returns the journal and its segments.
 std::map<std::string, std::uint64_t> journals_of(DiskState const& disk, std::string const& path) {
     std::map<std::string, std::uint64_t> found;
     for (auto const& [name, inode] : disk.names) {
@@ -28,7 +28,7 @@ std::map<std::string, std::uint64_t> journals_of(DiskState const& disk, std::str
     return found;
 }
 
-// What of it a copy may lack, and what it may have, where its two files are of any age between the two.
+// Returns what a copy may lack and may have if its two files have any age between the two.
 Promises of_any_age(Promises const& older, Promises const& newer, bool has_all_that_is_durable) {
     auto expected = newer;
     expected.closed = false;
@@ -45,7 +45,7 @@ Promises of_any_age(Promises const& older, Promises const& newer, bool has_all_t
     return expected;
 }
 
-// Something that was there when the journal was copied.
+// Returns whether something is missing that existed when the journal was copied.
 bool lacks_rows(Promises const& of_journal, Found const& found) {
     auto const count = [&](std::uint64_t table, std::uint64_t who) {
         auto const rows = found.tables.at(table).find(who);
@@ -63,8 +63,8 @@ bool lacks_rows(Promises const& of_journal, Found const& found) {
     return false;
 }
 
-// Of a run that had no time for that, a copy may be refused: what its file begins with may be gone, and then nothing
-// tells whose it is.
+// Returns whether a copy of a young run may be refused: the beginning of its file may be missing, and then nothing
+// shows which run it belongs to.
 bool may_be_refused(Promises const& expected) {
     auto const is_durable = [](auto const& each) { return each.second.durable != 0; };
     return !expected.closed && std::ranges::none_of(expected.producers, is_durable) &&
@@ -99,7 +99,7 @@ void check_copy(World& world, std::string const& path, Promises const& expected,
     }
 }
 
-// What its owner left, and the recovery of a copy has found.
+// Checks that the recovery of the copy changed nothing that the owner had left.
 void check_untouched(Snapshot const& before, Snapshot const& after, std::string const& copy,
                      std::vector<std::string>& faults) {
     if (before.memory != after.memory)
@@ -108,14 +108,14 @@ void check_untouched(Snapshot const& before, Snapshot const& after, std::string 
         if (name.starts_with(copy)) continue;
         auto const there = after.disk.names.find(name);
         bool const is_there = there != after.disk.names.end() && there->second == inode;
-        // What was given to the kernel still lands.
+        // Writes that were given to the kernel still land.
         bool const lands = !before.disk.flights.empty();
         if (!is_there || (!lands && !before.disk.files.at(inode).cache.same_bytes(after.disk.files.at(inode).cache)))
             faults.push_back("the recovery of a copy has touched the original's " + name);
     }
 }
 
-// Of the same life, so that what was dropped in between is not promised to be gone.
+// Returns another snapshot of the same life, so that rows dropped in between are not promised to be missing.
 Snapshot const* another(std::span<Snapshot const> snapshots, std::size_t index, Random& random) {
     auto const chosen = random.below(index + 1);
     auto const& snapshot = snapshots[chosen];
@@ -160,7 +160,7 @@ bool add_copy(DiskState& disk, std::string const& path, DiskState const& data, D
     auto const journals = journals_of(journal, path);
     if (file == data.names.end() || !journals.contains(path + ".journal")) return false;
     auto const names = disk.names;
-    for (auto const& [name, inode] : names) { // of a copy that somebody has made before
+    for (auto const& [name, inode] : names) { // of an earlier copy
         if (name.starts_with(copy_of(path))) disk.set_name(name, 0);
     }
     copy_file(disk, copy_of(path), data, file->second);

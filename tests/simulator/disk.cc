@@ -6,7 +6,7 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kSectorBytes = 512; // what a disk writes whole or not at all
+constexpr std::uint64_t kSectorBytes = 512; // a disk writes such a unit completely or not at all
 
 void apply(Image& image, Change const& change) {
     if (change.bytes)
@@ -32,12 +32,12 @@ void apply_name(std::map<std::string, std::uint64_t>& names, NameChange const& c
         names[change.path] = change.inode;
 }
 
-// A file is lost with the directory that it is in.
+// A file is lost together with its directory.
 void drop_without_directory(DiskState& state, DiskState const& before) {
     for (bool more = true; std::exchange(more, false);) {
         auto const is_lost = [&](auto const& each) {
             auto const directory = directory_of(each.first);
-            auto const was = before.names.find(directory); // the one that is always there has no name
+            auto const was = before.names.find(directory); // the directory that always exists has no name
             return was != before.names.end() && !state.durable_names.contains(directory);
         };
         more = std::erase_if(state.durable_names, is_lost) > 0;
@@ -56,7 +56,7 @@ void apply_names(DiskState& state, DiskState const& before, Survival const& surv
     state.names = state.durable_names;
 }
 
-// What a machine leaves of a change: as one that is nobody's. None: nothing.
+// Returns what a machine leaves of a change, which then belongs to no machine. Empty: nothing.
 std::vector<Change> remains(Change const& change, Survival const& survival, Random& random) {
     if (!change.bytes || !survival.sectors) {
         if (!random.chance(survival.share)) return {};
@@ -79,7 +79,7 @@ std::vector<Change> remains(Change const& change, Survival const& survival, Rand
     return sectors;
 }
 
-// What all see of it then follows from what is durable, and what the others have changed.
+// What all machines see of the file then follows from what is durable, and from the changes of the others.
 void lose_changes(File& file, std::uint32_t machine, Survival const& survival, Random& random, std::uint64_t moment) {
     auto const is_lost = [&](Change const& change) { return change.machine == machine && !change.durable; };
     if (std::ranges::none_of(file.changes, is_lost)) return;
@@ -126,7 +126,8 @@ std::uint64_t DiskState::create(std::string const& path) {
 }
 
 void DiskState::set_name(std::string const& path, std::uint64_t inode) {
-    for (auto& change : name_changes) { // whoever makes this one durable makes those of the same name before it durable
+    // A machine that makes this one durable does the same with earlier ones of the same name.
+    for (auto& change : name_changes) {
         if (change.path == path && change.machine != machine) {
             change.machine = machine;
             change.is_seen = true;
@@ -177,7 +178,7 @@ void DiskState::end_sync(std::uint64_t inode, std::uint64_t begin_moment, bool l
         return;
     }
     for (auto& change : file.changes) change.durable = change.durable || is_covered(change);
-    // In their order, as they were made: what is durable stays on the list as long as one in front of it is not.
+    // Changes stay in their order: a durable one stays on the list while one in front of it is not durable.
     auto const first = std::ranges::find(file.changes, false, &Change::durable);
     for (auto change = file.changes.begin(); change != first; ++change) apply(file.durable, *change);
     file.changes.erase(file.changes.begin(), first);
@@ -214,7 +215,7 @@ void lose_machine(DiskState& disk, std::uint32_t machine, Survival const& surviv
         return true;
     });
     for (auto& [inode, file] : disk.files) lose_changes(file, machine, survival, random, disk.moment);
-    // Names that another machine has seen are on the disk already, and so is whatever came before them.
+    // Names that another machine has seen are on the disk already, and so is everything that came before them.
     std::vector<NameChange> left;
     auto names = disk.durable_names;
     bool more = true;

@@ -10,7 +10,7 @@
 #error "the simulator switches stacks by hand, and knows only x86-64"
 #endif
 
-// Saves what a function must leave as it was, and goes on where `to` was saved.
+// Saves the registers that a function must preserve, and goes on where `to` was saved.
 extern "C" void thalweg_switch_stacks(void** from, void* to);
 asm(R"(
 .text
@@ -66,7 +66,7 @@ std::byte* Stacks::take() {
 Fiber::Fiber(Stacks& stacks, std::function<void()> work)
     : stacks_(stacks), work_(std::move(work)), stack_(stacks.take()) {
     auto* const top = reinterpret_cast<std::uint64_t*>(stack_ + kStackBytes);
-    top[-1] = 0; // where `begin` would return to, which aligns the stack as a call does
+    top[-1] = 0; // the place where `begin` would return to, which aligns the stack as a call does
     top[-2] = reinterpret_cast<std::uint64_t>(&Fiber::begin);
     std::memset(top - 8, 0, 6 * sizeof *top);
     own_ = top - 8;

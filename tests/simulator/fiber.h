@@ -1,4 +1,4 @@
-// Threads that take turns: each has a stack of its own, and runs until it gives the turn back.
+// Threads that take turns: each has a stack of its own, and runs until it gives its turn back.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace thalweg::simulator {
 
-// Stacks outlive the fibers that were dropped in the middle, and are used again.
+// Stacks live longer than fibers that were dropped in the middle, and are used again.
 class Stacks {
   public:
     Stacks() = default;
@@ -30,12 +30,12 @@ class Fiber {
     Fiber(Stacks& stacks, std::function<void()> work);
     Fiber(Fiber const&) = delete;
     Fiber& operator=(Fiber const&) = delete;
-    // Of a fiber that has not ended: it is never resumed, and what lies on its stack is not destroyed.
+    // A fiber that has not ended is never resumed, and the objects on its stack are not destroyed.
     ~Fiber();
 
-    // Until it suspends itself, or ends.
+    // Runs until the fiber suspends itself, or ends.
     void resume();
-    // Called by the fiber that runs.
+    // Called by the running fiber.
     void suspend();
     bool ended() const { return ended_; }
 
@@ -48,8 +48,8 @@ class Fiber {
     Stacks& stacks_;
     std::function<void()> work_;
     std::byte* stack_;
-    void* own_ = nullptr;    // where it stopped
-    void* caller_ = nullptr; // where who resumed it stopped
+    void* own_ = nullptr;    // where the fiber stopped
+    void* caller_ = nullptr; // where its resumer stopped
     ExceptionState exceptions_{};
     bool ended_ = false;
 };

@@ -51,7 +51,7 @@ class History {
     static constexpr std::uint64_t kRotations = 0x726f74617465;
     static constexpr std::uint64_t kCopies = 0x636f70696573;
 
-    // From its beginning to its end, or to where everything stops.
+    // Lives from the beginning to the end, or to the instant when everything stops.
     void live(std::function<void()> const& begin) {
         is_over_ = close_seen_ = false;
         thaw_ = kNever;
@@ -61,7 +61,7 @@ class History {
         next_snapshot_ = next(scenario_.turns_to_snapshot);
         bool const is_last = ++life_ >= scenario_.lives;
         auto const turns = fate_.any_size(2 * scenario_.turns_of_life);
-        auto last_turn = !is_last && fate_.chance(0.1) ? turns : kNever; // or so long behind its creation
+        auto last_turn = !is_last && fate_.chance(0.1) ? turns : kNever; // or so long after its creation
         pids_.push_back(world_->start_process(begin));
         for (std::uint64_t i = 0; i < scenario_.workers; ++i)
             pids_.push_back(world_->start_process([this] { work(); }));
@@ -79,7 +79,7 @@ class History {
         result_.files = promises_.files.size();
     }
 
-    // What a disk has forgotten without a power cut is promised by nobody.
+    // Nothing can be promised of what a disk has forgotten without a power cut.
     bool may_go_on() const { return result_.faults.empty() && !promises_.closed && !promises_.sync_failed; }
 
     void stop_all() {
@@ -94,7 +94,7 @@ class History {
 
     std::uint64_t next(std::uint64_t about) { return world_->turns() + random_.any_size(2 * about) + 1; }
 
-    // Somebody gets no turn until another process has died, and one that does not end by itself is killed.
+    // A frozen process gets no turn until another process has died. This kills one if none ends by itself.
     void end_freeze() {
         auto const frozen = world_->frozen_process();
         if (!frozen) {
@@ -109,7 +109,7 @@ class History {
             if (pid != frozen && world_->is_running(pid)) others.push_back(pid);
         }
         if (others.empty()) return world_->thaw(*frozen);
-        // Its creator less often, as below.
+        // The creator is killed less often, as below.
         if (others.size() > 1 && others.front() == pids_[0] && !freezes_.chance(0.2)) others.erase(others.begin());
         world_->kill(others[freezes_.below(others.size())]);
     }
@@ -119,7 +119,7 @@ class History {
         if (kills_ < scenario_.kills && world_->turns() >= next_kill_) {
             ++kills_;
             next_kill_ = next(scenario_.turns_to_kill);
-            // Its creator less often: then the run is soon over.
+            // The creator is killed less often, because its death soon ends the run.
             auto const victim = random_.chance(0.2) ? 0 : random_.below(pids_.size());
             if (world_->is_running(pids_[victim])) world_->kill(pids_[victim]);
         }
@@ -127,7 +127,7 @@ class History {
             next_snapshot_ = next(scenario_.turns_to_snapshot);
             take_snapshot();
         }
-        // A rotation and a close are short, and most can go wrong there.
+        // Rotations and closes are short, and most failures are possible there.
         if (promises_.files.size() > files_seen_) {
             files_seen_ = promises_.files.size();
             if (files_seen_ > 1) ++most_snapshots_;
@@ -161,7 +161,7 @@ class History {
         own(owner, std::move(writer));
     }
 
-    // Until nobody of the others is there any more.
+    // Goes on until all other processes have ended.
     void own(Owner& owner, std::unique_ptr<dataset::Writer> writer) {
         owner.own(std::move(writer), [this] {
             return std::any_of(pids_.begin() + 1, pids_.end(), [&](auto pid) { return world_->is_running(pid); });
@@ -171,10 +171,10 @@ class History {
 
     Owner owner() { return {*world_, scenario_, random_, promises_, handle_}; }
 
-    // Whatever was promised in the lives before is there, and is promised again.
+    // Everything that was promised in earlier lives must be there, and is promised again.
     void resume() {
         auto const blame = [&](std::string const& text) { world_->blame("when it was resumed: " + text); };
-        auto const now = base::monotonic_ns(); // all that is there was appended before
+        auto const now = base::monotonic_ns(); // everything that is there was appended before
         auto owner = this->owner();
         auto writer = owner.resume(blame);
         if (!writer) {
@@ -186,7 +186,7 @@ class History {
         try {
             auto files = read_files(blame);
             check_complete_files(promises_.files, files, blame);
-            for (std::size_t i = 0; i + 1 < files.size(); ++i) { // it was completed for this
+            for (std::size_t i = 0; i + 1 < files.size(); ++i) { // it was completed for the resumption
                 promises_.files[i].closed = true;
                 promises_.files[i].content = files[i];
             }
@@ -214,7 +214,7 @@ class History {
         return found;
     }
 
-    // What it tells of keys, so that nobody does their work once more.
+    // Checks what the run reports of keys, so that their work is not repeated.
     void check_keys(dataset::Writer const& writer, Found const& found, Blame const& blame) const {
         for (std::uint64_t i = 0; i < scenario_.keys; ++i) {
             auto const number = scenario_.first_key() + static_cast<std::int64_t>(i);
@@ -245,7 +245,7 @@ class History {
             auto blame = [&](std::string const& text) { world_->blame("a reader of the open run: " + text); };
             try {
                 auto const reader = dataset::Reader::open(path);
-                // The threads of real readers do not share what it decodes in.
+                // The threads of real readers do not share the memory for decoding.
                 World::Undivided const undivided(*world_);
                 auto const found = read_all(*reader, blame);
                 if (promises_.files.size() == 1)
@@ -259,7 +259,7 @@ class History {
         }
     }
 
-    // What was durable before is there, and what was begun meanwhile may be.
+    // What was durable before must be there, and what was begun meanwhile may be.
     Promises expected_by_reader(Promises const& before) const {
         auto expected = promises_;
         for (auto& [who, promise] : expected.producers) {
@@ -278,9 +278,9 @@ class History {
 
     Workshop& workshop_;
     Random random_;
-    Random fate_;    // when all stops, and what that leaves
-    Random freezes_; // and who is killed then
-    Random copies_;  // when they are made
+    Random fate_;    // for when everything stops, and what that leaves
+    Random freezes_; // for which process is killed then
+    Random copies_;  // for when copies are made
     Scenario scenario_;
     std::size_t most_snapshots_;
     std::optional<World> world_;

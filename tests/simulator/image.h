@@ -1,5 +1,5 @@
-// The bytes of a file. Copies share their pages until one of the two is written, so a state of a disk costs little to
-// keep.
+// The bytes of a file. Copies share their pages until one of them is written, so keeping a state of a disk costs
+// little.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace thalweg::simulator {
 class Image {
   public:
     std::uint64_t size() const { return size_bytes_; }
-    void read(std::uint64_t offset, std::span<std::byte> bytes) const; // zeros where nothing was written
+    void read(std::uint64_t offset, std::span<std::byte> bytes) const; // returns zeros where nothing was written
     void write(std::uint64_t offset, std::span<std::byte const> bytes);
     void resize(std::uint64_t size_bytes);
     bool same_bytes(Image const& other) const;
@@ -25,7 +25,7 @@ class Image {
 
     Page& page(std::uint64_t index);
 
-    std::vector<std::shared_ptr<Page>> pages_; // none: a hole
+    std::vector<std::shared_ptr<Page>> pages_; // nullptr: a hole
     std::uint64_t size_bytes_ = 0;
 };
 

@@ -44,7 +44,7 @@ class Judge {
     }
 
   private:
-    // Somebody moves file and journal, segments and all, to another name before anything else.
+    // Moves file, journal and segments to another name before anything else.
     void move(DiskState& disk) {
         for (auto* const names : {&disk.names, &disk.durable_names}) {
             std::map<std::string, std::uint64_t> after;
@@ -63,11 +63,11 @@ class Judge {
 
     std::string path_now(std::string const& path) const { return is_moved_ ? moved(path) : path; }
 
-    // `first`: nobody has tried before.
+    // `first` means that no other recovery was tried before.
     std::optional<Found> recover(Snapshot const& state, Crash crash, bool first) {
         ++verdict_.states;
         std::optional<Found> found;
-        std::vector<Snapshot> stops; // where this recovery is stopped, too
+        std::vector<Snapshot> stops; // the instants at which this recovery is stopped, too
         Snapshot after;
         {
             World world(workshop_, random_.word(), calm(random_), state.disk, state.memory, state.now_ns, state.boot);
@@ -110,7 +110,7 @@ class Judge {
         blame(describe(state));
     }
 
-    // To every other program, which does not see the journal.
+    // Judges the file as other programs see it, which do not look at the journal.
     void judge_as_complete(World& world, Snapshot const& state, FilePromise const& file, Crash crash,
                            Blame const& blame) const {
         auto const path = path_now(file.path);
@@ -120,14 +120,14 @@ class Judge {
         try {
             auto const content = read_all(world, path, blame);
             auto all = state.promises;
-            all.closed = true; // only a close that was told all can have done that
+            all.closed = true; // only a close that was told everything can have done that
             if (all.files.size() == 1) check_promises(all, content, crash, blame);
         } catch (base::Error const& error) {
             blame(fmt::format("a file that opens as complete cannot be read: {}", error.what()));
         }
     }
 
-    // None: it is not there, which is blamed where it must be.
+    // Returns nothing if the file is not there; that is a fault if it must be there.
     std::optional<Found> recover_file(World& world, Promises const& promises, FilePromise const& file,
                                       std::vector<std::string>& notes, Blame const& blame) const {
         auto const path = path_now(file.path);
@@ -168,7 +168,8 @@ class Judge {
         return simulator::read_all(*reader, blame);
     }
 
-    // The recovery was killed: the next one finds the same. After a power cut it finds what is durable at least.
+    // The recovery was killed: the next one must find the same. After a power cut it must find at least what is
+    // durable.
     void try_again(Snapshot const& stop, Crash crash, Found const& expected) {
         bool const power = random_.chance(0.3) && !stop.promises.sync_failed;
         auto const name = name_;
@@ -180,7 +181,7 @@ class Judge {
         name_ = name;
     }
 
-    // What recover has said is done stays.
+    // What a finished recovery has reported must stay.
     void survive_power_cut(Snapshot const& after, Found const& expected) {
         auto const name = name_;
         name_ += ", then a power cut behind the recovery";
@@ -193,7 +194,7 @@ class Judge {
     Workshop& workshop_;
     std::string path_;
     Random random_;
-    Random copies_; // of their own, so that what a seed does to an original does not hang on them
+    Random copies_; // of their own, so that copies do not change what a seed does to an original
     Verdict& verdict_;
     bool is_moved_ = false;
     std::string name_;

@@ -1,4 +1,4 @@
-// What becomes of a run when everything stops: it is recovered, perhaps several times, and read.
+// Judges what becomes of a run when everything stops: it is recovered, perhaps several times, and read.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 namespace thalweg::simulator {
 
 struct Verdict {
-    std::uint64_t states = 0; // that were recovered and read
-    std::uint64_t rows = 0;   // that `append` had taken in them, and of these: that must be there
+    std::uint64_t states = 0; // states that were recovered and read
+    std::uint64_t rows = 0;   // rows that `append` had taken in them; the next one counts those that must be there
     std::uint64_t promised_rows = 0;
-    std::uint64_t copies = 0;  // that were recovered, besides, before their originals
-    std::uint64_t resumed = 0; // runs of several nodes, by all of these
+    std::uint64_t copies = 0;  // copies that were recovered before their originals
+    std::uint64_t resumed = 0; // runs of several nodes that all nodes resumed
     std::vector<std::string> faults;
 };
 
-// Of a machine on which something is recovered: nothing fails by itself.
+// Returns the weather of a machine on which a run is recovered: nothing fails by itself.
 Weather calm(Random& random);
 
-// As every other program sees it, which does not look for a journal.
+// Returns whether the file opens in other programs, which do not look for a journal.
 bool opens_as_complete(std::string const& path);
 
-// Tries `states` crash states of what the snapshot number `index` of a history holds.
+// Tries `states` crash states of the snapshot number `index` of a history.
 Verdict judge(Workshop& workshop, std::string const& path, std::span<Snapshot const> snapshots, std::size_t index,
               std::uint64_t seed, std::uint64_t states);
 

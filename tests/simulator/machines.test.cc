@@ -1,4 +1,4 @@
-// Several machines that share a disk, and histories of runs that they write.
+// Tests several machines that share a disk, and histories of runs that they write.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -135,8 +135,8 @@ TEST_P(EveryMachine, ASeedIsAWholeHistory) {
     EXPECT_GT(stops, 1u);
 }
 
-// It says of the syncs of one node that they are done, and does nothing: whoever skips a sync on one node does the
-// same.
+// The disk claims that the syncs of one node are done, and does nothing: code that skips a sync on one node has the
+// same effect.
 TEST_P(EveryMachine, ADiskThatLiesToOneIsFound) {
     for (std::string const file : {".journal", GetParam() == Container::hdf5 ? ".h5" : ".root"}) {
         CampaignOptions options;

@@ -1,6 +1,7 @@
-// simulate [--seconds S] [--jobs N] [--seed FIRST] [--container h5|root] [--nodes one|several] [--states N]
-//          [--total FILE]
-// simulate --replay SEED --container h5|root [--nodes several] [--states N]
+// This program plays campaigns, or one history:
+//   simulate [--seconds S] [--jobs N] [--seed FIRST] [--container h5|root] [--nodes one|several] [--states N]
+//            [--total FILE]
+//   simulate --replay SEED --container h5|root [--nodes several] [--states N]
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -42,7 +43,8 @@ void tell(Kind kind, Totals const& totals) {
 
 std::string key_of(Kind kind) { return kind.name() + (kind.of_nodes ? "_nodes" : ""); }
 
-// Adds to the sums of all campaigns so far. The file is replaced as a whole: whoever is killed here loses none of them.
+// Adds to the sums of all campaigns so far. The file is replaced as a whole, so a kill at this point loses none of
+// them.
 std::uint64_t add_up(std::string const& path, CampaignResult const& more) {
     auto const lock = base::open_file(path + ".lock", O_RDWR | O_CREAT);
     ::flock(lock.get(), LOCK_EX);

@@ -1,4 +1,4 @@
-// What has once gone wrong where one node completes the file of all.
+// Tests failures that were found in the completion of the file by one node.
 #include "tests/simulator/nodes_run.h"
 
 namespace thalweg::simulator {
@@ -10,7 +10,7 @@ class EveryCompletion : public EveryNodes {};
 
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryCompletion, ::testing::Values(Container::hdf5, Container::rntuple), name_of);
 
-// All is finished; who completes the file stands still in the middle of that, somebody recovers the run, and it goes
+// Everything is finished. The completing node stops in the middle, another process recovers the run, and the node goes
 // on.
 TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     for (std::uint64_t turns = 0; turns < 10; ++turns) {
@@ -37,13 +37,13 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileChangesNothing) {
     }
 }
 
-// The first of two nodes completes the file. It stops so many turns after it has said so; the second recovers the run.
-// The first goes on so many turns behind the moment that `goes_on` tells of, and dies so many later.
+// The first of two nodes completes the file. It stops so many turns after it has said so, and the second node recovers
+// the run. The first one goes on so many turns after the moment that `goes_on` tells, and dies so many turns later.
 struct Stop {
     std::uint64_t after, goes_on_after, dies_after;
 };
 
-// Whether there was a recovery.
+// Returns whether there was a recovery.
 bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_recovery) {
     std::int32_t completing = 0;
     bool is_recovered = false;
@@ -51,7 +51,7 @@ bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_
         auto const writer = run.come(node);
         NodesRun::append(*writer).finish();
         if (!fails([&] { writer->close(60'000'000'000); }) || node == 0) return;
-        // Where the other one has completed the file meanwhile there is nothing to recover.
+        // If the other node has completed the file meanwhile, there is nothing to recover.
         is_recovered = !fails([&] { dataset::recover(run.path, {.all_nodes_are_down = true}); });
     };
     for (std::uint32_t node = 0; node < 2; ++node) {
@@ -73,7 +73,8 @@ bool recover_during_completion(NodesRun& run, Stop const& stop, bool goes_on_in_
     return is_recovered;
 }
 
-// Behind its last question, too; and where it goes on it is killed, before, in or behind the rest of its writes.
+// The node also stops after its last question. When it goes on it is killed: before, during or after the rest of its
+// writes.
 TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileMayDie) {
     std::uint64_t recovered = 0;
     for (std::uint64_t after = 0; after < 150; after += 4) {
@@ -87,7 +88,7 @@ TEST_P(EveryCompletion, OneThatComesBackWhileItCompletesTheFileMayDie) {
     EXPECT_GT(recovered, 50);
 }
 
-// Both write at once then.
+// Both nodes write at the same time.
 TEST_P(EveryCompletion, OneThatComesBackWhileTheFileIsRecoveredHarmsNothing) {
     std::uint64_t recovered = 0;
     for (std::uint64_t after = 0; after < 150; after += 4) {
@@ -101,7 +102,7 @@ TEST_P(EveryCompletion, OneThatComesBackWhileTheFileIsRecoveredHarmsNothing) {
     EXPECT_GT(recovered, 50);
 }
 
-// A write fails just when a node says that it is finished: its sign of life must not go on without it.
+// A write fails just when a node says that it is finished. Its heartbeat must not go on without it.
 TEST_P(EveryCompletion, AnEndThatCannotBeSaidIsAnError) {
     std::uint64_t errors = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -109,7 +110,7 @@ TEST_P(EveryCompletion, AnEndThatCannotBeSaidIsAnError) {
         for (std::uint32_t node = 0; node < 2; ++node) {
             run.start(node, [&, node] {
                 auto const writer = run.come(node);
-                errors += fails([&] { // the other one may be told while it appends
+                errors += fails([&] { // the other node may hear it while it appends
                     NodesRun::append(*writer).finish();
                     writer->close(60'000'000'000);
                 });

@@ -180,7 +180,7 @@ class NodeHistory {
                 World::Undivided const undivided(*world_);
                 check_promises(expected_by_reader(before), read_all(*reader, blame), nothing_is_kept, blame);
             } catch (base::Error const& error) {
-                // A machine that has died may have announced pages that it had not synced: that is told, as damage.
+                // A machine that died may have announced pages that it had not synced. They are reported as damage.
                 bool const may_be_damaged =
                     result_.deaths > 0 && dynamic_cast<base::DataError const*>(&error) != nullptr;
                 if (!promises_.rows.close_begun && !promises_.recovery_begun && !may_be_damaged) blame(error.what());
@@ -203,7 +203,7 @@ class NodeHistory {
         return expected;
     }
 
-    // Recovers without a word about the other machines: that is refused as long as one of them may write.
+    // Recovers without saying that the other machines are down: that must be refused while one of them may write.
     void start_impatient() {
         auto const machine = static_cast<std::uint32_t>(fate_.below(scenario_.machines.size()));
         world_->start_process(
@@ -245,7 +245,7 @@ class NodeHistory {
             workers_, [&](auto const& worker) { return worker.first != machine && world_->is_running(worker.second); });
     }
 
-    // Somebody believes that the machine is down, and it comes back: behind the recovery, or in the middle of it.
+    // A recovery assumes that the machine is down, and the machine comes back: after the recovery, or during it.
     void maybe_recover_the_stopped() {
         if (!stopped_ || !scenario_.recovers_the_stopped || promises_.recovery_begun || !promises_.created()) return;
         if (!is_stopped(*stopped_) || !is_over_but_for(*stopped_) || promises_.any_closed()) return;
@@ -287,8 +287,8 @@ class NodeHistory {
             {world_->disk, world_->names.state(), promises_, world_->now_ns(), world_->machines()});
     }
 
-    Random random_; // of those who take part
-    Random fate_;   // when what happens to them
+    Random random_; // for the processes that take part
+    Random fate_;   // for what happens to them
     NodeScenario scenario_;
     std::size_t most_snapshots_;
     std::optional<World> world_;

@@ -1,4 +1,4 @@
-// A recording of several nodes, from its creation to its end, as one seed has it.
+// A recording of several nodes, from its creation to its end, as one seed determines it.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace thalweg::simulator {
 
-// What the calls of a node have said so far.
+// What the calls of a node have returned so far.
 struct NodeWord {
     bool joined = false; // create() or join() has returned
     bool close_begun = false;
-    bool closed = false; // close() has returned, without an error
-    bool kept = false;   // abandon() has returned: what it had is in its journal
+    bool closed = false; // close() has returned without an error
+    bool kept = false;   // abandon() has returned: the node's rows are in its journal
 };
 
 struct NodePromises {
@@ -24,15 +24,16 @@ struct NodePromises {
     bool goes_on = false;
     bool disk_failed = false;      // a write, a sync or a reservation
     bool recovery_begun = false;   // while a machine stood still
-    std::optional<Found> complete; // what was in the file when somebody was told that it is complete
+    std::optional<Found> complete; // the content of the file when a node was told that it is complete
 
-    // Somebody was told that there is a run.
+    // Returns whether a node was told that the run exists.
     bool created() const;
-    // The run survives the death of all machines: the first node was told so, or something in it is durable.
+    // Returns whether the run survives the death of all machines: the first node was told so, or something in it is
+    // durable.
     bool is_there() const;
     bool any_closed() const;
     bool close_begun_elsewhere(std::uint32_t node) const;
-    // Whether nobody can have completed the file without what is only in the memory of this node.
+    // Returns whether the file cannot be complete without what is only in the memory of this node.
     bool is_waited_for(std::uint32_t node) const;
 };
 
@@ -45,19 +46,19 @@ struct NodeSnapshot {
 };
 
 struct NodeHistoryResult {
-    std::vector<NodeSnapshot> snapshots; // the last one: of the end
+    std::vector<NodeSnapshot> snapshots; // the last one is that of the end
     std::vector<std::string> faults;
     std::vector<std::string> events;
     std::uint64_t trace = 0;
     std::uint64_t turns = 0;
     std::uint64_t deaths = 0;    // of machines
     std::uint64_t stops = 0;     // of machines
-    std::uint64_t recovered = 0; // while a machine stood still
+    std::uint64_t recovered = 0; // recoveries while a machine stood still
     std::uint64_t nodes = 0;
 };
 
 struct Lie {
-    std::string file; // of which a disk says that it has synced it, and has not
+    std::string file; // the file that a disk claims to have synced, and has not
     std::uint32_t machine = kNoMachine;
 };
 

@@ -13,7 +13,7 @@
 namespace thalweg::simulator {
 namespace {
 
-// Its memory goes; it may be started again.
+// Clears its memory; it may be started again.
 void lose(NodeSnapshot& state, std::uint32_t machine, Random& random) {
     lose_machine(state.disk, machine, draw_survival(random), random);
     std::erase_if(state.memory, [&](auto const& each) { return machine_of_segment(each.first) == machine; });
@@ -48,7 +48,8 @@ class NodeJudge {
     }
 
   private:
-    // All nodes do, each on its machine: what was in the memory of each is there. Or it is refused, and recovered.
+    // All nodes resume, each on its machine: what was in the memory of each is there. If that is refused, the run is
+    // recovered.
     void resume(NodeSnapshot const& state) {
         ++verdict_.states;
         auto const has_all = [&](std::uint32_t node) {
@@ -72,7 +73,7 @@ class NodeJudge {
             lose_again(result.after, *result.after.promises.complete);
     }
 
-    // While it was resumed, or behind that.
+    // Stops everything again, while the run was resumed or after that.
     void die_again(NodeSnapshot state, bool is_behind) {
         auto const name = name_ + (is_behind ? ", resumed, " : ", being resumed, ");
         if (is_behind) has_memory_.assign(state.machines.size(), true);
@@ -93,7 +94,7 @@ class NodeJudge {
         name_ = "after a power cut";
     }
 
-    // Of all machines, of which some lose their memory.
+    // Stops the processes of all machines, some of which lose their memory.
     void stop_processes(NodeSnapshot& state) {
         name_ = "after the death of all processes";
         if (random_.chance(0.6)) {
@@ -116,7 +117,8 @@ class NodeJudge {
         }
     }
 
-    // All that `append` has taken: of a node that said so, and of the one on whose machine the run is recovered.
+    // Returns whether everything that `append` has taken must be there: for a node that said so, and for the one on
+    // whose machine the run is recovered.
     bool has_all(NodePromises const& promises, std::uint32_t node) const {
         auto const& word = promises.nodes[node];
         if (word.closed || word.kept) return true;
@@ -132,7 +134,7 @@ class NodeJudge {
     std::optional<Found> recover(NodeSnapshot const& state, bool first) {
         ++verdict_.states;
         Outcome outcome;
-        std::vector<NodeSnapshot> stops; // where this recovery is stopped, too
+        std::vector<NodeSnapshot> stops; // the instants at which this recovery is stopped, too
         NodeSnapshot after;
         {
             World world(workshop_, random_.word(), calm(random_), state.disk, state.memory, state.now_ns,
@@ -193,7 +195,7 @@ class NodeJudge {
         for (auto const& note : report->notes) blame("recover said: " + note);
     }
 
-    // First as somebody who knows nothing of the other machines: nothing is recovered then, or all of it.
+    // Tries first without knowledge of the other machines: that recovers nothing or everything.
     dataset::RunReport recover_once() {
         if (random_.chance(0.5)) {
             try {
@@ -210,7 +212,7 @@ class NodeJudge {
         return read_all(*reader, blame);
     }
 
-    // Beside the file; and in the memory of this machine.
+    // Checks that nothing is left beside the file, or in the memory of this machine.
     void check_nothing_is_left(World& world, Blame const& blame) const {
         for (auto const& [name, inode] : world.disk.names) {
             if (name != path_) blame(fmt::format("{} is left behind", name));
@@ -239,8 +241,8 @@ class NodeJudge {
         return text;
     }
 
-    // The recovery was killed: the next one on its machine finds the same. Where the machine was, or the power cut, it
-    // finds what is durable at least.
+    // The recovery was killed: the next one on its machine must find the same. If the machine or the power failed, it
+    // must find at least what is durable.
     void try_again(NodeSnapshot const& stop, Found const& expected) {
         auto const name = name_;
         auto const machine = machine_;
@@ -273,7 +275,7 @@ class NodeJudge {
         name_ = name;
     }
 
-    // What recover has said is done stays.
+    // What a finished recovery has reported must stay.
     void lose_again(NodeSnapshot const& after, Found const& expected) {
         auto const name = name_;
         auto state = after;
@@ -299,7 +301,7 @@ class NodeJudge {
     std::string path_;
     Random random_;
     Verdict& verdict_;
-    std::uint32_t machine_ = 0; // on which it is recovered
+    std::uint32_t machine_ = 0; // the machine that recovers
     std::vector<bool> has_memory_;
     bool is_first_try_ = true;
     std::string name_;

@@ -10,7 +10,7 @@
 
 namespace thalweg::simulator {
 namespace {
-constexpr int kTries = 20; // to close: others may take their time
+constexpr int kTries = 20; // to close: other nodes may take long
 
 } // namespace
 
@@ -41,11 +41,12 @@ void NodeOwner::own(std::function<bool()> const& others) {
         ask();
         base::sleep_ns(random_.any_size(20'000'000));
     }
-    if (random_.chance(0.3)) base::sleep_ns(random_.any_size(2'000'000'000)); // and rows become durable by themselves
+    // Rows become durable by themselves meanwhile.
+    if (random_.chance(0.3)) base::sleep_ns(random_.any_size(2'000'000'000));
     ask();
     if (scenario_.nodes[node_].end == Scenario::End::close) return close();
     if (scenario_.nodes[node_].end == Scenario::End::abandon) return abandon();
-    writer_.reset(); // abandons, too; nobody is told
+    writer_.reset(); // abandons the run, too, without telling others
 }
 
 void NodeOwner::ask() {
@@ -63,7 +64,7 @@ void NodeOwner::close() {
     }
 }
 
-// Whether it is worth to try again.
+// Returns whether another try makes sense.
 bool NodeOwner::try_to_close() {
     dataset::CompleteResult result;
     try {
@@ -83,7 +84,7 @@ bool NodeOwner::try_to_close() {
     return false;
 }
 
-// Only who completes the file has the whole report.
+// Only the node that completes the file has the whole report.
 void NodeOwner::note_complete(dataset::RunReport const& report) {
     auto const blame = [&](std::string const& text) {
         world_.blame(fmt::format("when node {} had closed it: {}", node_ + 1, text));
@@ -93,7 +94,7 @@ void NodeOwner::note_complete(dataset::RunReport const& report) {
         check_what_is_lost_is_named(promises_, *promises_.complete, report, blame);
 }
 
-// Where the others go on without a node, they may have completed the file before it had journaled all.
+// If the others go on without a node, they may have completed the file before it had journaled everything.
 void NodeOwner::abandon() {
     writer_->abandon();
     world_.tell(fmt::format("node {} has abandoned", node_ + 1));

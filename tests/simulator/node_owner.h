@@ -1,5 +1,5 @@
-// What the process does that has brought a node into a run: it asks the node how it is, and ends its part of the run.
-// It notes what it was promised.
+// The process that brought a node into a run: it asks for the node's status, and ends its part of the run. It notes
+// what it was promised.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@ namespace thalweg::simulator {
 
 class NodeOwner {
   public:
-    // `handle`: of the node, for others to attach to. They are there as long as `others` says so.
+    // `handle` is that of the node, to which others attach. They exist as long as `others` returns true.
     NodeOwner(World& world, NodeScenario const& scenario, Random& random, NodePromises& promises, std::uint32_t node,
               std::string& handle)
         : world_(world), scenario_(scenario), random_(random), promises_(promises), node_(node), handle_(handle) {}
 
-    // False: the node is not in the run.
+    // Returns false if the node is not in the run.
     bool come();
     void own(std::function<bool()> const& others);
 
@@ -37,7 +37,7 @@ class NodeOwner {
     std::unique_ptr<dataset::Writer> writer_;
 };
 
-// Reads what is there, and blames where it was complete before and is another one now.
+// Reads the file, and reports a fault if it was complete before and has changed.
 void check_complete(World& world, std::string const& path, NodePromises& promises, Blame const& blame);
 
 } // namespace thalweg::simulator

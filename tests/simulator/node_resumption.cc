@@ -81,7 +81,7 @@ class Resuming {
         return options;
     }
 
-    // What is there when all have returned stays: it is durable.
+    // What is there when all have returned stays, because it is durable.
     void look() {
         while (returned_ < nodes_) {
             if (std::ranges::any_of(said_, [](auto const& each) { return !each.empty(); })) break;
@@ -124,7 +124,7 @@ class Resuming {
         }
     }
 
-    // One of which nothing was promised; or somebody has completed it, or tried to recover it.
+    // A run of which nothing was promised may be refused, and so may one that was completed or recovered.
     void check_refusal() {
         if (returned_ > 0) blame("node 1 refused, and another one has returned: " + said_[0]);
         if (promises_.is_there() && !promises_.rows.close_begun && !promises_.recovery_begun && !promises_.disk_failed)
@@ -135,7 +135,7 @@ class Resuming {
     HasAll const& has_all_;
     std::string name_;
     Random& random_;
-    NodePromises before_; // it was resumed
+    NodePromises before_; // when it was resumed
     NodePromises promises_;
     std::uint32_t nodes_;
     std::vector<std::string> said_; // by node: why it was refused

@@ -12,13 +12,13 @@ namespace thalweg::simulator {
 
 struct Resumption {
     bool refused = false;             // it can still be recovered
-    std::optional<NodeSnapshot> stop; // in the midst of it,
-    bool stop_is_behind = false;      // when all had returned: `taken` is what was there then
+    std::optional<NodeSnapshot> stop; // a stop during the resumption
+    bool stop_is_behind = false;      // the stop came after all had returned: `taken` is what was there then
     NodeSnapshot after;
     std::vector<std::string> faults;
 };
 
-// `has_all`: what the nodes find there has all rows that `append` has taken on such a node.
+// `has_all` returns whether all rows that `append` has taken on a node are among those that the nodes find.
 Resumption resume_nodes(Workshop& workshop, std::string const& path, NodeSnapshot const& state, HasAll const& has_all,
                         std::string const& name, Random& random);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t kHourNs = 3'600'000'000'000;
 
-// Pages as large as this fill a region with a few hundred rows.
+// Makes pages so large that a few hundred rows fill a region.
 model::Schema schema_of_large_rows(Random& random) {
     model::Field const row{"row", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", ""};
     model::Field wide{"wide", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", ""};
@@ -27,7 +27,7 @@ Weather weather_of_nodes(Random& random) {
     Weather weather;
     weather.steps_per_turn = random.one_of({30u, 300u, 1000u, 1000u});
     if (random.chance(0.3)) weather.stall_chance = 0.0005;
-    if (random.chance(0.3)) weather.longest_stall_ns = 6'000'000'000; // longer than some wait for a sign of life
+    if (random.chance(0.3)) weather.longest_stall_ns = 6'000'000'000; // longer than some nodes wait for a heartbeat
     weather.longest_sync_ns = random.one_of({100'000u, 5'000'000u, 100'000'000u});
     weather.longest_write_ns = random.one_of({50'000u, 1'000'000u, 50'000'000u});
     if (random.chance(0.1)) weather.disk_bytes = random.between(256 << 10, 60 << 20);

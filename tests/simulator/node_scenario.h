@@ -1,4 +1,4 @@
-// What a seed makes of a run of several nodes, before anything happens.
+// What a seed determines of a run of several nodes before anything happens.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace thalweg::simulator {
 
-// Something that happens to a machine, so many turns behind the beginning of a part of the history.
+// Something that happens to a machine, so many turns after the beginning of a part of the history.
 struct NodeEvent {
     enum class What : std::uint8_t { kill_process, kill_machine, stop_machine };
     enum class When : std::uint8_t { creation, run, close, completion };
@@ -19,7 +19,7 @@ struct NodeEvent {
     std::uint64_t turns = 0;
     std::uint32_t machine = 0;
     std::uint64_t duration_ns = 0; // of a stop
-    Survival survival;             // of a death
+    Survival survival;             // after a death
 };
 
 struct NodePlan {
@@ -35,15 +35,15 @@ struct NodeScenario {
     std::vector<Machine> machines;
     std::vector<NodePlan> nodes; // each on the machine of its number
     std::vector<NodeEvent> events;
-    bool goes_on = false; // without the dead
+    bool goes_on = false; // without dead nodes
     bool shares_keys = false;
-    bool recovers_without_asking = false; // somebody tries to recover the open run, as if it were over
+    bool recovers_without_asking = false; // a process tries to recover the open run as if it were over
     bool recovers_the_stopped = false;    // once all others have ended, while a machine stands still
     std::uint64_t readers = 0;
     std::uint64_t timeout_ns = 0;
 };
 
-// For whoever replays a seed.
+// Texts for a developer who replays a seed.
 std::string str(NodeEvent const& event);
 std::string str(NodeScenario const& scenario);
 

@@ -1,4 +1,4 @@
-// What has once gone wrong between nodes of a run.
+// Tests failures that were found between nodes of a run.
 #include "tests/simulator/nodes_run.h"
 
 namespace thalweg::simulator {
@@ -8,7 +8,7 @@ using namespace testing;
 
 INSTANTIATE_TEST_SUITE_P(Simulator, EveryNodes, ::testing::Values(Container::hdf5, Container::rntuple), name_of);
 
-// The first node stands still as soon as it has told the others that the run begins.
+// The first node stops as soon as it has told the others that the run begins.
 TEST_P(EveryNodes, WhatOneCallsDurableSurvivesAPowerCut) {
     NodesRun run(GetParam(), 2, true);
     bool done = false;
@@ -56,7 +56,7 @@ TEST_P(EveryNodes, OneThatIsLostWhenTheRunBeginsCostsNoRowsOfOthers) {
     }
 }
 
-// It hears that its creation has failed when the others have completed the file, or are writing it.
+// The node learns that its creation has failed when the others have completed the file, or are writing it.
 TEST_P(EveryNodes, ACreatorThatComesBackRemovesNothing) {
     NodesRun run(GetParam(), 2, true);
     bool has_failed = false;
@@ -76,8 +76,8 @@ TEST_P(EveryNodes, ACreatorThatComesBackRemovesNothing) {
     EXPECT_EQ(run.rows_of(1), kRows);
 }
 
-// What it appends and calls durable is there, or it is told that nothing counts any more. Its region lies behind all
-// others, and it has much to write.
+// What it appends and reports as durable is there, or it learns that nothing counts any more. Its region lies behind
+// all others, and it has much to write.
 TEST_P(EveryNodes, OneThatComesBackAfterARecoveryWritesNothingIntoTheFile) {
     for (std::uint64_t const more : {1u, 20u, 100u}) {
         NodesRun run(GetParam(), 2, false);
@@ -118,7 +118,7 @@ TEST_P(EveryNodes, OneThatComesBackAfterARecoveryWritesNothingIntoTheFile) {
     }
 }
 
-// Its machine still held pages when all processes died, and loses its power behind the recovery on another one.
+// Its machine still held pages when all processes died, and loses its power after the recovery on another machine.
 TEST_P(EveryNodes, WhatARecoveryHasFoundSurvivesTheLossOfOthers) {
     NodesRun run(GetParam(), 2, false);
     run.options.commit.flush_interval_ns = 3'600'000'000'000;
@@ -127,7 +127,7 @@ TEST_P(EveryNodes, WhatARecoveryHasFoundSurvivesTheLossOfOthers) {
         run.start(node, [&, node] {
             auto const writer = run.come(node);
             auto const producer = NodesRun::append(*writer, 400);
-            base::sleep_ns(100'000'000); // its pages are announced, and not synced
+            base::sleep_ns(100'000'000); // its pages are announced, but not synced
             ++done;
             base::sleep_ns(kNever / 2);
         });
@@ -141,7 +141,7 @@ TEST_P(EveryNodes, WhatARecoveryHasFoundSurvivesTheLossOfOthers) {
     EXPECT_GT(rows, 0);
 }
 
-// Nobody else has looked at the folder since it took a region there.
+// No other node has looked at the folder since it took a region there.
 TEST_P(EveryNodes, ARegionOfADeadOneIsNotTakenAgain) {
     NodesRun run(GetParam(), 2, true);
     bool is_durable = false, is_dead = false;

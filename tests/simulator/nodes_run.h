@@ -48,7 +48,7 @@ class NodesRun {
         return dataset::Writer::join(path, node, joining);
     }
 
-    // Its name in the rows is the node's.
+    // The node's number is its name in the rows.
     static dataset::Producer append(dataset::Writer& writer, std::uint64_t rows = kRows, std::uint64_t first = 0) {
         auto producer = writer.producer("t");
         append_to(producer, writer.node().node, rows, first);
@@ -79,7 +79,7 @@ class NodesRun {
 
     bool has(std::string const& name) { return world->disk.find(path + ".parts/" + name) != nullptr; }
 
-    // The others can read it.
+    // Returns whether the other nodes can read it.
     bool has_begun() {
         auto const* const inode = world->disk.find(path + ".parts/begun");
         if (inode == nullptr) return false;
@@ -89,7 +89,7 @@ class NodesRun {
         return last == std::byte{'\n'};
     }
 
-    // All processes are gone. `change` is what happens to the disk and the machines then.
+    // Ends all processes. `change` is what then happens to the disk and the machines.
     void end(std::function<void(DiskState&, MemoryState&, std::vector<Machine>&)> const& change = {}) {
         Random random(1);
         auto machines = world->machines();
@@ -115,7 +115,7 @@ class NodesRun {
         play();
     }
 
-    // Rows by node, and keys; nothing where a value is wrong.
+    // Returns the rows by node, and the keys; nothing if a value is wrong.
     Found found() {
         Found found;
         start(0, [&] {

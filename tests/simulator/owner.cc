@@ -32,7 +32,7 @@ void Owner::own(std::unique_ptr<dataset::Writer> writer, std::function<bool()> c
     }
 }
 
-// Of several files the worst counts: a row is in one of them.
+// If there are several files the worst status counts: a row is in one of them.
 void Owner::ask() {
     auto const asked_ns = base::monotonic_ns();
     std::uint64_t lag_ns = 0, age_ns = 0;
@@ -115,14 +115,14 @@ std::unique_ptr<dataset::Writer> Owner::resume(Blame const& blame) {
             promises_.files.back().created = true;
             return writer;
         } catch (base::SystemError const& error) {
-            world_.note(4); // a full disk, say
+            world_.note(4); // for example a full disk
             return nullptr;
         } catch (base::Error const& error) {
             bool const is_unfinished = file.created && !file.close_begun;
             if (is_unfinished && promises_.created) blame(fmt::format("{}: {}", file.path, error.what()));
             if (file.created || promises_.files.size() == 1 || dataset::exists(file.path)) return nullptr;
         }
-        promises_.files.pop_back(); // it never came to be
+        promises_.files.pop_back(); // it never existed
     }
 }
 

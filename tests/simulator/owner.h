@@ -1,4 +1,4 @@
-// What the process does that has created or resumed a run: it asks how the run is, lets it go on in further files, and
+// The process that created or resumed a run: it asks for the status of the run, lets it go on in further files, and
 // ends it. It notes what it was promised.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace thalweg::simulator {
 
 class Owner {
   public:
-    // `handle`: of the newest file, for others to attach to. They are there as long as `others` says so.
+    // `handle` is that of the newest file, to which others attach. They exist as long as `others` returns true.
     Owner(World& world, Scenario const& scenario, Random& random, Promises& promises, std::string& handle)
         : world_(world), scenario_(scenario), random_(random), promises_(promises), handle_(handle) {}
 
     void own(std::unique_ptr<dataset::Writer> writer, std::function<bool()> const& others);
 
-    // Of the run that everything has left: the newest file that has come to be, once those before are complete. None
-    // where that may be; else it is blamed.
+    // Resumes the run that everything has left: the newest file that exists, once the ones before are complete. Returns
+    // nothing if that is allowed; otherwise it is a fault.
     std::unique_ptr<dataset::Writer> resume(Blame const& blame);
 
   private:
@@ -40,7 +40,7 @@ class Owner {
     void close_all();
     std::unique_ptr<dataset::Writer> try_to_resume(std::string const& path);
     bool recover_earlier();
-    // It stays as it is from now on.
+    // The content must stay as it is from now on.
     void note_content(FilePromise& file, char const* when);
 
     World& world_;

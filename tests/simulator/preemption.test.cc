@@ -1,4 +1,4 @@
-// A committer that gets no turn for longer than others live, wherever it is at that time.
+// Tests a committer that gets no turn for longer than other processes live, at any point.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <optional>
@@ -12,8 +12,8 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kRows = 5;       // of a unit
-constexpr std::uint64_t kCommitters = 0; // who has them: numbers of producers in their rows
+constexpr std::uint64_t kRows = 5;       // per unit
+constexpr std::uint64_t kCommitters = 0; // numbers of the producers in their rows
 constexpr std::uint64_t kWorkers = 1;
 
 void append(dataset::Producer& producer, std::uint64_t who) {
@@ -21,7 +21,7 @@ void append(dataset::Producer& producer, std::uint64_t who) {
     producer.append(kRows, data.spans());
 }
 
-// One recording on one machine, of a process that creates it and of a worker. Every step of a thread is a turn.
+// One recording on one machine, with the process that creates it and a worker. Every step of a thread is a turn.
 class Recording {
   public:
     explicit Recording(Container container)
@@ -38,7 +38,7 @@ class Recording {
         EXPECT_EQ(world_.faults(), std::vector<std::string>{});
     }
 
-    // What the committer knows the worker by, before it may append.
+    // Returns whether the memory by which the committer knows the worker exists. The worker may not append before that.
     bool worker_has_memory() const {
         return std::ranges::any_of(world_.names.segments, [](auto const& each) { return each.first.ends_with("-p1"); });
     }
@@ -49,8 +49,8 @@ class Recording {
 
     bool ends_by_itself = false; // the worker, once it `may_end`
     bool may_end = true;
-    bool committed = false;                      // what the worker has
-    std::optional<dataset::CommitStatus> status; // behind the close
+    bool committed = false;                      // the worker has committed
+    std::optional<dataset::CommitStatus> status; // after the close
     std::optional<Found> found;
 
   private:
@@ -59,7 +59,7 @@ class Recording {
         auto drawn = draw_scenario(container, random);
         drawn.options.commit.flush_interval_ns = 3'600'000'000'000;
         model::Field const row{"row", model::Kind::scalar, model::Scalar::uint64, {}, {}, "", ""};
-        drawn.schema = {{{"t", {row}, ""}}}; // nothing that fills a page, for which the committer would be needed
+        drawn.schema = {{{"t", {row}, ""}}}; // no page gets full, so the committer is not needed for that
         return drawn;
     }
 
@@ -103,7 +103,7 @@ class Recording {
 
 class EveryPreemption : public ::testing::TestWithParam<Container> {};
 
-// It finds the worker as one that has not begun, and goes on when that has committed and was killed.
+// The committer finds the worker before it has begun, and goes on after it has committed and was killed.
 TEST_P(EveryPreemption, KeepsWhatAWorkerCommittedThatCameAndWasKilled) {
     constexpr std::uint64_t kTurns = 200;
     std::uint64_t stretch_ns = 0;
@@ -134,7 +134,7 @@ TEST_P(EveryPreemption, KeepsWhatAWorkerCommittedThatCameAndWasKilled) {
     EXPECT_GT(stretch_ns, 1'500'000u); // more than two steps of the committer
 }
 
-// A status that counted too few would call a unit durable that is not.
+// A status that counted too few would report a unit as durable that is not.
 TEST_P(EveryPreemption, CountsTheUnitOfAWorkerThatIsKilledWhileItCommits) {
     std::uint64_t before = 0, behind = 0; // how often it was killed before and after the key was taken
     for (std::uint64_t turn = 0; before == 0 || behind < 20; ++turn) {
@@ -155,7 +155,7 @@ TEST_P(EveryPreemption, CountsTheUnitOfAWorkerThatIsKilledWhileItCommits) {
     }
 }
 
-// At that turn the committer is stopped, until the worker has finished and its process has ended.
+// At that turn the committer stops until the worker has finished and its process has ended.
 std::uint64_t died(Container container, std::uint64_t turn) {
     Recording recording(container);
     recording.ends_by_itself = true;
@@ -171,7 +171,7 @@ std::uint64_t died(Container container, std::uint64_t turn) {
     return recording.status ? recording.status->ended[0].died : kNever;
 }
 
-// It asks every 100 ms who is alive.
+// The committer asks every 100 ms which processes are alive.
 TEST_P(EveryPreemption, CallsNobodyDeadWhoHasFinished) {
     constexpr std::uint64_t kTurnsBefore = 150;
     std::uint64_t asks = 0, before = 0;

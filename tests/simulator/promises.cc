@@ -38,7 +38,7 @@ std::vector<std::uint64_t> const& rows_of(Found const& found, std::uint64_t tabl
     return place == found.tables[table].end() ? none : place->second;
 }
 
-// Whether it counts.
+// Returns whether the unit counts.
 bool check_unit(std::uint64_t who, UnitPromise const& unit, Found const& found, bool promised, Blame const& blame) {
     using State = UnitPromise::State;
     bool whole = true, any = false;
@@ -57,7 +57,7 @@ bool check_unit(std::uint64_t who, UnitPromise const& unit, Found const& found, 
     return any;
 }
 
-// Of a run that is ordered by key: groups as a whole, one behind the other.
+// Checks a run that is ordered by key: groups are complete, and follow each other.
 void check_order(Promises const& promises, Found const& found, std::set<std::uint64_t> const& counted,
                  Blame const& blame) {
     for (auto const& [who, unit] : promises.units) {
@@ -68,7 +68,7 @@ void check_order(Promises const& promises, Found const& found, std::set<std::uin
         std::int64_t last = std::numeric_limits<std::int64_t>::min();
         for (auto const who : found.order[table]) {
             auto const unit = promises.units.find(who);
-            if (unit == promises.units.end()) continue; // that is blamed for itself
+            if (unit == promises.units.end()) continue; // that is a fault of its own
             auto const key = unit->second.key;
             if (key <= last) blame(fmt::format("table {}: rows of unit {} come behind those of {}", table, key, last));
             last = key;

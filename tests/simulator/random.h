@@ -1,4 +1,4 @@
-// The only source of chance in a history: what follows from a seed is the same everywhere and always.
+// The only source of chance in a history: what follows from a seed is the same on all machines.
 #pragma once
 
 #include <bit>
@@ -21,11 +21,11 @@ class Random {
     explicit Random(std::uint64_t seed) : state_(mix(seed)) {}
 
     std::uint64_t word() { return mix(state_ += 0x9e3779b97f4a7c15); }
-    // 0 where `end` is 0.
+    // Returns 0 if `end` is 0.
     std::uint64_t below(std::uint64_t end) { return end == 0 ? 0 : word() % end; }
     std::uint64_t between(std::uint64_t least, std::uint64_t most) { return least + below(most - least + 1); }
     bool chance(double share) { return static_cast<double>(word() >> 11) * 0x1p-53 < share; }
-    // All orders of size up to `most` are equally likely.
+    // All orders of magnitude up to `most` are equally likely.
     std::uint64_t any_size(std::uint64_t most) {
         std::uint64_t size = most;
         if (most > 1) size >>= below(static_cast<std::uint64_t>(std::bit_width(most)));

@@ -39,19 +39,19 @@ std::uint64_t draw(std::uint64_t table, RowName name, std::size_t column, std::u
     return mix(name.word() * 0x100000001b3 + (table << 40 | column << 20 | index));
 }
 
-// Some columns shrink well, some not at all.
+// Some columns compress well, some not at all.
 void put_value(std::vector<std::byte>& out, model::Column const& column, std::uint64_t value, std::size_t index) {
     if (index % 2 == 1) value &= 0x0f0f;
     if (column.scalar == Scalar::boolean) value &= 1;
-    if (column.path.ends_with("/*") && column.scalar == Scalar::uint8) value = 'a' + value % 26; // or of a string
+    if (column.path.ends_with("/*") && column.scalar == Scalar::uint8) value = 'a' + value % 26; // or a string
     auto const bytes = std::as_bytes(std::span(&value, 1)).first(std::min<std::size_t>(8, size_bytes(column.scalar)));
     out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-// Appends what one row has in every column.
+// Appends one row to every column.
 void put_row(std::vector<model::Column> const& columns, std::uint64_t table, RowName name,
              std::vector<std::vector<std::byte>>& out) {
-    std::vector<std::uint64_t> inside(columns.size()); // elements in the lists of a lengths column
+    std::vector<std::uint64_t> inside(columns.size()); // number of elements in the lists of a lengths column
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto const& column = columns[i];
         auto const values = (column.parent ? inside[*column.parent] : 1) * column.values_per_item;
@@ -138,7 +138,8 @@ FoundRows read_rows(dataset::Reader const& reader, std::size_t table, Order& ord
 
 namespace {
 
-// Where the pages of each unit begin, counted in values from its first: complete files and open runs count differently.
+// Finds where the pages of each unit begin, in values from its first one: complete files and open runs count
+// differently.
 Cuts cuts_of(Order const& order, model::TableMap const& table, std::vector<model::Column> const& columns) {
     Cuts cuts;
     for (std::size_t i = 0; i < columns.size(); ++i) {

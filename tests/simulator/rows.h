@@ -1,4 +1,5 @@
-// What the rows of a history hold: every value follows from the table, who wrote it, and which of his rows it is.
+// The contents of the rows of a history: every value follows from the table, its producer (`who`), and the number of
+// the row.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace thalweg::simulator {
 
-// Column 0 of every table names the row.
+// Column 0 of every table holds the name of the row.
 struct RowName {
     std::uint64_t who = 0;
     std::uint64_t row = 0;
@@ -26,7 +27,7 @@ struct RowName {
 
 model::Schema random_schema(Random& random);
 
-// The rows [first, first + count) of somebody, as Producer::append wants them.
+// The rows [first, first + count) of a producer, as Producer::append expects them.
 class Rows {
   public:
     Rows(std::vector<model::Column> const& columns, std::uint64_t table, std::uint64_t who, std::uint64_t first,
@@ -38,19 +39,19 @@ class Rows {
     std::vector<std::vector<std::byte>> bytes_;
 };
 
-// Which rows of each producer are there, in their order, once every value was compared. What is wrong is `blamed`.
+// The rows of each producer that are there, in their order, after every value was compared. Faults go to `blame`.
 using FoundRows = std::map<std::uint64_t, std::vector<std::uint64_t>>; // by who
-// Where the rows of each producer are cut into pages, in every column: values behind his first one. By who.
+// The places where the rows of each producer are cut into pages, in every column: values counted from its first one.
 using Cuts = std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>>;
-// The producers as their rows follow each other, and the value of each column with which each begins.
+// The producers in the order of their rows, and the value of each column with which each producer begins.
 using Order = std::vector<std::pair<std::uint64_t, std::vector<std::uint64_t>>>;
 FoundRows read_rows(dataset::Reader const& reader, std::size_t table, Order& order,
                     std::function<void(std::string const&)> const& blame);
 
 struct Found {
     std::vector<FoundRows> tables;
-    std::vector<std::int64_t> units; // keys of those that count
-    // Of a run that is ordered by key, by table: whose rows come one behind the other, and how they are cut.
+    std::vector<std::int64_t> units; // keys of the units that count
+    // For a run that is ordered by key, by table: the order of the producers, and the cuts of their rows.
     std::vector<std::vector<std::uint64_t>> order = {};
     std::vector<Cuts> cuts = {};
 

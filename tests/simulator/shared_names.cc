@@ -30,7 +30,7 @@ std::span<std::byte> Arena::take(std::size_t size_bytes) {
 }
 
 void Arena::reset() {
-    constexpr std::size_t kKeptBytes = std::size_t{8} << 20; // beyond, the kernel zeroes faster
+    constexpr std::size_t kKeptBytes = std::size_t{8} << 20; // beyond this size the kernel zeroes faster
     std::memset(begin_, 0, std::min(used_, kKeptBytes));
     if (used_ > kKeptBytes) ::madvise(begin_ + kKeptBytes, used_ - kKeptBytes, MADV_DONTNEED);
     used_ = 0;
@@ -49,7 +49,7 @@ std::span<std::byte> SharedNames::create(std::string const& name, std::size_t si
     if (name.empty()) return arena_.take(size_bytes);
     if (segments.contains(name)) base::fail_system({"cannot open /dev/shm/" + name}, EEXIST);
     std::size_t used = size_bytes;
-    std::set<std::byte const*> counted; // what has two names is there once
+    std::set<std::byte const*> counted; // a segment with two names counts once
     for (auto const& [other, bytes] : segments) used += counted.insert(bytes.data()).second ? bytes.size() : 0;
     if (used > limit_bytes) base::fail_system({"cannot allocate shared memory", "/dev/shm is full"}, ENOSPC);
     return segments[name] = arena_.take(size_bytes);

@@ -1,4 +1,4 @@
-// Shared memory by name: what is there as long as the machine is not restarted.
+// Shared memory by name: it exists until the machine is restarted.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace thalweg::simulator {
 
-// One region of memory from which all segments of a simulated machine are cut, so that it is easy to tell whether an
-// address is shared. Reset for each machine.
+// One region of memory from which all segments of a simulated machine are cut, so that it is easy to see whether an
+// address is shared. Each machine resets it.
 class Arena {
   public:
     Arena();
@@ -39,12 +39,13 @@ class SharedNames {
     SharedNames(Arena& arena, MemoryState const& state);
 
     std::map<std::string, std::span<std::byte>> segments;
-    std::size_t limit_bytes = std::size_t{1} << 30; // of /dev/shm
+    std::size_t limit_bytes = std::size_t{1} << 30; // size of /dev/shm
 
-    // Throws base::SystemError where the name is taken, or there is no room. Without a name: for one process.
+    // Throws base::SystemError if the name is taken, or there is no room. Without a name the memory belongs to one
+    // process.
     std::span<std::byte> create(std::string const& name, std::size_t size_bytes);
     std::span<std::byte> attach(std::string const& name) const;
-    // After a death of all processes the two are copies: nobody writes there any more.
+    // After the death of all processes the two are copies: no process writes there any more.
     void link(std::string const& name, std::string const& other);
     std::vector<std::string> list(std::string const& prefix) const;
     MemoryState state() const;

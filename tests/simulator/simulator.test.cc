@@ -1,4 +1,4 @@
-// The simulator itself: it repeats what it did, and finds what is broken on purpose.
+// Tests the simulator itself: it repeats what it did, and finds what is broken on purpose.
 #include <cerrno>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -82,7 +82,8 @@ TEST(Disk, ANameIsLostUntilItsDirectoryIsSynced) {
     EXPECT_FALSE(after_power_cut(disk, {.share = 0}, random).names.contains("/run/a"));
 }
 
-// Who syncs through a descriptor of its own takes the failure from nobody. Whoever opens the file later hears nothing.
+// A process that syncs through a descriptor of its own does not hide the failure from others. A process that opens the
+// file later is not told.
 TEST(Disk, AFailedSyncIsToldToAllThatHaveTheFileOpen) {
     Workshop workshop;
     World world(workshop, 1, {.fail_sync = 0}, with_a_durable_file(filled(512, 1)), {}, 1'000'000'000, "boot");
@@ -112,7 +113,7 @@ std::vector<std::string> blamed(Promises const& promises, std::vector<std::uint6
     return texts;
 }
 
-// Of a producer that gave 5 rows, of which 2 were durable when the power was cut, and 0, 1 and 3 were found then.
+// The producer gave 5 rows, of which 2 were durable when the power was cut. Then rows 0, 1 and 3 were found.
 TEST(Promises, WhatWasThereWhenARunWasResumedStays) {
     Promises promises;
     promises.producers[7];
@@ -129,7 +130,7 @@ TEST(Promises, WhatWasThereWhenARunWasResumedStays) {
     EXPECT_FALSE(blamed(promises, {0, 1, 2, 3}, Crash::processes).empty());
     EXPECT_TRUE(blamed(promises, {0, 1}, Crash::power).empty());
     EXPECT_FALSE(blamed(promises, {0, 1, 4}, Crash::power).empty());
-    promises.status_said(300, 50); // all that is older than 250
+    promises.status_said(300, 50); // everything older than 250
     EXPECT_FALSE(blamed(promises, {0, 1}, Crash::power).empty());
 }
 
@@ -180,7 +181,7 @@ TEST_P(EveryContainer, ASeedIsAWholeHistory) {
     EXPECT_EQ(ordered > 2, GetParam() == Container::rntuple);
 }
 
-// Each sync may take as long as the disk likes. No flush comes between.
+// Each sync may take as long as the disk likes. No flush comes in between.
 TEST_P(EveryContainer, ACreationAndACloseTakeFewSyncs) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         Workshop workshop;
@@ -210,7 +211,7 @@ TEST_P(EveryContainer, ACreationAndACloseTakeFewSyncs) {
     }
 }
 
-// All are killed in front of the first flush; the run is resumed, says how it is, and the power goes.
+// All processes are killed before the first flush. The run is resumed, reports its status, and the power fails.
 TEST_P(EveryContainer, WhatAResumedRunCallsDurableSurvivesAPowerCut) {
     constexpr std::uint64_t kRows = 300;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -257,7 +258,7 @@ TEST_P(EveryContainer, WhatAResumedRunCallsDurableSurvivesAPowerCut) {
     }
 }
 
-// A disk that says of a file's syncs that they are done, and does nothing: whoever skips a sync does the same.
+// The disk claims that the syncs of a file are done, and does nothing: code that skips a sync has the same effect.
 TEST_P(EveryContainer, ADiskThatLiesIsFound) {
     for (std::string const file : {".journal", GetParam() == Container::hdf5 ? ".h5" : ".root"}) {
         CampaignOptions options;
@@ -272,7 +273,7 @@ TEST_P(EveryContainer, ADiskThatLiesIsFound) {
     }
 }
 
-// A campaign of hours is ended by somebody, sooner or later.
+// A campaign of hours is usually ended by a signal.
 TEST(Campaign, TellsAllThatItPlayedAlsoWhereItIsEnded) {
     CampaignOptions options;
     options.seconds = 3600;

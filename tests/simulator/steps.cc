@@ -1,7 +1,7 @@
-// The folder dataset/ is compiled once more for the simulator, with the calls that ThreadSanitizer puts in front of
-// every access to memory. Here they lead to: each atomic operation, and each store into shared memory, is a step
-// between two of which another thread may go on, or its process be killed. (Memory order is not simulated: that is what
-// ThreadSanitizer itself is for.)
+// The folder dataset/ is compiled once more for the simulator, with the calls that ThreadSanitizer inserts before every
+// access to memory. Here these calls mean: each atomic operation, and each store into shared memory, is a step. Between
+// two steps another thread may go on, or the process may be killed. (Memory order is not simulated: ThreadSanitizer
+// itself checks that.)
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace thalweg::simulator {
 
-// Writes land in any order, and each some time after it was submitted.
+// Writes land in any order, each some time after it was submitted.
 class VirtualQueue final : public storage::WriteQueue {
   public:
     VirtualQueue(VirtualFile& file, std::size_t depth) : file_(file), depth_(std::max<std::size_t>(1, depth)) {}
@@ -58,7 +58,7 @@ class VirtualQueue final : public storage::WriteQueue {
         std::uint64_t checksum;
     };
 
-    // For the first one that lands.
+    // Waits for the first one that lands.
     void wait() {
         auto& world = file_.world_;
         while (landed_.empty() || writes_.size() >= depth_) {
@@ -105,7 +105,7 @@ void VirtualFile::write(std::uint64_t offset, std::span<std::byte const> bytes) 
     if (world_.writes++ == world_.weather.fail_write) storage::fail_at("write", path_, offset, bytes.size(), EIO);
     if (!has_room(offset + bytes.size())) storage::fail_at("write", path_, offset, bytes.size(), ENOSPC);
     if (bytes.empty()) return;
-    if (bytes.size() > 1 && world_.random.chance(0.1)) { // somebody sees it half done, or it is all that comes
+    if (bytes.size() > 1 && world_.random.chance(0.1)) { // another process sees it half done, or no more comes
         auto const half = world_.random.between(1, bytes.size() - 1);
         world_.disk.write(inode_, offset, bytes.first(half));
         world_.yield();
@@ -127,7 +127,7 @@ void VirtualFile::resize(std::uint64_t size_bytes) {
     world_.yield();
 }
 
-// As zeros that are written: a machine may lose them, too.
+// Punches a hole: it counts as written zeros, so a machine may lose them, too.
 void VirtualFile::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
     check_writable("give back");
     auto const& image = world_.disk.files.at(inode_).cache;
@@ -141,7 +141,7 @@ void VirtualFile::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
 void VirtualFile::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     check_writable("reserve");
     world_.yield();
-    // As ext4 does: not before the direct writes of that file have ended, whosever they are.
+    // As in ext4, this waits until all direct writes to this file have ended, of any process.
     auto const is_ours = [&](Flight const& flight) { return flight.inode == inode_; };
     while (std::any_of(world_.disk.flights.begin(), world_.disk.flights.end(), is_ours)) {
         world_.sleep_ns(world_.weather.longest_write_ns / 8 + 1);
@@ -153,7 +153,8 @@ void VirtualFile::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     world_.yield();
 }
 
-// Linux tells a failure to each who has the file open then; whoever was told goes on failing, as PosixStorage does.
+// Linux reports a failure to every process that has the file open then. A process that was told keeps failing, as
+// PosixStorage does.
 void VirtualFile::sync() {
     world_.yield();
     auto const begin = world_.disk.moment++;

@@ -1,4 +1,4 @@
-// A file of the simulated disk, as one process has it open.
+// A file of the simulated disk that one process has opened.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ class VirtualFile final : public storage::Storage {
 
     bool has_room(std::uint64_t end) const;
     void check_writable(char const* verb) const;
-    std::uint64_t failed_syncs() const; // on this machine, whoever called them
+    std::uint64_t failed_syncs() const; // on this machine, by any process
 
     World& world_;
     std::string path_;

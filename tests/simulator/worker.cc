@@ -16,7 +16,7 @@ void Worker::work(std::string const& handle) {
             produce(i == 0 ? run : dataset::attach(handle, scenario_.options.write.seal_threads));
     } catch (base::Error const& error) {
         world_.note(3);
-        // Whoever has units follows from file to file, also where one is closed in that moment.
+        // A worker with units follows from file to file, even if a file is closed at that moment.
         bool const is_told = std::string(error.what()).find("was ended by its creator") != std::string::npos;
         if (is_told && is_of_units_ && !promises_.close_begun) world_.blame(error.what());
     }
@@ -44,7 +44,7 @@ void Worker::work_in_groups(std::shared_ptr<dataset::OpenRun> const& run) {
     is_of_units_ = true;
     for (std::uint64_t i = 0; i < scenario_.appends; ++i) {
         auto const number = scenario_.first_group + static_cast<std::int64_t>(random_.below(scenario_.groups()));
-        if (random_.chance(0.7) && units.is_group_committed(number)) continue; // or as somebody who has not looked
+        if (random_.chance(0.7) && units.is_group_committed(number)) continue; // or as a process that has not looked
         auto group = units.begin_group(number);
         auto const tries = fill_group(group, number);
         if (random_.chance(0.3)) base::sleep_ns(random_.any_size(10'000'000));
@@ -53,7 +53,7 @@ void Worker::work_in_groups(std::shared_ptr<dataset::OpenRun> const& run) {
     units.finish();
 }
 
-// At least one unit, and each has a row, so that one sees in the file whether it counts.
+// Every group has at least one unit, and each unit a row, so that the file shows whether the unit counts.
 std::vector<std::uint64_t> Worker::fill_group(dataset::WorkUnit& group, std::int64_t number) {
     std::vector<std::uint64_t> tries;
     auto const per_group = static_cast<std::int64_t>(scenario_.options.keys_per_group);

@@ -1,4 +1,4 @@
-// What a process does that appends: plain rows, work units, or groups of these. It notes what it was promised.
+// A process that appends: plain rows, work units, or groups of units. It notes what it was promised.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace thalweg::simulator {
 
 class Worker {
   public:
-    // On a node whose units have keys from `first_key` on.
+    // Runs on a node whose units have keys from `first_key` on.
     Worker(World& world, Scenario const& scenario, Random& random, Promises& promises, std::uint32_t node = 0,
            std::int64_t first_key = 0)
         : world_(world), scenario_(scenario), random_(random), promises_(promises), node_(node), first_key_(first_key) {
     }
 
-    // `handle`: of the newest file, whenever that is looked at.
+    // `handle` is that of the newest file at any time.
     void work(std::string const& handle);
 
   private:

@@ -8,7 +8,7 @@ namespace thalweg::simulator {
 namespace {
 
 constexpr std::uint64_t kStepNs = 20;
-constexpr std::uint64_t kMostTurns = 3'000'000; // of a history that ends after some ten thousand
+constexpr std::uint64_t kMostTurns = 3'000'000; // a history usually ends after some ten thousand
 constexpr std::int32_t kFirstPid = 100, kPidsOfMachine = 1'000'000;
 
 } // namespace
@@ -38,7 +38,7 @@ World::~World() {
     storage::stand_in = nullptr;
 }
 
-// Processes of two machines may well have one pid there, and have started at the same time.
+// Processes of two machines may have the same pid on their machines, and the same start time.
 std::int32_t World::start_process(std::function<void()> main, std::uint32_t machine) {
     auto const pid = next_pids_.at(machine)++;
     processes_[pid] = {now_ns_ / 10'000'000 + static_cast<std::uint64_t>(pid % kPidsOfMachine)};
@@ -97,7 +97,8 @@ void World::stop_machine(std::uint32_t machine, std::uint64_t duration_ns) {
     end_what_is_doomed();
 }
 
-// Between two turns. Nobody is stopped inside a library, which all of them share here, and only here.
+// Ends doomed processes between two turns. No process is stopped inside a library, because only here all processes
+// share it.
 void World::end_what_is_doomed() {
     std::erase_if(machines_to_stop_, [&](auto const& each) {
         if (owns_library_on(each.first)) return false;
@@ -126,7 +127,7 @@ void World::end_machine(std::uint32_t machine) {
     machines_[machine].stopped_until_ns = 0;
 }
 
-// Whatever its threads were at, they never go on.
+// Its threads never go on, whatever they were doing.
 void World::end_process(std::int32_t pid) {
     processes_.at(pid).alive = false;
     std::erase_if(open_files_, [&](auto const& each) { return each.second.pid == pid; });
@@ -161,7 +162,7 @@ std::optional<std::int32_t> World::frozen_process() const {
     return std::nullopt;
 }
 
-// Whoever asks has looked at something before, and goes on by what it was then.
+// A process that asks has looked at something before, and acts on what it was then.
 void World::freeze_in_question() {
     ++questions;
     if (current_ == nullptr || forbidden_ > 0 || freezes_ >= weather.most_freezes) return;

@@ -1,5 +1,5 @@
-// A machine of its own, or several that share a disk: clocks, processes whose threads take turns, memory with names.
-// All that happens follows from a seed.
+// A simulated machine, or several that share a disk: clocks, processes whose threads take turns, memory with names.
+// Everything that happens follows from a seed.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,16 @@
 
 namespace thalweg::simulator {
 
-// The one directory of the disk.
+// The only directory of the disk.
 inline constexpr char const* kDirectory = "/run";
 
-// What the machine does to those who run on it. Numbers count from 0 over the whole history.
+// What the machine does to its processes. Numbers count from 0 over the whole history.
 struct Weather {
-    std::uint64_t steps_per_turn = 100; // about: then another thread goes on
-    double stall_chance = 0;            // of a turn: a thread does not go on for up to `longest_stall_ns`
+    std::uint64_t steps_per_turn = 100; // approximately: then another thread goes on
+    double stall_chance = 0;            // per turn: a thread does not go on for up to `longest_stall_ns`
     std::uint64_t longest_stall_ns = 1'000'000'000;
-    // A thread gets no turn until another process has died: so often when it asks whether a process is alive, and
-    // whoever would have this turn.
+    // A thread gets no turn until another process has died: with this chance when it asks whether a process is alive,
+    // and the thread that would have this turn.
     double freeze_chance = 0;
     std::uint64_t most_freezes = 0; // at questions
     std::uint64_t freeze_turn = kNever;
@@ -42,22 +42,22 @@ struct Weather {
     std::uint64_t fail_write = kNever;
     std::uint64_t refuse_reserve = kNever;
     // Lies that no disk tells, for tests of the simulator itself.
-    std::string lying_file;              // whose path ends so
+    std::string lying_file;              // the end of the file's path
     std::uint32_t lying_to = kNoMachine; // only to this machine; none: to all
 };
 
-// One of those that share the disk.
+// One of the machines that share the disk.
 struct Machine {
     std::string host = "simulated";
     std::string boot;
-    std::uint64_t clock_ns = 0; // in front of those of the world
+    std::uint64_t clock_ns = 0; // ahead of the clocks of the world
     std::uint64_t stopped_until_ns = 0;
     bool is_up = true;
 
     bool operator==(Machine const&) const = default;
 };
 
-// Kept over many machines, which take over what it holds: it is not cheap to make.
+// Kept over many machines, which reuse what it holds: making it is expensive.
 struct Workshop {
     Stacks stacks;
     Arena arena;
@@ -67,40 +67,40 @@ class World final : public base::StandIn, public storage::StandIn {
   public:
     static constexpr std::uint64_t kBeginNs = 1'000'000'000'000; // of histories
 
-    // The program asks this machine from now on until it is destroyed.
+    // From now on the program asks this machine, until it is destroyed.
     World(Workshop& workshop, std::uint64_t seed, Weather weather, DiskState disk, MemoryState const& memory,
           std::uint64_t now_ns, std::string boot);
     World(World const&) = delete;
     World& operator=(World const&) = delete;
-    // Of several machines: their memory begins with what each has left.
+    // Makes several machines: their memory begins with what each has left.
     World(Workshop& workshop, std::uint64_t seed, Weather weather, DiskState disk, MemoryState const& memory,
           std::uint64_t now_ns, std::vector<Machine> machines);
     ~World() override;
 
-    // A process with one thread; it ends with that. Returns its pid, which is its own among those of all machines.
+    // Starts a process with one thread, which ends with it. Returns its pid, which is unique over all machines.
     std::int32_t start_process(std::function<void()> main, std::uint32_t machine = 0);
     bool is_running(std::int32_t pid) const;
-    // SIGKILL. Comes later where the process is in a library that it must not leave.
+    // Sends SIGKILL. It takes effect later if the process is inside a library that it must not leave.
     void kill(std::int32_t pid);
-    // The power of a machine goes: so do its processes, its memory, and what of its writes does not survive.
+    // Cuts the power of a machine: its processes, its memory, and those of its writes that do not survive are gone.
     void kill_machine(std::uint32_t machine, Survival const& survival);
-    // It stands still for so long, with all its processes. Comes later where it is in a library, too.
+    // Stops the machine with all its processes for so long. It takes effect later if one is inside a library.
     void stop_machine(std::uint32_t machine, std::uint64_t duration_ns);
-    // One that stands still goes on so much later than now.
+    // A machine that stands still goes on so much later than now.
     void let_go_on(std::uint32_t machine, std::uint64_t in_ns) {
         machines_[machine].stopped_until_ns = now_ns_ + in_ns;
     }
     std::vector<Machine> const& machines() const { return machines_; }
     std::uint32_t current_machine() const { return current_ == nullptr ? 0 : current_->machine; }
-    // Its threads get no turns, until they are let go on, another process dies, or all others wait.
+    // Its threads get no turns until they are thawed, another process dies, or all others wait.
     void freeze(std::int32_t pid);
     void thaw(std::int32_t pid);
-    // The process that asks may touch nothing from now on but files whose names begin with this: else that is blamed.
+    // From now on the calling process may only touch files whose names begin with `prefix`; anything else is a fault.
     void allow_only(std::string prefix) { allowed_[current_pid()] = std::move(prefix); }
     void check_allowed(std::string const& name);
-    // One of which a thread is frozen.
+    // Returns a process with a frozen thread.
     std::optional<std::int32_t> frozen_process() const;
-    // Until nobody is left, or `is_over` says so, which is asked between any two turns.
+    // Runs until no process is left, or `is_over`, which is called between turns, returns true.
     void run(std::function<bool()> const& is_over);
 
     // Between any two steps of a thread another one may get its turn.
@@ -110,7 +110,7 @@ class World final : public base::StandIn, public storage::StandIn {
     }
     void yield();
     bool is_shared(void const* address) const { return names.contains(address); }
-    // While one of these is there, the thread keeps its turn.
+    // While one of these exists, the thread keeps its turn.
     class Undivided {
       public:
         explicit Undivided(World& world) : world_(world) { ++world_.forbidden_; }
@@ -125,12 +125,12 @@ class World final : public base::StandIn, public storage::StandIn {
     // Something happened that must never happen.
     void blame(std::string text);
     std::vector<std::string> const& faults() const { return faults_; }
-    // For whoever replays a seed: what has happened, and when.
+    // Notes what happened, and when, for a developer who replays a seed.
     void tell(std::string const& text);
     std::vector<std::string> const& events() const { return events_; }
     std::uint64_t now_ns() const { return now_ns_; }
     std::uint64_t turns() const { return turns_; }
-    // Differs, nearly surely, where anything went differently.
+    // Differs almost surely if anything went differently.
     std::uint64_t trace() const { return trace_; }
     void note(std::uint64_t event) { trace_ = mix(trace_ ^ event); }
     std::int32_t current_pid() const;
@@ -140,13 +140,13 @@ class World final : public base::StandIn, public storage::StandIn {
     DiskState disk;
     SharedNames names;
     std::uint64_t syncs = 0, writes = 0, reserves = 0; // so far
-    // The disk has said so to somebody, or would to whoever wants more room.
+    // Returns whether the disk has reported a failure, or would report one to a process that needs more room.
     bool disk_may_have_failed() const {
         return syncs > weather.fail_sync || writes > weather.fail_write || reserves > weather.refuse_reserve ||
                weather.disk_bytes < Weather{}.disk_bytes;
     }
     std::uint64_t directory_syncs = 0;
-    std::uint64_t questions = 0; // whether a process is alive
+    std::uint64_t questions = 0; // number of questions whether a process is alive
 
     // base::StandIn
     std::uint64_t monotonic_ns() override;
@@ -185,9 +185,9 @@ class World final : public base::StandIn, public storage::StandIn {
     bool make_label(std::string const& path, std::string const& text) override;
     std::optional<std::string> read_label(std::string const& path) override;
     bool lies(std::string const& path) const;
-    // On the clock of the world.
+    // Returns the time on the clock of the world.
     std::uint64_t time_ns();
-    // As it is called among the segments of all machines.
+    // Returns the name of a segment among those of all machines.
     std::string on_machine(std::string const& name) const;
     // storage::StandIn
     std::unique_ptr<storage::Storage> open(std::string const& path, storage::OpenMode mode) override;
@@ -204,7 +204,7 @@ class World final : public base::StandIn, public storage::StandIn {
         std::int32_t pid = 0;
         std::uint32_t machine = 0;
         std::unique_ptr<Fiber> fiber;
-        std::uint64_t wake_ns = 0; // waits until then
+        std::uint64_t wake_ns = 0; // it waits until then
         void const* waits_for = nullptr;
         bool frozen = false;
     };
@@ -233,13 +233,13 @@ class World final : public base::StandIn, public storage::StandIn {
 
     Workshop& workshop_;
     std::vector<Machine> machines_;
-    std::map<std::uint32_t, Survival> doomed_machines_;       // that die as soon as they are in no library
+    std::map<std::uint32_t, Survival> doomed_machines_;       // they die as soon as they are in no library
     std::map<std::uint32_t, std::uint64_t> machines_to_stop_; // for how long
     std::uint64_t now_ns_;
     std::uint64_t steps_ = 0, turn_begin_ = 0, turn_end_ = 0, turns_ = 0, trace_ = 0;
     int forbidden_ = 0;
     Thread* current_ = nullptr;
-    std::list<Thread> threads_; // of processes that are alive
+    std::list<Thread> threads_; // of living processes
     std::uint64_t freezes_ = 0; // at questions, so far
     std::map<std::int32_t, std::string> allowed_;
     std::map<std::int32_t, Process> processes_;
@@ -255,7 +255,7 @@ class World final : public base::StandIn, public storage::StandIn {
 
 std::uint32_t machine_of_segment(std::string const& name);
 
-// The machine that is there now; none: the real one.
+// The current machine; nullptr: the real one.
 extern World* this_world;
 
 } // namespace thalweg::simulator

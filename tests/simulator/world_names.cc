@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kDevice = 7;
 constexpr std::uint64_t kDirectoryInode = 2;
 
-// In front of names of segments, but for those of the first machine.
+// The prefix of segment names, except on the first machine.
 std::string mark_of(std::uint32_t machine) { return machine == 0 ? "" : fmt::format("@{}:", machine); }
 
 } // namespace
@@ -26,7 +26,7 @@ std::uint32_t machine_of_segment(std::string const& name) {
     return machine;
 }
 
-// What is without a name is one process's.
+// Memory without a name belongs to one process.
 std::string World::on_machine(std::string const& name) const {
     return name.empty() ? name : mark_of(current_machine()) + name;
 }
@@ -83,7 +83,7 @@ bool World::try_lock_file(int fd, bool exclusive) {
     auto& mine = open_files_.at(fd);
     for (auto const& [other_fd, other] : open_files_) {
         if (other_fd == fd || other.inode != mine.inode || !other.locked) continue;
-        if (other.machine != mine.machine) continue; // as a file system that keeps locks on each machine
+        if (other.machine != mine.machine) continue; // like a file system with separate locks on each machine
         if (exclusive || other.exclusive) return false;
     }
     mine.locked = true;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint16_t kNarrowMagic = 0xABCD;
 constexpr std::uint16_t kWideMagic = 0xABCE;
-constexpr std::uint16_t kSizedMagic = 0xC0CE; // bits 8 to 13: size in kB, less one
+constexpr std::uint16_t kSizedMagic = 0xC0CE; // bits 8 to 13: size in kB, minus one
 
 } // namespace
 

@@ -1,5 +1,5 @@
-// The blocks in which a FELIX card hands over its data (docs/formats/felix.md). A block belongs to one e-link: a header
-// of 4 bytes, then pieces of packets ("chunks"), each followed by its trailer, so that one reads from the end.
+// The blocks in which a FELIX card hands over its data (docs/formats/felix.md). A block belongs to one e-link. It holds
+// a header of 4 bytes and pieces of packets ("chunks"), each followed by its trailer, so a reader starts at the end.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 namespace thalweg::felix {
 
 inline constexpr std::uint32_t kElinks = 2048;  // e-link numbers have 11 bits
-inline constexpr std::uint32_t kSequences = 32; // block sequence numbers, for each e-link, have 5
+inline constexpr std::uint32_t kSequences = 32; // the block sequence numbers of an e-link have 5 bits
 inline constexpr std::uint32_t kBlockHeaderBytes = 4;
 inline constexpr std::uint32_t kMaxBlockBytes = 64 * 1024;
-// Behind every packet, so that it can be copied in whole vectors: decoders and DMA buffers see to it.
+// Decoders and DMA buffers keep so many bytes readable behind every packet, so that it can be copied in whole vectors.
 inline constexpr std::uint32_t kReadableBehind = 64;
 
-// What the magic of a block says of it.
+// The properties of a block that its magic number gives.
 struct BlockFormat {
     std::uint16_t magic = 0xC0CE;
     std::uint32_t block_bytes = 1024;
@@ -26,10 +26,11 @@ struct BlockFormat {
     bool operator==(BlockFormat const&) const = default;
 };
 
-// 0xABCD: 1 kB, trailers of 16 bits; 0xABCE: 1 kB, 32 bits; 0xC0CE with a size code in bits 8 to 13: 1 to 64 kB.
+// Returns the format of a magic number. 0xABCD: 1 kB, trailers of 16 bits; 0xABCE: 1 kB, 32 bits; 0xC0CE with a size
+// code in bits 8 to 13: 1 to 64 kB.
 std::optional<BlockFormat> format_of_magic(std::uint16_t magic);
 
-// "abcd", "abce", "c0ce" with `block_bytes` a multiple of 1024; throws base::UsageError.
+// Parses "abcd", "abce", or "c0ce" with `block_bytes`, a multiple of 1024. Throws base::UsageError for anything else.
 BlockFormat parse_format(std::string_view name, std::uint32_t block_bytes = 1024);
 
 struct BlockHeader {
@@ -50,7 +51,7 @@ struct BlockHeader {
 
 enum class ChunkType : std::uint8_t { null, first, last, both, middle, timeout, undefined, out_of_band };
 
-// A trailer of either width, in the form of the wide one. Of the narrow one, `busy` does not exist.
+// A trailer of either width, in the form of the wide one. The narrow one has no `busy` bit.
 struct Trailer {
     static constexpr std::uint32_t kBusy = 1u << 25;
     static constexpr std::uint32_t kCrc = 1u << 26;
@@ -70,7 +71,7 @@ struct Trailer {
 
     ChunkType type() const { return static_cast<ChunkType>(word >> 29); }
     std::uint32_t flags() const { return word & (kBusy | kCrc | kError | kTruncated); }
-    // What the length field says; NULL and OUT-OF-BAND carry nothing whatever it says.
+    // Returns the length field. NULL and OUT-OF-BAND carry no data whatever this field says.
     std::uint32_t length_field() const { return word & 0xFFFF; }
     bool truncated() const { return (word & kTruncated) != 0; }
 };

@@ -43,7 +43,7 @@ TEST(BlockHeader, KeepsItsBits) {
     EXPECT_EQ(parsed.magic, 0xABCD);
 }
 
-// The figures of docs/formats/felix.md, not of the header.
+// The expected numbers come from docs/formats/felix.md, not from the header.
 TEST(Trailer, BitsOfBothWidths) {
     auto const trailer = Trailer::make(ChunkType::both, 24, Trailer::kCrc | Trailer::kTruncated);
     EXPECT_EQ(trailer.word, 0x74000018u);

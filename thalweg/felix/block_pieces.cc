@@ -18,8 +18,8 @@ Trailer trailer_at(BlockFormat const& format, std::byte const* bytes) {
 
 } // namespace
 
-std::optional<std::vector<Piece>> pieces_of(BlockFormat const& format, std::byte const* block) {
-    std::vector<Piece> pieces;
+std::optional<std::vector<BlockPiece>> pieces_of(BlockFormat const& format, std::byte const* block) {
+    std::vector<BlockPiece> pieces;
     for (auto end = format.block_bytes; end > kBlockHeaderBytes;) {
         end -= format.trailer_bytes;
         auto const trailer = trailer_at(format, block + end);

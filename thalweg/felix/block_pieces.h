@@ -1,5 +1,5 @@
-// What lies in a block, in the plainest way: for the card, which needs to know what it sent, and for tests. The way at
-// speed is decoder.h, which shares nothing with this one, so that each can judge the other.
+// Finds the chunks of a block in the simplest way, for the card, which needs to know what it sent, and for tests. The
+// fast way is decoder.h, which shares no code with this one, so that each can check the other.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace thalweg::felix {
 
-struct Piece {
+struct BlockPiece {
     Trailer trailer;
     std::uint32_t begin = 0; // offset of its payload in the block
     std::uint32_t size_bytes = 0;
 
     bool begins_packet() const { return trailer.type() == ChunkType::first || trailer.type() == ChunkType::both; }
-    // Not of a timeout that carries data: it may be the end of an open packet, or a whole one.
+    // A timeout that carries data does not count: it may end an open packet, or be a whole one.
     bool continues_packet() const { return trailer.type() == ChunkType::middle || trailer.type() == ChunkType::last; }
     bool ends_packet() const {
         return trailer.type() == ChunkType::last || trailer.type() == ChunkType::both || is_cut();
@@ -26,7 +26,8 @@ struct Piece {
     bool carries_data() const { return begins_packet() || continues_packet() || is_cut(); }
 };
 
-// In the order of the bytes, NULL and padding included; none where the trailers do not lead to the header.
-std::optional<std::vector<Piece>> pieces_of(BlockFormat const& format, std::byte const* block);
+// Returns the chunks in the order of their bytes, NULL and padding included, or nothing if the trailers do not lead to
+// the header.
+std::optional<std::vector<BlockPiece>> pieces_of(BlockFormat const& format, std::byte const* block);
 
 } // namespace thalweg::felix

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::felix {
@@ -38,9 +39,9 @@ void BlockWriter::pad() {
     hand_over_if_full();
 }
 
-// `last` is the type of the final piece where others went before it, `whole` where it is the only one.
+// `last` is the type of the final piece if others precede it, `whole` if it is the only one.
 void BlockWriter::put(std::span<std::byte const> bytes, ChunkType last, ChunkType whole, std::uint32_t flags) {
-    // There is always room for one byte and its trailer, because a block with less is handed over at once.
+    // There is always room for one byte and its trailer: a block with less room is handed over at once.
     for (auto room = free_bytes() - format_.trailer_bytes; bytes.size() > room;
          room = free_bytes() - format_.trailer_bytes) {
         put_chunk(bytes.first(room), Trailer::make(is_open_ ? ChunkType::middle : ChunkType::first, room));
@@ -51,6 +52,7 @@ void BlockWriter::put(std::span<std::byte const> bytes, ChunkType last, ChunkTyp
 }
 
 void BlockWriter::put_chunk(std::span<std::byte const> bytes, Trailer trailer) {
+    THALWEG_ASSERT(bytes.size() + format_.trailer_bytes <= free_bytes(), "a chunk and its trailer fit into the block");
     std::copy(bytes.begin(), bytes.end(), block_.begin() + used_bytes_);
     auto const padded_bytes = static_cast<std::uint32_t>(base::round_up(bytes.size(), format_.trailer_bytes));
     std::fill_n(block_.begin() + used_bytes_ + static_cast<std::uint32_t>(bytes.size()), padded_bytes - bytes.size(),
@@ -69,6 +71,7 @@ void BlockWriter::put_trailer(Trailer trailer) {
         std::memcpy(block_.data() + used_bytes_, &trailer.word, sizeof trailer.word);
     }
     used_bytes_ += format_.trailer_bytes;
+    THALWEG_ASSERT(used_bytes_ <= format_.block_bytes, "a block ends with a trailer");
 }
 
 void BlockWriter::hand_over_if_full() {

@@ -1,4 +1,4 @@
-// Packets of one e-link into blocks, as the firmware of a card writes them.
+// Writes the packets of one e-link into blocks, as the firmware of a card does.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,29 @@ namespace thalweg::felix {
 
 class BlockWriter {
   public:
-    // Gets every block once it is full; valid during the call.
+    // The function that gets every full block; the bytes are valid during the call.
     using Sink = std::function<void(std::span<std::byte const> block)>;
 
     BlockWriter(BlockFormat const& format, std::uint16_t elink, Sink sink, std::uint8_t first_sequence = 0);
 
-    // A whole packet, or the end of one that write_part began. A packet that does not fit goes on in the next blocks;
-    // its last piece has the flags.
+    // Writes a whole packet, or the end of one that write_part() began. A packet that does not fit continues in the
+    // next blocks; its last chunk has the flags.
     void write(std::span<std::byte const> packet, std::uint32_t flags = 0);
 
-    // The next piece of a packet whose end is still to come.
+    // Writes the next piece of a packet whose end is still to come.
     void write_part(std::span<std::byte const> piece);
 
-    // The end of a packet for whose rest the card has waited in vain: TIMEOUT with the truncation bit.
+    // Ends a packet whose rest did not come in time: TIMEOUT with the truncation bit.
     void write_timed_out(std::span<std::byte const> piece, std::uint32_t flags = Trailer::kError);
 
-    // Hands over a block that is not full: what is left of it is padding with a TIMEOUT trailer, which leaves an open
-    // packet alone. Nothing happens where the block is empty.
+    // Hands over a block that is not full: the rest is padding with a TIMEOUT trailer, which does not end an open
+    // packet. Does nothing if the block is empty.
     void flush();
 
-    // A block, or the rest of one, of nothing but padding: what timeouts of a silent link give.
+    // Writes a block, or the rest of one, with padding only: that is what timeouts of a silent link give.
     void pad();
 
-    // Whether a packet of so many bytes would lie whole in the block under way.
+    // Returns whether a packet of this size would fit completely into the current block.
     bool fits(std::size_t size_bytes) const { return size_bytes + format_.trailer_bytes <= free_bytes(); }
     bool is_empty() const { return used_bytes_ == kBlockHeaderBytes; }
     std::uint64_t blocks() const { return blocks_; }

@@ -17,7 +17,7 @@ struct Chunk {
     Bytes bytes;
 };
 
-// From the end to the header, as the format's description says; fails where that does not work out.
+// Reads from the end to the header, as the description of the format says. Fails if that does not work.
 std::vector<Chunk> chunks_of(BlockFormat const& format, std::byte const* block) {
     std::vector<Chunk> chunks;
     auto end = static_cast<std::int64_t>(format.block_bytes);
@@ -190,7 +190,7 @@ TEST(BlockWriter, AnyPacketsComeBack) {
             Whole const packet{some_bytes(size_bytes, random()), static_cast<std::uint32_t>(random() % 8 << 26)};
             auto const cut = packet.bytes.size() == 0 ? 0 : random() % packet.bytes.size();
             std::span const bytes(packet.bytes);
-            // The narrow trailer knows no busy bit; the other flags are in both.
+            // The narrow trailer has no busy bit; both trailers have the other flags.
             if (random() % 4 == 0) {
                 written.writer.write_part(bytes.first(cut));
                 if (random() % 2 == 0) written.writer.flush();

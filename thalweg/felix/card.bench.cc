@@ -1,4 +1,4 @@
-// How many packets a card sends from one core, with a reader that costs nothing.
+// Measures how many packets one core sends if the reader costs nothing.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ CardOptions options_of(benchmark::State const& state) {
 
 void run(benchmark::State& state, CardOptions const& options, DmaOutlet& outlet, Feed& feed) {
     auto reader = DmaReader::attach(dma_name(options.name, 0));
-    // Not more at once than half the buffer, so that nothing waits.
+    // At most half the buffer is filled at once, so nothing waits.
     auto const step = options.buffer_bytes / 2 / options.elinks / 32;
     std::uint64_t event = 0;
     std::uint64_t cursor = 0;
@@ -52,7 +52,7 @@ void written(benchmark::State& state) {
     run(state, options, outlet, feed);
 }
 
-// Buffer in KiB; 0: packets of 24 bytes, 1: of 8 to 40.
+// The arguments are the buffer in KiB, and the packets: 0: of 24 bytes, 1: of 8 to 40.
 BENCHMARK(stamped)
     ->Args({512, 0})
     ->Args({1024, 0})

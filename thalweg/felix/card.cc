@@ -4,6 +4,7 @@
 #include <deque>
 #include <thread>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/stop.h"
 #include "thalweg/felix/card_events.h"
@@ -15,16 +16,16 @@
 namespace thalweg::felix {
 namespace {
 
-constexpr std::uint64_t kEventsAtOnce = 1024;        // between two looks at the clock
-constexpr std::uint64_t kShortestSleepNs = 100'000;  // waking up costs more than what is done then
-constexpr std::uint64_t kLongestSleepNs = 2'000'000; // so that timeouts and stop() are seen
+constexpr std::uint64_t kEventsAtOnce = 1024;        // events between two clock readings
+constexpr std::uint64_t kShortestSleepNs = 100'000;  // waking up costs more than the work that is due then
+constexpr std::uint64_t kLongestSleepNs = 2'000'000; // so that timeouts and stop() are noticed
 
 FeedLinks links_of(CardOptions const& options, std::uint32_t buffer) {
     auto const first = options.elinks * buffer / options.buffers;
     return {buffer, first, options.elinks * (buffer + 1) / options.buffers - first, 0, {}};
 }
 
-// A block that fills within the timeout needs none.
+// Returns whether blocks fill within the timeout, so that none times out.
 bool fills_in_time(CardOptions const& options) {
     if (options.event_rate_hz == 0 || options.timeout_ns == 0) return true;
     auto const packet_bytes = (options.sizes.min_bytes + options.sizes.max_bytes) / 2.0 + options.format.trailer_bytes;
@@ -32,7 +33,7 @@ bool fills_in_time(CardOptions const& options) {
     return events / options.event_rate_hz * 1e9 < static_cast<double>(options.timeout_ns);
 }
 
-// All buffers begin and end their cycles together. 0: the fast way cannot be taken.
+// Returns the length of a cycle: all buffers begin and end their cycles together. 0: the fast way is not possible.
 std::uint64_t cycle_of(CardOptions const& options) {
     if (options.faults.any() || !fills_in_time(options)) return 0;
     auto events = cycle_events(options, links_of(options, 0));
@@ -73,6 +74,7 @@ struct Card::State {
     }
 
     void advance(std::uint64_t event) {
+        THALWEG_ASSERT(event >= events.get(), "a card's events only advance");
         for (auto& feed : feeds) feed->advance(event);
         events.set(event);
     }
@@ -106,7 +108,7 @@ void Card::run() {
         for (auto& feed : state_->feeds) feed->tick(now_ns);
         auto due = done + kEventsAtOnce;
         if (options_.event_rate_hz > 0) {
-            // While a buffer is full there are no triggers, so none have to be caught up with.
+            // While a buffer is full there are no triggers, so none have to be sent later.
             auto const ran_ns =
                 static_cast<double>(now_ns - start_ns - std::min(state_->stall_ns(), now_ns - start_ns));
             due = std::min(due, static_cast<std::uint64_t>(ran_ns * rate_per_ns) + 1);

@@ -39,7 +39,7 @@ std::vector<CardOptions> variants() {
     return all;
 }
 
-// The fast way and the other, the same packets: each is compared with the functions that say what they are.
+// Both ways send the same packets: each is compared with the functions that define them.
 TEST(Card, SendsEveryPacketByStamping) {
     for (auto const& options : variants()) expect_all(options, run(options));
 }

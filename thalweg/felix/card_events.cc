@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::uint32_t kSizePurpose = 100;
 
-// The finaliser of splitmix64.
+// This is the finaliser of splitmix64.
 std::uint64_t mix(std::uint64_t word) {
     word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9;
     word = (word ^ word >> 27) * 0x94D049BB133111EB;

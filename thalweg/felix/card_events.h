@@ -1,5 +1,5 @@
-// What the packets of an emulated card are: pure functions of the options, the e-link and the event, so that the ways
-// of sending them agree.
+// The packets of an emulated card as pure functions of the options, the e-link and the event, so that all ways of
+// sending agree.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace thalweg::felix {
 
-inline constexpr std::uint64_t kSizeCycle = 256; // events after which packet sizes come again
+inline constexpr std::uint64_t kSizeCycle = 256; // packet sizes repeat after so many events
 inline constexpr std::uint64_t kEventsOfEcr = 1u << 24;
 
-// Well-mixed bits of (seed, what for, e-link, count).
+// Returns well-mixed bits of seed, purpose, e-link and count.
 std::uint64_t draw(std::uint64_t seed, std::uint32_t purpose, std::uint32_t elink, std::uint64_t count);
-// The same, in [0, 1).
+// Returns the same as a number in [0, 1).
 double draw_fraction(std::uint64_t seed, std::uint32_t purpose, std::uint32_t elink, std::uint64_t count);
 
 class CardEvents {
@@ -27,10 +27,10 @@ class CardEvents {
         auto const count = first_ + event;
         return static_cast<std::uint32_t>((first_ecr_ + count / events_per_ecr_) << 24 | count % events_per_ecr_);
     }
-    // How many more events, this one included, have L1IDs that count up by one.
+    // Returns how many events, including this one, have consecutive L1IDs.
     std::uint64_t until_ecr(std::uint64_t event) const { return events_per_ecr_ - (first_ + event) % events_per_ecr_; }
     std::uint32_t size_bytes_of(std::uint16_t elink, std::uint64_t event) const;
-    // Into `room`, of at least the largest size.
+    // Writes the packet into `room`, which has at least the largest size.
     std::span<std::byte const> packet_of(std::uint16_t elink, std::uint64_t event, std::span<std::byte> room) const;
 
     std::uint64_t size_cycle() const { return sizes_.min_bytes == sizes_.max_bytes ? 1 : kSizeCycle; }

@@ -42,7 +42,8 @@ TEST(CardWithFaults, TallyIsWhatAReaderSees) {
                 EXPECT_TRUE(faults.undetectable > 0 || link.lost_blocks == faults.lost_blocks);
                 auto const sent = tally.events - faults.missing + faults.duplicated;
                 EXPECT_EQ(sent, tally.packets + faults.packets_in_lost_blocks);
-                // What is flagged and not destroyed arrives flagged; one lost block takes many packets with it.
+                // A flagged packet that was not destroyed arrives with its flag; one lost block takes many packets with
+                // it.
                 EXPECT_LE(with(Trailer::kCrc), faults.crc);
                 EXPECT_GE(with(Trailer::kCrc) + faults.packets_in_lost_blocks, faults.crc);
                 EXPECT_LE(with(Trailer::kTruncated), faults.truncated);
@@ -50,7 +51,7 @@ TEST(CardWithFaults, TallyIsWhatAReaderSees) {
                 EXPECT_LE(with(Trailer::kBusy), faults.busy);
                 EXPECT_EQ(faults.busy == 0, format.trailer_bytes == 2);
                 EXPECT_LE(faults.undetectable, faults.packets_in_lost_blocks);
-                // Whatever has no flag is right.
+                // A packet without a flag is correct.
                 for (auto const& packet : link.packets) {
                     ASSERT_TRUE((packet.flags & ~Trailer::kBusy) != 0 || is_intact(packet.bytes, 0, tally.elink));
                 }
@@ -106,7 +107,7 @@ TEST(CardWithFaults, AreAFunctionOfTheSeed) {
     EXPECT_NE(one.links.at(0).packets, other.links.at(0).packets);
 }
 
-// The one fault alone, so that its meaning can be seen.
+// Each test has only this fault, so that its effect shows.
 TEST(CardWithFaults, OrderOfEvents) {
     auto options = some_options();
     options.elinks = 1;
@@ -131,7 +132,7 @@ TEST(CardWithFaults, OrderOfEvents) {
     EXPECT_NEAR(static_cast<double>(seen.late), static_cast<double>(ran.tally[0].faults.late), 3);
 }
 
-// Two readers that share nothing, and the card's own books.
+// Two readers that share no code are compared with the tally of the card.
 TEST(CardWithFaults, DecoderSeesTheTallyToo) {
     for (auto const& format : {parse_format("abcd"), parse_format("c0ce"), parse_format("c0ce", 8192)}) {
         for (auto const* const sizes : {"24", "8-40", "300-2500"}) {

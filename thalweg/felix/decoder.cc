@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::felix {
@@ -41,19 +42,21 @@ std::span<Packet const> StreamDecoder::decode(std::byte const* block) {
         drop_open();
         return {};
     }
+    THALWEG_ASSERT(first_packet_ <= end_packet_, "a block has room for the packets that its trailers name");
     auto const packets = end_packet_ - first_packet_;
     speculate_ = guessed_right_ * std::size_t{8} >= packets * 7;
     if (!pieces_.empty() || (is_open_ && packets != 0)) join_pieces(block);
     return {packets_.data() + first_packet_, end_packet_ - first_packet_};
 }
 
-// From the block's end to its header. Which trailer comes next depends on the length in this one, so the loads wait for
-// each other; where the lengths of a stream repeat, comparing with the last one lets the processor run ahead.
+// Walks from the block's end to its header. The place of the next trailer depends on the length in this one, so the
+// loads wait for each other. If the lengths of a stream repeat, a comparison with the last one lets the processor run
+// ahead.
 template <std::uint32_t kTrailerBytes, bool kSpeculate> bool StreamDecoder::walk(std::byte const* block) {
     std::uint32_t end = format_.block_bytes;
     auto* const begin_of_packets = packets_.data();
     auto* packet = begin_of_packets + packets_.size();
-    Packet last; // the one behind, and its trailer
+    Packet last; // the packet behind this one, and its trailer
     std::uint32_t last_word = 0, last_stored = format_.block_bytes, all_flags = 0, right = 0;
     std::uint64_t bytes = 0;
     while (end > kBlockHeaderBytes) {
@@ -115,7 +118,7 @@ void StreamDecoder::restart() {
     started_ = false;
 }
 
-// Forwards again. A whole packet between two pieces means that those do not belong together.
+// Joins the chunks in forward order. A whole packet between two chunks means that these do not belong together.
 void StreamDecoder::join_pieces(std::byte const* block) {
     joined_.clear();
     std::size_t next_slot = first_packet_;
@@ -125,7 +128,7 @@ void StreamDecoder::join_pieces(std::byte const* block) {
         next_slot = piece->slot + 1;
     }
     if (next_slot != end_packet_) drop_open();
-    // Only now does joined_ stay where it is.
+    // From here on joined_ does not move.
     for (auto const& piece : pieces_) {
         auto& packet = packets_[piece.slot];
         if (packet.data != nullptr) packet.data = joined_.data() + (reinterpret_cast<std::uintptr_t>(packet.data) - 1);
@@ -133,7 +136,7 @@ void StreamDecoder::join_pieces(std::byte const* block) {
     close_gaps();
 }
 
-void StreamDecoder::join(std::byte const* block, Piece const& piece) {
+void StreamDecoder::join(std::byte const* block, OpenPiece const& piece) {
     Trailer const trailer{piece.word};
     auto const* const data = block + piece.offset;
     switch (trailer.type()) {
@@ -151,7 +154,7 @@ void StreamDecoder::join(std::byte const* block, Piece const& piece) {
         append_open(data, trailer);
         if (trailer.type() == ChunkType::last) end_open(packets_[piece.slot]);
         return;
-    case ChunkType::timeout: // truncated: the end of the open packet, or all of one
+    case ChunkType::timeout: // truncated: the end of the open packet, or a whole packet
         is_open_ = true;
         append_open(data, trailer);
         end_open(packets_[piece.slot]);
@@ -172,13 +175,14 @@ void StreamDecoder::append_open(std::byte const* data, Trailer trailer) {
 }
 
 void StreamDecoder::end_open(Packet& packet) {
-    // The place in joined_, plus 1, until that stops growing; null is for slots without a packet.
+    THALWEG_ASSERT(is_open_ && open_.size() <= max_packet_bytes_, "a packet ends once, and has its limit");
+    // The value is the place in joined_, plus 1, until joined_ stops growing. Null means a slot without a packet.
     auto const place = reinterpret_cast<std::byte const*>(joined_.size() + 1); // NOLINT(performance-no-int-to-ptr)
     packet = {place, static_cast<std::uint32_t>(open_.size()), open_flags_};
     counters_.packets.add(1);
     counters_.payload_bytes.add(open_.size());
     count(open_flags_);
-    if (joined_.empty()) { // as it mostly is
+    if (joined_.empty()) { // the usual case
         joined_.swap(open_);
     } else {
         joined_.reserve(joined_.size() + open_.size() + kReadableBehind);
@@ -196,7 +200,7 @@ void StreamDecoder::drop_open() {
     open_flags_ = 0;
 }
 
-// Slots of pieces that ended no packet. Mostly these are the first and the last one.
+// Removes the slots of chunks that ended no packet. Usually these are the first and the last one.
 void StreamDecoder::close_gaps() {
     while (first_packet_ < end_packet_ && packets_[first_packet_].data == nullptr) ++first_packet_;
     while (first_packet_ < end_packet_ && packets_[end_packet_ - 1].data == nullptr) --end_packet_;

@@ -1,4 +1,4 @@
-// Whatever the bytes of the blocks: packets whose bytes can be read, and counters that add up. Build with
+// For any bytes in the blocks, the bytes of all packets can be read, and the counters add up. Build with
 // -DTHALWEG_FUZZ=ON and clang.
 #include "thalweg/felix/decoder.h"
 
@@ -15,8 +15,8 @@ constexpr std::uint32_t kMaxPacketBytes = 3000;
 
 } // namespace
 
-// The first byte picks the format. A block is filled from its end, where one begins to read: two bytes say how many
-// bytes of it follow, the rest of the block is zero.
+// The first byte chooses the format. A block is filled from its end, where reading begins: two bytes give the number of
+// bytes that follow, and the rest of the block is zero.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using namespace thalweg;
     if (size == 0) return 0;

@@ -1,4 +1,5 @@
-// Blocks written by hand, for what no card does on a good day. Whole streams: card.test.cc and the independent checker.
+// Tests blocks that are written by hand, for errors that a working card never makes. card.test.cc and the independent
+// checker test whole streams.
 #include "thalweg/felix/decoder.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 namespace thalweg::felix {
 namespace {
 
-// Chunks from the front; what is left is given to the last one.
+// Adds chunks from the front; the last one gets the rest.
 class HandMade {
   public:
     explicit HandMade(BlockFormat format = {}, std::uint8_t sequence = 0) : format_(format) {
@@ -30,7 +31,7 @@ class HandMade {
         end_ += format_.trailer_bytes;
         return *this;
     }
-    // Padding to the end.
+    // Pads the block to its end.
     std::byte const* pad() {
         auto const rest = format_.block_bytes - end_ - format_.trailer_bytes;
         return chunk(ChunkType::timeout, std::string(rest, '\0')).bytes_.data();

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/random.h"
@@ -15,13 +16,13 @@
 namespace thalweg::felix {
 namespace {
 
-// Positions are told apart over two laps, of which the second is the odd one.
+// Positions are distinguished over two laps; the second one is the odd one.
 std::uint64_t word_of(std::uint64_t position, std::uint64_t block_count, std::uint32_t block_bytes) {
     auto const odd = position / block_count % 2 == 1 ? DmaPointer::kOdd : 0;
     return position % block_count * block_bytes | odd;
 }
 
-// How many blocks the pointer is ahead of `position`; none: it lies nowhere in the buffer.
+// Returns how many blocks the pointer is ahead of `position`, or nothing if it does not point into the buffer.
 std::optional<std::uint64_t> distance(std::uint64_t position, std::uint64_t word, std::uint64_t block_count,
                                       std::uint32_t block_bytes) {
     DmaPointer const pointer{word};
@@ -31,7 +32,7 @@ std::optional<std::uint64_t> distance(std::uint64_t position, std::uint64_t word
     return (at + laps - position % laps) % laps;
 }
 
-// Frees the name from what a dead card left; whoever still reads that sees at once that its card is gone.
+// Frees the name that a dead card left. A process that still reads the old memory sees at once that its card is gone.
 void replace_dead_card(std::string const& name) {
     base::SharedMemory left;
     try {
@@ -51,7 +52,7 @@ void replace_dead_card(std::string const& name) {
     base::SharedMemory::unlink(name);
 }
 
-// While a card makes its buffer, another one would take that for a dead card's.
+// Locks the making of buffers: while one card creates its buffer, another one would take it for a dead card's.
 base::FileDescriptor lock_makers() {
     constexpr char const* kFolder = "/dev/shm";
     auto file = base::open_file(kFolder, O_RDONLY | O_DIRECTORY);
@@ -73,7 +74,7 @@ bool is_same_file(int fd, std::string const& path) {
     return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino;
 }
 
-// The lock goes when its holder dies, however that happens.
+// The kernel frees this lock when its holder dies.
 base::FileDescriptor lock_buffer(std::string const& name) {
     auto const path = "/dev/shm/" + name;
     for (;;) {
@@ -83,7 +84,7 @@ base::FileDescriptor lock_buffer(std::string const& name) {
             base::fail_usage({"cannot read DMA buffer " + name, reader_of(name) + " does, and a buffer has one reader",
                               "stop that one first"});
         }
-        if (is_same_file(file.get(), path)) return file; // else a new card has just replaced it
+        if (is_same_file(file.get(), path)) return file; // otherwise a new card has just replaced it
     }
 }
 
@@ -112,13 +113,16 @@ DmaWriter::DmaWriter(std::string const& name, BlockFormat const& format, std::ui
     std::atomic_ref(head.magic).store(DmaHead::kMagic, std::memory_order_release); // from here on it may be read
 }
 
-DmaWriter::Room DmaWriter::room() {
+DmaWriter::FreeBlocks DmaWriter::room() {
     auto const next = position() % block_count();
-    auto const free = block_count() - backlog();
+    auto const waiting = backlog();
+    THALWEG_ASSERT(waiting <= block_count(), "at most one lap waits for the reader");
+    auto const free = block_count() - waiting;
     return {data() + next * format_.block_bytes, std::min(free, block_count() - next)};
 }
 
 void DmaWriter::publish(std::uint64_t blocks) {
+    THALWEG_ASSERT(blocks <= block_count(), "a card publishes at most one lap at once");
     position_.add(blocks);
     if (!lies_) show_position();
 }
@@ -146,7 +150,7 @@ std::byte* DmaWriter::data() const { return memory_.data() + DmaHead::kBytes; }
 
 std::uint64_t DmaWriter::block_count() const { return head().buffer_bytes / format_.block_bytes; }
 
-// A read pointer that makes no sense counts as a full buffer: nothing is overwritten.
+// A read pointer that makes no sense counts as a full buffer, so nothing is overwritten.
 std::uint64_t DmaWriter::backlog() const {
     auto const count = block_count();
     auto const read = head().read_pointer.load(std::memory_order_acquire);
@@ -175,7 +179,7 @@ std::optional<DmaReader> DmaReader::find_other(std::string const& name, std::uin
     try {
         auto reader = attach(name);
         if (reader.card_instance() != instance) return reader;
-    } catch (base::Error const&) { // it is not there yet, or just being made
+    } catch (base::Error const&) { // it is not there yet, or is being created
     }
     return std::nullopt;
 }
@@ -203,7 +207,8 @@ DmaReader::DmaReader(DmaReader&& other) noexcept
 std::uint64_t DmaReader::published(std::uint64_t cursor) {
     auto const word = head().write_pointer.load(std::memory_order_acquire);
     auto const ahead = distance(start_ + cursor, word, block_count_, format_.block_bytes);
-    // Read after the write pointer, so that it bounds it: the card is never more than one lap before the reader.
+    // This is read after the write pointer, so it is a limit for it: the card is never more than one lap ahead of the
+    // reader.
     auto const bound = released_.load(std::memory_order_acquire) + block_count_;
     if (ahead && cursor + *ahead <= bound) return cursor + *ahead;
     bad_pointers_.fetch_add(1, std::memory_order_relaxed);
@@ -211,6 +216,7 @@ std::uint64_t DmaReader::published(std::uint64_t cursor) {
 }
 
 void DmaReader::release(std::uint64_t position) {
+    THALWEG_ASSERT(position >= released_.load(std::memory_order_relaxed), "what is released stays released");
     released_.store(position, std::memory_order_release);
     auto const word = word_of(start_ + position, block_count_, format_.block_bytes);
     head().read_pointer.store(word, std::memory_order_release);

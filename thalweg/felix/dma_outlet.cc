@@ -3,17 +3,18 @@
 #include <chrono>
 #include <thread>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 
 namespace thalweg::felix {
 namespace {
 
 constexpr std::chrono::microseconds kPause{30};
-constexpr std::uint64_t kPatienceNs = 300'000'000; // at stop, with a reader that does not read
+constexpr std::uint64_t kPatienceNs = 300'000'000; // at a stop, if the reader does not read
 
 } // namespace
 
-DmaWriter::Room DmaOutlet::wait_for_room() {
+DmaWriter::FreeBlocks DmaOutlet::wait_for_room() {
     auto room = writer_.room();
     if (room.blocks > 0 || gave_up_) return room;
     auto last_ns = base::monotonic_ns();
@@ -34,6 +35,7 @@ DmaWriter::Room DmaOutlet::wait_for_room() {
 
 void DmaOutlet::stick(std::uint64_t word, std::uint64_t duration_ns) {
     if (stuck_until_ns_ != 0) return;
+    THALWEG_ASSERT(stuck_until_ns_ == 0, "one wrong pointer is shown at a time");
     writer_.lie(word);
     stuck_until_ns_ = base::monotonic_ns() + duration_ns;
 }

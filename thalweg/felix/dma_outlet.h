@@ -1,4 +1,5 @@
-// A DMA buffer as the emulated card uses it: waits where it is full, and can show a pointer that is wrong for a while.
+// A DMA buffer as the emulated card uses it: it waits while the buffer is full, and can show a wrong pointer for a
+// while.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace thalweg::felix {
 
 class DmaOutlet {
   public:
-    // While `stop` is set, nobody is waited for who does not read.
+    // While `stop` is set, the card does not wait for a reader that does not read.
     DmaOutlet(std::string const& name, BlockFormat const& format, std::uint64_t buffer_bytes,
               std::atomic<bool> const& stop)
         : writer_(name, format, buffer_bytes), stop_(stop) {}
@@ -20,12 +21,12 @@ class DmaOutlet {
     DmaWriter& writer() { return writer_; }
     DmaWriter const& writer() const { return writer_; }
 
-    // Sleeps until there is room; 0 blocks: nobody reads, and the card is to stop.
-    DmaWriter::Room wait_for_room();
+    // Sleeps until there is room. 0 blocks: the card must stop, and no process reads.
+    DmaWriter::FreeBlocks wait_for_room();
 
-    // The reader sees `word` in place of the write pointer for so long.
+    // Shows `word` to the reader instead of the write pointer for so long.
     void stick(std::uint64_t word, std::uint64_t duration_ns);
-    // To be called now and then: ends that.
+    // Ends the wrong pointer when its time is over. Call it regularly.
     void tick(std::uint64_t now_ns);
 
     std::uint64_t stall_ns() const { return stall_ns_.get(); }

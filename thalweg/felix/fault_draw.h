@@ -1,4 +1,4 @@
-// Which fault a packet or a block of an emulated card gets: a function of seed, e-link and count.
+// Draws the fault that a packet or a block of an emulated card gets, as a function of seed, e-link and count.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ enum class PacketFault { missing, late, duplicated, swapped, truncated, crc, err
 enum class BlockFault { lost, lap, garbage, none };
 enum class Purpose : std::uint32_t { packet, packet_detail, block, garbage, dead_link, stuck_pointer, which };
 
-// Of one draw, so that each fault has its probability and a packet has one fault at most.
+// Returns the fault that one draw hits: each fault has its probability, and a packet has one fault at most.
 template <std::size_t N> std::size_t first_hit(std::array<double, N> const& probabilities, double fraction) {
     for (std::size_t index = 0; index < N; ++index) {
         if (fraction < probabilities[index]) return index;

@@ -12,13 +12,13 @@ class Feed {
   public:
     virtual ~Feed() = default;
 
-    // Sends all events below `end_event` that fill blocks. Waits where the buffer is full.
+    // Sends all events below `end_event` that fill blocks. Waits while the buffer is full.
     virtual void advance(std::uint64_t end_event) = 0;
-    // To be called now and then: what has waited too long goes.
+    // Sends blocks that have waited too long. Call it regularly.
     virtual void tick(std::uint64_t now_ns) = 0;
-    // The first event from `event` on before which this feed can end.
+    // Returns the first event, from `event` on, before which this feed can end.
     virtual std::uint64_t next_end(std::uint64_t event) const = 0;
-    // Sends what is half-filled or held back. Once.
+    // Sends partial blocks and delayed packets. Call it once.
     virtual void finish() = 0;
     virtual std::vector<LinkTally> tally() const = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::felix {
 
 void LinkBooks::published(std::byte const* block) {
@@ -32,21 +34,22 @@ void LinkBooks::see_header(std::byte const* block) {
     ++tally.blocks;
     bool const shows_gap = started_ && sequence != next_sequence_;
     if (shows_gap) is_open_ = false;
+    THALWEG_ASSERT(started_ || tally.blocks == 1, "the first block of a link starts its accounts");
     auto const lost = std::exchange(unnoticed_, 0);
     if (!shows_gap) tally.faults.undetectable += lost;
     next_sequence_ = static_cast<std::uint8_t>((sequence + 1) % kSequences);
     started_ = true;
 }
 
-void LinkBooks::read(Piece const& piece) {
+void LinkBooks::read(BlockPiece const& piece) {
     if (!piece.carries_data()) return;
-    // A timeout that carries data is a packet even where its beginning was lost: nothing in it says so.
+    // A timeout that carries data counts as a packet even if its beginning was lost: it does not show that.
     bool const is_part_of_one = piece.begins_packet() || piece.is_cut() || is_open_;
     if (is_part_of_one && piece.ends_packet()) ++tally.packets;
     is_open_ = is_part_of_one && !piece.ends_packet();
 }
 
-// Counts the packets that have a part in `block`, each once however many of its blocks are lost.
+// Counts the packets that have a part in `block`; each one once, however many of its blocks are lost.
 std::uint64_t LinkBooks::destroy(std::byte const* block) {
     std::uint64_t packets = 0;
     auto const pieces = *pieces_of(format_, block);

@@ -3,7 +3,7 @@
 namespace thalweg::felix {
 namespace {
 
-// The pattern without its parts that are the same for the whole packet: a loop that compilers make vectors of.
+// Writes the pattern without the terms that are constant in a packet: compilers turn this loop into vectors.
 void fill(std::byte* bytes, std::uint32_t begin, std::uint32_t end, std::uint8_t first) {
     for (std::uint32_t index = begin; index < end; ++index) bytes[index] = static_cast<std::byte>(first + index);
 }

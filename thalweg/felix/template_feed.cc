@@ -4,23 +4,24 @@
 #include <bit>
 #include <limits>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::felix {
 namespace {
 
-constexpr std::uint64_t kMostCycleBlocks = 4096; // so that what describes them stays in the cache
-constexpr std::uint64_t kBlocksAtOnce = 32;      // until the reader is told
-constexpr std::uint32_t kCrossingCycle = 891;    // L1IDs after which bunch crossings come again
+constexpr std::uint64_t kMostCycleBlocks = 4096; // so that their descriptions stay in the cache
+constexpr std::uint64_t kBlocksAtOnce = 32;      // published at once
+constexpr std::uint32_t kCrossingCycle = 891;    // bunch crossings repeat after so many L1IDs
 
-// The buffer is a whole number of cycles, so that every block finds its template again in each lap.
+// Returns a cycle that fits the buffer a whole number of times, so that every block finds its template in each lap.
 std::uint64_t cycle_blocks(std::uint64_t block_count) {
     auto blocks = std::min(block_count, kMostCycleBlocks);
     while (block_count % blocks != 0) --blocks;
     return blocks;
 }
 
-// Writes events of all links for as long as `may_go_on(event)`, which is asked before each.
+// Writes events of all links while `may_go_on(event)`, which is called before each event, returns true.
 template <typename MayGoOn>
 void write_events(CardOptions const& options, std::deque<BlockWriter>& writers, std::uint32_t first_elink,
                   MayGoOn may_go_on) {
@@ -84,6 +85,7 @@ void TemplateFeed::prepare() {
     for (auto lap = cycle; lap < outlet_.writer().block_count(); lap += cycle) {
         std::memcpy(data + lap * block_bytes, data, cycle * block_bytes);
     }
+    THALWEG_ASSERT(blocks_.size() == cycle, "a cycle fills its blocks");
     std::uint32_t most_heads = 0;
     for (auto const& block : blocks_) most_heads = std::max(most_heads, block.heads);
     for (std::uint32_t l1id = 0; l1id < kCrossingCycle + most_heads; ++l1id) {
@@ -92,7 +94,7 @@ void TemplateFeed::prepare() {
 }
 
 void TemplateFeed::describe(std::uint32_t link, std::uint32_t last_event, std::byte const* block, PacketPlace& place) {
-    Block it{.link = link, .last_event = last_event, .first_head = static_cast<std::uint32_t>(offsets_.size())};
+    CycleBlock it{.link = link, .last_event = last_event, .first_head = static_cast<std::uint32_t>(offsets_.size())};
     auto const head_begin = options_.l1id_offset;
     auto const head_end = head_begin + static_cast<std::uint32_t>(sizeof(PacketHead));
     auto const pieces = *pieces_of(options_.format, block);
@@ -152,7 +154,7 @@ std::vector<LinkTally> TemplateFeed::tally() const {
     return tally;
 }
 
-// False where nobody reads and the card is to stop.
+// Returns false if no process reads and the card must stop.
 bool TemplateFeed::stamp_until(std::uint64_t end_event) {
     auto const is_due = [&] {
         return next_block_ < blocks_.size() && cycle_event_ + blocks_[next_block_].last_event < end_event;
@@ -173,7 +175,8 @@ bool TemplateFeed::stamp_until(std::uint64_t end_event) {
     }
 }
 
-void TemplateFeed::stamp(Block const& block, std::byte* bytes) {
+void TemplateFeed::stamp(CycleBlock const& block, std::byte* bytes) {
+    THALWEG_ASSERT(block.first_head + block.heads <= offsets_.size(), "every head of a block has an offset");
     auto& tally = tally_[block.link];
     auto const sequence = static_cast<std::uint8_t>(tally.blocks % kSequences);
     auto const header = BlockHeader{tally.elink, sequence, options_.format.magic}.word();
@@ -187,8 +190,8 @@ void TemplateFeed::stamp(Block const& block, std::byte* bytes) {
     }
 }
 
-// One store of 8 bytes a packet, which is all that a packet costs here.
-void TemplateFeed::stamp_heads(Block const& block, std::uint64_t event, std::byte* bytes) const {
+// Each packet costs one store of 8 bytes, and nothing else.
+void TemplateFeed::stamp_heads(CycleBlock const& block, std::uint64_t event, std::byte* bytes) const {
     auto const* const offsets = offsets_.data() + block.first_head;
     if (events_.until_ecr(event) < block.heads) {
         for (std::uint32_t head = 0; head < block.heads; ++head) {

@@ -1,4 +1,4 @@
-// For tests: a reader of a card's blocks that is written for clearness and shares nothing with the decoder.
+// A reader of a card's blocks for tests. It is written to be clear, and shares no code with the decoder.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Got {
     bool operator==(Got const&) const = default;
 };
 
-// What a right reader makes of one e-link's blocks; written for clearness.
+// What a correct reader makes of the blocks of one e-link.
 struct LinkReader {
     std::vector<Got> packets;
     std::uint64_t blocks = 0;

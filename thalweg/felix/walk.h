@@ -1,5 +1,5 @@
-// Over blocks that lie one behind the other. Decoding goes backwards through each, which defeats the processor's own
-// prefetching; so blocks that will be decoded are asked for some time before.
+// Walks over contiguous blocks. Decoding goes backwards through each block, which defeats the processor's own
+// prefetching, so blocks that will be decoded are prefetched some time before.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace thalweg::felix {
 
-// Calls `visit(block, header)` for each block until that returns false; `is_wanted(elink)` tells which blocks are going
-// to be decoded. Returns how many blocks are done with.
+// Calls `visit(block, header)` for each block until it returns false. `is_wanted(elink)` tells which blocks will be
+// decoded. Returns the number of blocks that were visited with success.
 template <typename IsWanted, typename Visit>
 std::uint64_t walk_blocks(std::byte const* first, std::uint64_t count, std::uint32_t block_bytes,
                           IsWanted const& is_wanted, Visit const& visit) {

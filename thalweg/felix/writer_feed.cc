@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/felix/fault_draw.h"
 
@@ -14,7 +15,7 @@ WriterFeed::WriterFeed(CardOptions const& options, FeedLinks const& links, DmaOu
     for (std::uint32_t index = 0; index < links.count; ++index) {
         auto const elink = static_cast<std::uint16_t>(options.first_elink + links.first + index);
         auto const sequence = links.sequences.empty() ? std::uint8_t{0} : links.sequences[index];
-        // The link does not move: it is in a deque.
+        // The link does not move, because it lies in a deque.
         links_.emplace_back(
             options.format, elink, [this, index](auto block) { hand_over(links_[index], block); }, sequence);
     }
@@ -51,7 +52,7 @@ std::vector<LinkTally> WriterFeed::tally() const {
     return tallies;
 }
 
-void WriterFeed::send(Link& link, std::uint64_t event) {
+void WriterFeed::send(CardLink& link, std::uint64_t event) {
     if (event < link.dead_until_event) return;
     ++link.books.tally.events;
     if (!is_faulty_) return write(link, event);
@@ -79,16 +80,16 @@ void WriterFeed::send(Link& link, std::uint64_t event) {
     send_held(link, swapped, event);
 }
 
-// What is wrong is in the packet itself.
-void WriterFeed::send_faulty(Link& link, std::uint64_t event, std::span<std::byte> packet) {
+// Applies faults to the packet itself.
+void WriterFeed::send_faulty(CardLink& link, std::uint64_t event, std::span<std::byte> packet) {
     auto& done = link.books.tally.faults;
     auto const detail = bits_for(options_, Purpose::packet_detail, link.elink, event);
     switch (packet_fault(options_, link.elink, event)) {
     case PacketFault::truncated: {
         ++done.truncated;
         auto const rest = packet.first((detail >> 1) % packet.size());
-        // Both are ways in which cards say so. A timeout's end of a packet whose beginning gets lost would pass for a
-        // packet of its own, which nobody could count.
+        // A card may report a cut packet in both ways. If the beginning of a packet is lost, an end by timeout would
+        // look like a packet of its own, which could not be counted.
         if (detail % 2 == 0 || !link.writer.fits(rest.size())) {
             link.writer.write(rest, Trailer::kTruncated | Trailer::kError);
         } else {
@@ -97,7 +98,7 @@ void WriterFeed::send_faulty(Link& link, std::uint64_t event, std::span<std::byt
         break;
     }
     case PacketFault::crc: {
-        // Not in the L1ID, so that the packet is still one of its event.
+        // The L1ID is not flipped, so that the packet still belongs to its event.
         auto const l1id = options_.l1id_offset;
         auto const place = static_cast<std::uint32_t>(detail % (packet.size() - sizeof(std::uint32_t)));
         packet[place < l1id ? place : place + sizeof(std::uint32_t)] ^=
@@ -117,29 +118,29 @@ void WriterFeed::send_faulty(Link& link, std::uint64_t event, std::span<std::byt
     after_packet(link);
 }
 
-// Behind `event`: the one that changed places with it, and late ones that are due.
-void WriterFeed::send_held(Link& link, std::optional<std::uint64_t> swapped, std::uint64_t event) {
+// Sends what follows `event`: a packet that was swapped with it, and late ones that are due.
+void WriterFeed::send_held(CardLink& link, std::optional<std::uint64_t> swapped, std::uint64_t event) {
     if (swapped) write(link, *swapped);
     for (; !link.late.empty() && link.late.front().due_event <= event; link.late.pop_front()) {
         write(link, link.late.front().event);
     }
 }
 
-void WriterFeed::write(Link& link, std::uint64_t event) {
+void WriterFeed::write(CardLink& link, std::uint64_t event) {
     link.writer.write(events_.packet_of(link.elink, event, packet_));
     after_packet(link);
 }
 
-void WriterFeed::after_packet(Link& link) {
+void WriterFeed::after_packet(CardLink& link) {
     if (std::exchange(link.lap_is_due, false)) {
-        // No packet lies open where the lap begins: its two ends would make one, and nothing would tell.
+        // No packet may be open where the lap begins: its two ends would form one packet, and no reader would notice.
         link.writer.flush();
         link.blocks_to_lose = kSequences;
     }
     if (!link.writer.is_empty() && link.waiting_since_ns == 0) link.waiting_since_ns = now_ns_;
 }
 
-void WriterFeed::hand_over(Link& link, std::span<std::byte const> block) {
+void WriterFeed::hand_over(CardLink& link, std::span<std::byte const> block) {
     link.waiting_since_ns = 0;
     auto const fault = is_faulty_ ? block_fault(options_, link.elink, link.writer.blocks()) : BlockFault::none;
     bool const is_in_lap = link.blocks_to_lose > 0;
@@ -147,7 +148,8 @@ void WriterFeed::hand_over(Link& link, std::span<std::byte const> block) {
     if (is_in_lap || fault == BlockFault::lost) return link.books.lost(block.data());
     if (fault == BlockFault::lap) link.lap_is_due = true;
     auto const room = outlet_.wait_for_room();
-    if (room.blocks == 0) return; // nobody reads, and we are to end
+    if (room.blocks == 0) return; // no process reads, and the card must stop
+    THALWEG_ASSERT(block.size() == options_.format.block_bytes, "a card hands over whole blocks");
     std::ranges::copy(block, room.data);
     if (fault == BlockFault::garbage) {
         garble(room.data, link.elink);
@@ -158,7 +160,7 @@ void WriterFeed::hand_over(Link& link, std::span<std::byte const> block) {
     outlet_.writer().publish(1);
 }
 
-// Bytes that are no block whatever one makes of them.
+// Writes bytes that are not a block in any format.
 void WriterFeed::garble(std::byte* block, std::uint16_t elink) const {
     auto count = outlet_.writer().position() * kMaxBlockBytes;
     do {
@@ -169,7 +171,8 @@ void WriterFeed::garble(std::byte* block, std::uint16_t elink) const {
     } while (pieces_of(options_.format, block));
 }
 
-// What befalls links and buffers and not packets: drawn once for the card, done by the feed that it concerns.
+// Applies faults of links and buffers, not of packets: one draw for the card decides, and the feed that it concerns
+// acts.
 void WriterFeed::misbehave(std::uint64_t event) {
     auto const& faults = options_.faults;
     auto const which = bits_for(options_, Purpose::which, 0, event);

@@ -1,4 +1,4 @@
-// The way that can do everything: packet by packet, with faults, and with timeouts for blocks that fill slowly.
+// The general way of sending: packet by packet, with faults, and with timeouts for blocks that fill slowly.
 #pragma once
 
 #include <deque>
@@ -13,13 +13,13 @@
 
 namespace thalweg::felix {
 
-// The e-links of one buffer, and where each of them stands.
+// The e-links of one buffer, and the progress of each.
 struct FeedLinks {
     std::uint32_t buffer = 0;
-    std::uint32_t first = 0; // counts from the card's first e-link
+    std::uint32_t first = 0; // counted from the card's first e-link
     std::uint32_t count = 0;
     std::uint64_t first_event = 0;
-    std::vector<std::uint8_t> sequences; // of the next block of each; none: 0
+    std::vector<std::uint8_t> sequences; // of the next block of each link; empty: all 0
 };
 
 class WriterFeed : public Feed {
@@ -37,8 +37,8 @@ class WriterFeed : public Feed {
         std::uint64_t due_event;
         std::uint64_t event;
     };
-    struct Link {
-        Link(BlockFormat const& format, std::uint16_t number, BlockWriter::Sink sink, std::uint8_t sequence)
+    struct CardLink {
+        CardLink(BlockFormat const& format, std::uint16_t number, BlockWriter::Sink sink, std::uint8_t sequence)
             : elink(number), writer(format, number, std::move(sink), sequence), books(format, number) {}
 
         std::uint16_t elink;
@@ -47,17 +47,17 @@ class WriterFeed : public Feed {
         std::deque<Late> late;
         std::optional<std::uint64_t> swapped;
         std::uint64_t dead_until_event = 0;
-        std::uint64_t waiting_since_ns = 0; // the block under way; 0: it is empty
+        std::uint64_t waiting_since_ns = 0; // since when the current block waits; 0: it is empty
         std::uint32_t blocks_to_lose = 0;
         bool lap_is_due = false;
     };
 
-    void send(Link& link, std::uint64_t event);
-    void send_faulty(Link& link, std::uint64_t event, std::span<std::byte> packet);
-    void send_held(Link& link, std::optional<std::uint64_t> swapped, std::uint64_t event);
-    void write(Link& link, std::uint64_t event);
-    void after_packet(Link& link);
-    void hand_over(Link& link, std::span<std::byte const> block);
+    void send(CardLink& link, std::uint64_t event);
+    void send_faulty(CardLink& link, std::uint64_t event, std::span<std::byte> packet);
+    void send_held(CardLink& link, std::optional<std::uint64_t> swapped, std::uint64_t event);
+    void write(CardLink& link, std::uint64_t event);
+    void after_packet(CardLink& link);
+    void hand_over(CardLink& link, std::span<std::byte const> block);
     void garble(std::byte* block, std::uint16_t elink) const;
     void misbehave(std::uint64_t event);
 
@@ -65,7 +65,7 @@ class WriterFeed : public Feed {
     FeedLinks place_;
     CardEvents events_;
     DmaOutlet& outlet_;
-    std::deque<Link> links_;
+    std::deque<CardLink> links_;
     std::vector<std::byte> packet_;
     std::uint64_t next_event_;
     std::uint64_t now_ns_;

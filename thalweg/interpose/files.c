@@ -11,11 +11,11 @@
 
 enum { DESCRIPTORS = 65536, HANDLES = 8192, WAYS = 8 };
 
-static _Atomic uint32_t files[DESCRIPTORS]; // pages that nobody touches cost nothing
+static _Atomic uint32_t files[DESCRIPTORS]; // pages that are never touched cost nothing
 static struct {
     _Atomic uint64_t handle;
     _Atomic uint32_t file;
-    _Atomic uint32_t used; // how many handles had been remembered when this one was needed last
+    _Atomic uint32_t used; // how many handles had been remembered when this one was last needed
 } handles[HANDLES];
 static _Atomic uint32_t remembered;
 
@@ -40,7 +40,7 @@ bool name_file(uint32_t file, char const* path) {
     char absolute[2 * PATH_BYTES];
     size_t length = 0;
     if (*path != '/') {
-        long const got = syscall(SYS_getcwd, absolute, PATH_BYTES); // with the zero at its end
+        long const got = syscall(SYS_getcwd, absolute, PATH_BYTES); // including the zero at its end
         if (got > 0) absolute[(length = (size_t)got) - 1] = '/';
     }
     snprintf(absolute + length, sizeof absolute - length, "%s", path);
@@ -86,7 +86,7 @@ void same_file(int old_fd, int new_fd) {
     atomic_store(&files[new_fd], file);
 }
 
-// The first of a handle's places in the table.
+// Returns the first of a handle's places in the table.
 static unsigned slot_of(uint64_t handle) { return (unsigned)((handle * 0x9e3779b97f4a7c15u) >> 51) / WAYS * WAYS; }
 
 uint32_t file_of_handle(uint64_t handle) {
@@ -100,7 +100,7 @@ uint32_t file_of_handle(uint64_t handle) {
     return 0;
 }
 
-// Where its places are taken, that handle is given up that was not needed for longest.
+// If all its places are taken, the handle that was not needed for the longest time is given up.
 void remember_handle(uint64_t handle, uint32_t file) {
     unsigned const first = slot_of(handle);
     uint32_t const now = atomic_fetch_add(&remembered, 1) + 1;

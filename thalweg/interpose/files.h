@@ -1,18 +1,18 @@
-// Which file a descriptor belongs to: the number of its opening, given once for the whole trace.
+// Finds the file that a descriptor belongs to: the number of its opening, which is given once for the whole trace.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 uint32_t file_of(int fd);
-uint32_t known_file(int fd); // 0 where it was not asked before
-// The name of a file as a library was given it, which is made absolute. False where there is no room.
+uint32_t known_file(int fd); // 0 if it was not asked for before
+// Notes the name of a file as a library got it, made absolute. Returns false if there is no room.
 bool name_file(uint32_t file, char const* path);
-// The descriptor was closed, or is another file now.
+// The descriptor was closed, or belongs to another file now.
 void forget_file(int fd);
 void forget_files(unsigned first, unsigned last);
 void same_file(int old_fd, int new_fd);
 
-// Of what is known by another word: an MPI_File, an hid_t. 0: of none.
+// These are for files that are known by another word: an MPI_File, an hid_t. 0 means no file.
 uint32_t file_of_handle(uint64_t handle);
 void remember_handle(uint64_t handle, uint32_t file);

@@ -1,4 +1,4 @@
-// Wrappers of functions whose arguments are all machine words, written by a macro from their number alone.
+// Wrappers of functions whose arguments are all machine words. A macro makes them from their number.
 #pragma once
 
 #include "thalweg/interpose/real.h"

@@ -1,4 +1,4 @@
-// Every public call of HDF5 that can do I/O, of any version and of several in one process.
+// Wraps every public call of HDF5 that can do I/O, of any version, also of several versions in one process.
 #include <string.h>
 
 #include "thalweg/interpose/files.h"
@@ -14,7 +14,7 @@ struct hdf5_call {
 enum { DEFAULT_PROPERTIES = 0 };
 EXPORTED word H5Dget_space(PARAMETERS_1);
 
-// What a transfer of a dataset moves: the elements that are selected, times their size in memory.
+// Returns what a transfer of a dataset moves: the number of selected elements, times their size in memory.
 static int64_t bytes_of_transfer(word const* a, void* caller) {
     uint64_t (*const type_size)(word) = real_of_caller("H5Tget_size", caller, NULL);
     int64_t (*const selected)(word) = real_of_caller("H5Sget_select_npoints", caller, NULL);
@@ -28,7 +28,7 @@ static int64_t bytes_of_transfer(word const* a, void* caller) {
     return count < 0 ? -1 : count * (int64_t)type_size(a[1]);
 }
 
-// How it was asked to be made over MPI: 1 independent, 2 collective, 0 where there is no MPI.
+// Returns how the transfer was requested over MPI: 1 independent, 2 collective, 0 without MPI.
 static uint16_t mode_of_transfer(word properties, void* caller) {
     int (*const get)(word, int*) = real_of_caller("H5Pget_dxpl_mpio", caller, NULL);
     if (!get) return 0;
@@ -37,7 +37,8 @@ static uint16_t mode_of_transfer(word properties, void* caller) {
     return (uint16_t)(mode + 1);
 }
 
-// Files, groups, datasets and attributes: not spaces, types and lists, of which programs make many, each used once.
+// Returns whether the name means a file, group, dataset or attribute. Spaces, types and lists do not count: programs
+// make many of them, and use each once.
 static bool is_location(char const* name) { return strstr(name, "get_") == NULL || name[2] == 'I'; }
 
 static word call_hdf5(struct hdf5_call const* what, word const* a, unsigned count, void* caller, void const* ours) {
@@ -46,7 +47,7 @@ static word call_hdf5(struct hdf5_call const* what, word const* a, unsigned coun
     if (!is_traced()) return call_words(function, a, count);
     unsigned const operation = what->operation;
     bool const is_transfer = operation == OP_H5Dread || operation == OP_H5Dwrite;
-    // A transfer asks HDF5 for what it moves; within a call of HDF5 nobody does that.
+    // A transfer asks HDF5 what it moves; this happens only in the outermost call of HDF5.
     bool const is_outer = this_thread.hdf5_depth++ == 0;
     word const handle = what->location >= 0 ? a[what->location] : 0;
     uint32_t const file = handle ? file_of_handle(handle) : 0;

@@ -11,14 +11,15 @@ static char const* const layouts[] = {"compact", "contiguous", "chunked", "virtu
 static char const* const allocations[] = {"", "early", "late", "incremental"};
 static char const* const fill_times[] = {"on allocation", "never", "if it is set"};
 
-// Kind, size, order of bytes and sign: what two types must share for data to be copied as they are.
+// Returns kind, size, byte order and sign: two types must share them for data to be copied unchanged.
 static uint64_t signature(word type, void* caller) {
     int (*const get_class)(word) = real_of_caller("H5Tget_class", caller, NULL);
     size_t (*const get_size)(word) = real_of_caller("H5Tget_size", caller, NULL);
     int (*const get_order)(word) = real_of_caller("H5Tget_order", caller, NULL);
     if (!get_class || !get_size || !get_order) return 0;
     int const class = get_class(type);
-    bool const is_number = class == 0 || class == 1; // integers, floats; others have members, which may differ too
+    // Integers, floats; other classes have members, which may differ, too.
+    bool const is_number = class == 0 || class == 1;
     return (uint64_t)get_size(type) << 16 | (uint64_t)(is_number ? get_order(type) & 255 : 0) << 8 |
            (uint64_t)(class & 255);
 }
@@ -57,7 +58,7 @@ static void add(struct text* text, char const* format, ...) {
     text->room -= moved;
 }
 
-// A list of the same class, with what this version of the library has as defaults; closed by the caller.
+// Returns a list of the same class with the defaults of this version of the library. The caller closes it.
 static word default_list(word properties, void* caller) {
     word (*const get_class)(word) = real_of_caller("H5Pget_class", caller, NULL);
     word (*const create)(word) = real_of_caller("H5Pcreate", caller, NULL);
@@ -99,7 +100,7 @@ static void write_property(uint32_t file, char const* name, uint64_t value, uint
     write_text(TEXT_PROPERTY, file, 0, text);
 }
 
-// Of a file, by the access list that it was opened with.
+// Describes a file by the access list that it was opened with.
 static void describe_file(uint32_t file, word properties, void* caller) {
     int (*const close_list)(word) = real_of_caller("H5Pclose", caller, NULL);
     word const defaults = properties && close_list ? default_list(properties, caller) : (word)-1;
@@ -108,7 +109,7 @@ static void describe_file(uint32_t file, word properties, void* caller) {
     write_property(file, "chunk_cache", cache_bytes(properties, caller), cache_bytes(defaults, caller));
     static struct {
         char const *function, *name;
-        uint64_t mask; // some of them are one byte
+        uint64_t mask; // some of them have one byte
     } const known[] = {{"H5Pget_sieve_buf_size", "sieve_buf_size", UINT64_MAX},
                        {"H5Pget_meta_block_size", "meta_block_size", UINT64_MAX},
                        {"H5Pget_small_data_block_size", "small_data_block_size", UINT64_MAX},
@@ -144,7 +145,7 @@ static void add_chunks(struct text* text, word list, uint64_t element, void* cal
     if (filters > 0) add(text, " filters=%d", filters);
 }
 
-// Of a dataset, once for a name.
+// Describes a dataset, once for each name.
 static void describe_dataset(uint32_t file, char const* name, word dataset, void* caller) {
     static _Atomic uint64_t described[DESCRIBED];
     uint64_t hash = 0xcbf29ce484222325u ^ file;

@@ -1,4 +1,5 @@
-// MPI_File_* and PMPI_File_*, of any MPI: Open MPI's Fortran calls the second kind. Nothing collective is ever called.
+// Wraps MPI_File_* and PMPI_File_* of any MPI: Open MPI's Fortran calls the second kind. It never calls anything
+// collective.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,10 @@ enum { MPICH_INFO_NULL = 0x1c000000, MPI_MAX_INFO_KEY_BYTES = 256, HINT_BYTES = 
 
 EXPORTED word PMPI_File_get_info(PARAMETERS_2);
 
-// MPI's handles are integers in MPICH and its kin, and pointers in Open MPI.
+// MPI's handles are integers in MPICH and its relatives, and pointers in Open MPI.
 static bool is_no_info(word info, void* caller) {
     void* const open_mpi = real_of_caller("ompi_mpi_info_null", caller, NULL);
-    // A program that names it has a copy of its own, which is the one that everybody uses then.
+    // A program that names the constant has a copy of its own, which all libraries then use.
     if (open_mpi) return info == 0 || info == (word)open_mpi || info == (word)dlsym(RTLD_DEFAULT, "ompi_mpi_info_null");
     return (uint32_t)info == MPICH_INFO_NULL || (uint32_t)info < 4096; // constants of MPI 5's binary interface
 }
@@ -45,7 +46,7 @@ static void write_library(void* caller) {
     static _Atomic uint32_t is_written;
     if (atomic_exchange(&is_written, 1)) return;
     int (*const get)(char*, int*) = real_of_caller("PMPI_Get_library_version", caller, NULL);
-    static char text[LIBRARY_BYTES]; // as much as any MPI may write
+    static char text[LIBRARY_BYTES]; // the most that any MPI may write
     int length = 0;
     if (!get || get(text, &length) != 0) return;
     text[strcspn(text, "\n")] = 0;
@@ -84,7 +85,7 @@ static word call_mpi(struct mpi_call const* what, word const* a, unsigned count,
     void* const function = real_of_caller(what->name, caller, ours);
     if (!function) return (word)(int64_t)-1;
     struct thread_state* const thread = &this_thread;
-    // What an MPI calls in its own functions is its own matter.
+    // Calls that an MPI makes inside its own functions are not recorded.
     if (thread->mpi_depth > 0 || !is_traced()) return call_words(function, a, count);
     ++thread->mpi_depth;
     unsigned const operation = what->operation;

@@ -1,5 +1,5 @@
-// The calls of MPI that are recorded: all of MPI_File_*, in every version, and those in which ranks wait for each
-// other. Name, number of arguments, and the places of an offset, a count and a datatype among them (-1: none).
+// The recorded calls of MPI: all of MPI_File_*, in every version, and those in which ranks wait for each other. Each
+// has its name, its number of arguments, and the places of an offset, a count and a datatype among them (-1: none).
 #pragma once
 
 // clang-format off

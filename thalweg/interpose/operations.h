@@ -1,5 +1,5 @@
-// Every call that is recorded, by level. The number of an operation is its place here, from 1 on; the file has a table
-// of them, so that the number may change.
+// Every recorded call, by level. The number of an operation is its place here, counted from 1. The file has a table of
+// them, so the number may change.
 #pragma once
 
 #include "thalweg/interpose/hdf5_calls.h"
@@ -27,7 +27,7 @@
     X(vfprintf) X(vprintf) X(getline) X(getdelim) X(fflush) X(fgets_unlocked) X(fputs_unlocked) X(fputc_unlocked) \
     X(putchar) X(fseek) X(fseeko) X(fseeko64) X(rewind)
 
-// What Thalweg itself says of its work (thalweg/trace/activity.h): no calls, but written down like them.
+// The work that Thalweg reports of itself (thalweg/trace/activity.h). These are no calls, but are recorded like calls.
 #define WORK_OPERATIONS(X) \
     X(encode_page) X(decode_page) X(claim_extent) X(wait_for_space) X(wait_for_memory) X(wait_for_writes) \
     X(write_in_flight) X(sync_data) X(sync_journal) X(write_journal) X(write_interim_footer) X(complete_file)

@@ -1,4 +1,5 @@
-// POSIX calls that move data: at a place, at the descriptor's own, in several pieces, asynchronously, between files.
+// Wraps POSIX calls that move data: at an offset, at the descriptor's own, in several pieces, asynchronously, between
+// files.
 #include <aio.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -35,7 +36,7 @@ WRAP_FD(ssize_t, preadv64v2, (PIECES, off64 at, int flags), (fd, pieces, count, 
 WRAP_FD(ssize_t, pwritev2, (PIECES, off_t at, int flags), (fd, pieces, count, at, flags), at, total(pieces, count))
 WRAP_FD(ssize_t, pwritev64v2, (PIECES, off64 at, int flags), (fd, pieces, count, at, flags), at, total(pieces, count))
 
-// What fortified programs call: they are recorded under the name that was written.
+// Fortified programs call these functions. They are recorded under the name in the source code.
 extern void __chk_fail(void) __attribute__((noreturn));
 EXPORTED ssize_t __read_chk(int fd, void* data, size_t size, size_t capacity) {
     if (size > capacity) __chk_fail();
@@ -78,7 +79,7 @@ WRAP(int, lio_listio64, (int how, struct aiocb64* const blocks[], int count, str
      (how, blocks, count, event), 0, FIRST_OF(blocks), -1, total_of_blocks((struct aiocb* const*)blocks, count),
      result != 0)
 
-// Of liburing, which may be in any scope. What completes is not seen.
+// These belong to liburing, which may be in any scope. Completions are not seen.
 #define WRAP_RING(name, parameters, arguments)                                                                         \
     EXPORTED int name parameters {                                                                                     \
         int(*const real) parameters =                                                                                  \
@@ -95,7 +96,7 @@ EXPORTED int io_uring_submit_and_wait(void* ring, unsigned count);
 WRAP_RING(io_uring_submit, (void* ring), (ring))
 WRAP_RING(io_uring_submit_and_wait, (void* ring, unsigned count), (ring, count))
 
-// Of libaio. Reads and writes are submitted in batches; what completes is not seen.
+// These belong to libaio. Reads and writes are submitted in batches; completions are not seen.
 struct batch_item { // struct iocb of <linux/aio_abi.h>
     uint64_t data;
     uint32_t key, flags;
@@ -119,7 +120,7 @@ EXPORTED int io_submit(void* context, long count, struct batch_item* items[]) {
     if (!real) return -ENOSYS;
     struct call call;
     begin_call(&call, OP_io_submit, (uint64_t)context, count > 0 ? file_of((int)items[0]->fd) : 0, -1, -1);
-    int const result = real(context, count, items); // how many it has taken, or a negative errno
+    int const result = real(context, count, items); // how many it accepted, or a negative errno
     call.size = 0;
     for (int i = 0; call.slot >= 0 && i < result; ++i) call.size += bytes_of_item(items[i]);
     finish_call(&call, result, result < 0 ? -result : 0);
@@ -136,7 +137,7 @@ EXPORTED int io_getevents(void* context, long least, long most, void* events, st
     return result;
 }
 
-// The second descriptor is the one that is read; the handle of the record is it.
+// The second descriptor is the one that is read, and the handle of the record.
 #define TO_FROM int fd, int from
 WRAP(ssize_t, sendfile, (TO_FROM, off_t* at, size_t size), (fd, from, at, size), from, file_of(fd), -1, size,
      result < 0)
@@ -147,7 +148,8 @@ WRAP(ssize_t, copy_file_range, (int from, off64* read_at, int fd, off64* at, siz
 WRAP(ssize_t, splice, (int from, off64* read_at, int fd, off64* at, size_t size, unsigned flags),
      (from, read_at, fd, at, size, flags), from, file_of(fd), -1, size, result < 0)
 
-// By the system call itself: allocators use mmap before anything can be looked up. Memory without a file is no I/O.
+// The wrapper makes the system call itself: allocators use mmap before any function can be looked up. Memory without a
+// file is no I/O.
 #define WRAP_MAP(name)                                                                                                 \
     EXPORTED void* name(void* address, size_t size, int protection, int flags, int fd, off_t at) {                     \
         struct call call = {.slot = -1};                                                                               \

@@ -1,4 +1,4 @@
-// POSIX calls about files: their beginning and end, their places, their sizes, what is durable, their names.
+// Wraps POSIX calls about files: opening and closing, positions, sizes, syncs, names.
 #include <dirent.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -35,7 +35,7 @@ WRAP_OPEN(open, AT_FDCWD, (char const* path, int flags, ...), (path, flags, mode
 WRAP_OPEN(open64, AT_FDCWD, (char const* path, int flags, ...), (path, flags, mode))
 WRAP_OPEN(openat, at, (int at, char const* path, int flags, ...), (at, path, flags, mode))
 WRAP_OPEN(openat64, at, (int at, char const* path, int flags, ...), (at, path, flags, mode))
-// What fortified programs call.
+// Fortified programs call these functions.
 EXPORTED int __open_2(char const* path, int flags) { return open(path, flags); }
 EXPORTED int __open64_2(char const* path, int flags) { return open64(path, flags); }
 EXPORTED int __openat_2(int folder, char const* path, int flags) { return openat(folder, path, flags); }
@@ -57,7 +57,7 @@ WRAP_MAKE(mkostemp, (char* path, int flags), (path, flags), O_CREAT | O_RDWR | O
 
 EXPORTED int close(int fd) {
     struct call call;
-    // A descriptor of which nothing is known was not used: its file is not looked up to be forgotten.
+    // An unknown descriptor was not used: its file is not looked up only to be forgotten.
     begin_call(&call, OP_close, (uint64_t)fd, known_file(fd), -1, -1);
     forget_file(fd);
     int const result = REAL(close)(fd);
@@ -87,7 +87,7 @@ WRAP_DUPLICATE(dup, (int fd), (fd))
 WRAP_DUPLICATE(dup2, (int fd, int as), (fd, as))
 WRAP_DUPLICATE(dup3, (int fd, int as, int flags), (fd, as, flags))
 
-// Only duplicates and locks are recorded of it.
+// Only duplicates and locks are recorded.
 #define WRAP_CONTROL(name)                                                                                             \
     EXPORTED int name(int fd, int command, ...) {                                                                      \
         va_list rest;                                                                                                  \
@@ -129,7 +129,7 @@ WRAP_FD(int, ftruncate, (int fd, off_t size), (fd, size), -1, size)
 WRAP_FD(int, ftruncate64, (int fd, off64 size), (fd, size), -1, size)
 WRAP_FD(int, fallocate, (int fd, int how, off_t at, off_t size), (fd, how, at, size), at, size)
 WRAP_FD(int, fallocate64, (int fd, int how, off64 at, off64 size), (fd, how, at, size), at, size)
-// These return the error.
+// These functions return the error.
 #define WRAP_CODE(name, parameters, arguments, at, size)                                                               \
     EXPORTED int name parameters {                                                                                     \
         struct call call;                                                                                              \
@@ -202,7 +202,7 @@ WRAP_EXEC(execv, (char const* path, char* const words[]), (path, words))
 WRAP_EXEC(execvp, (char const* path, char* const words[]), (path, words))
 WRAP_EXEC(execvpe, (char const* path, char* const words[], char* const environment[]), (path, words, environment))
 
-// The C library begins these itself, past our exec.
+// The C library starts these programs itself, without this library's exec.
 #define WRAP_SPAWN(name)                                                                                               \
     EXPORTED int name(pid_t* pid, char const* path, posix_spawn_file_actions_t const* actions,                         \
                       posix_spawnattr_t const* attributes, char* const words[], char* const environment[]) {           \

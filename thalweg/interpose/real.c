@@ -22,7 +22,7 @@ struct cached {
 };
 enum { CACHED = 4096 };
 static struct cached const* _Atomic cache[CACHED];
-static struct cached entries[CACHED]; // of which each is written once
+static struct cached entries[CACHED]; // each is written once
 static _Atomic unsigned entries_used;
 
 static void* find_in(char const* path, char const* name, void const* ours) {
@@ -30,7 +30,7 @@ static void* find_in(char const* path, char const* name, void const* ours) {
     if (!object) return NULL;
     void* const found = dlsym(object, name);
     dlclose(object);
-    return found == ours ? NULL : found; // the program's own scope has us in it
+    return found == ours ? NULL : found; // the program's own scope contains this library
 }
 
 struct search {
@@ -75,7 +75,7 @@ void* real_of_caller(char const* name, void* caller, void const* ours) {
 }
 
 word call_words(void* function, word const* a, unsigned count) {
-    // Words that a function does not take do no harm in either calling convention; so few forms are enough.
+    // Words that a function does not take do no harm in either calling convention, so these few forms are enough.
     typedef word six(word, word, word, word, word, word);
     typedef word twelve(word, word, word, word, word, word, word, word, word, word, word, word);
     if (count <= 6) return ((six*)function)(a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// System calls are made directly here: the functions of libc are those that this library records.
+// System calls are made directly here, because this library records the functions of libc.
 
 __thread struct thread_state this_thread __attribute__((tls_model("initial-exec")));
 static uint32_t volatile no_process;
@@ -19,13 +19,13 @@ bool is_counter_used;
 uint32_t recorded_levels = ~0u;
 
 static struct control* control; // NULL: not traced
-// There was no memory for a ring: no other is asked for, and threads that have one go on.
+// There was no memory for a ring: no other ring is tried, and threads that have one go on.
 static _Atomic bool has_given_up;
 static char folder[256];
 static pthread_key_t end_of_thread;
 static pthread_mutex_t beginning = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t process_number;
-static struct ring* first_ring; // of this process: it has what is known of the program
+static struct ring* first_ring; // of this process: it describes the program
 static uint32_t volatile* own_process_page;
 static bool is_set_up;
 
@@ -70,12 +70,12 @@ static void end_ring(struct ring* ring) {
 }
 
 static void end_thread(void* ring) {
-    if (!*is_own_process) return; // the parent's
+    if (!*is_own_process) return; // it belongs to the parent
     this_thread.ring = NULL;
     end_ring(ring);
 }
 
-// What is known of this process, in the ring of its first thread.
+// Describes this process in the ring of its first thread.
 static void describe_process(struct ring* ring) {
     ring->own_read_bytes = read_io(ring->io_begin);
     char command[sizeof ring->command];
@@ -86,7 +86,7 @@ static void describe_process(struct ring* ring) {
     syscall(SYS_sched_getaffinity, 0, sizeof ring->cores, ring->cores);
 }
 
-// Variables of the environment that say how HDF5 and MPI-IO work.
+// Notes the environment variables that configure HDF5 and MPI-IO.
 static void describe_environment(void) {
     static char const* const beginnings[] = {"HDF5_", "ROMIO_", "MPIR_CVAR_", "MPICH_", "OMPI_MCA_"};
     for (char** each = environ; each && *each; ++each) {
@@ -96,7 +96,7 @@ static void describe_environment(void) {
     }
 }
 
-// Called once a program, with or without threads, and again in a forked child.
+// Called once per program, with or without threads, and again in a forked child.
 static bool begin_process(bool is_forked) {
     if (!is_set_up) {
         is_set_up = true;
@@ -137,8 +137,8 @@ static struct ring* create_ring(uint32_t records) {
     int const fd = (int)syscall(SYS_openat, AT_FDCWD, hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return NULL;
     struct ring* ring = NULL;
-    // Allocated, so that a full /dev/shm is an error here and no SIGBUS later; prefaulted, so that no call waits for
-    // it.
+    // The memory is allocated, so that a full /dev/shm is an error here and not a SIGBUS later, and prefaulted, so that
+    // no call waits for it.
     if (syscall(SYS_fallocate, fd, 0, 0L, (long)bytes) == 0) ring = map(bytes, MAP_SHARED | MAP_POPULATE, fd);
     syscall(SYS_close, fd);
     if (ring) {
@@ -179,7 +179,7 @@ bool grow_ring(void) {
     int const saved = errno;
     struct ring* const ring = create_ring(control->ring_records);
     if (ring) {
-        memcpy(ring->stack, old->stack, sizeof ring->stack); // calls that have begun end here
+        memcpy(ring->stack, old->stack, sizeof ring->stack); // begun calls end here
         use_ring(ring);
         end_ring(old);
     }
@@ -190,14 +190,15 @@ bool grow_ring(void) {
 static bool open_ring_locked(void) {
     if (!*is_own_process) {
         bool const is_forked = control != NULL;
-        if (is_forked) memset(&this_thread, 0, sizeof this_thread); // the ring is the parent's, and not mapped here
+        // The ring belongs to the parent, and is not mapped here.
+        if (is_forked) memset(&this_thread, 0, sizeof this_thread);
         if (!begin_process(is_forked)) return false;
     }
     if (this_thread.ring) return true;
-    // A tracer that was killed reads no more; what is written would stay in memory for good.
+    // A tracer that was killed reads no more, and records would stay in memory for good.
     bool const is_alone = syscall(SYS_kill, control->tracer_pid, 0) != 0 && errno == ESRCH;
     struct ring* const ring = is_alone ? NULL : create_ring(first_size());
-    if (!ring) { // and no thread tries again, which would cost every call
+    if (!ring) { // no thread tries again, which would slow down every call
         atomic_fetch_add(&control->failed_rings, 1);
         has_given_up = true;
         return false;
@@ -214,7 +215,8 @@ bool open_ring(void) {
     static __thread bool is_opening __attribute__((tls_model("initial-exec")));
     if (is_opening || (is_set_up && (!control || has_given_up))) return false;
     int const saved = errno;
-    // A child of a process with threads may inherit the lock taken; it goes on untraced rather than wait for ever.
+    // A child of a process with threads may inherit the lock in the taken state. It goes on untraced instead of waiting
+    // for ever.
     is_opening = true;
     bool is_open = false;
     if (pthread_mutex_trylock(&beginning) == 0) {
@@ -289,7 +291,7 @@ EXPORTED uint32_t thalweg_interpose_layout(void) {
     return (uint32_t)(sizeof(struct ring) << 16 | sizeof(struct record));
 }
 
-// The clock of the records and the system's, at one time. The tracer asks for it.
+// Returns the clock of the records and that of the system at the same time. The tracer calls it.
 EXPORTED void thalweg_interpose_clocks(int with_counter, uint64_t* ticks, uint64_t* nanoseconds) {
     is_counter_used = with_counter != 0;
     struct timespec now;

@@ -1,5 +1,5 @@
-// Recording one call: `begin_call` before the real function, `finish_call` after it. Both write to memory that is
-// shared with the tracer and do nothing else; all that costs more is done once a thread, in ring.c.
+// Records one call: `begin_call` before the real function, `finish_call` after it. Both only write to memory that is
+// shared with the tracer; everything that costs more is done once per thread, in ring.c.
 #pragma once
 
 #include <errno.h>
@@ -18,10 +18,10 @@ struct thread_state {
     struct ring* ring; // NULL: nothing is recorded, or not yet
     struct record* records;
     uint64_t head;
-    uint64_t room_until; // the head at which the tail has to be looked at
+    uint64_t room_until; // at this head the tail must be read again
     uint32_t mask;
     uint32_t depth;
-    uint32_t is_recording; // a signal handler that comes between must not write to the same record
+    uint32_t is_recording; // a signal handler that interrupts must not write to the same record
     uint32_t mpi_depth;
     uint32_t hdf5_depth;
 };
@@ -32,24 +32,24 @@ struct call {
     int64_t size;
     uint64_t handle;
     uint32_t file;
-    int32_t slot; // in the stack of calls that have begun; -1: not recorded
+    int32_t slot; // in the stack of begun calls; -1: not recorded
     uint16_t operation;
     uint16_t extra;
 };
 
 extern __thread struct thread_state this_thread __attribute__((tls_model("initial-exec")));
-// A page that the kernel fills with zeros in a forked child, which so learns that nothing of this is its own.
+// A page that the kernel fills with zeros in a forked child: so the child notices that the state belongs to its parent.
 extern uint32_t volatile* is_own_process;
 extern bool is_counter_used;
 extern uint32_t recorded_levels;
 
-// A ring for this thread, if the program is traced; false if not, or not now.
+// Makes a ring for this thread. Returns false if the program is not traced, or not now.
 bool open_ring(void);
 bool write_text(enum text_kind kind, uint32_t file, uint64_t handle, char const* text);
 uint32_t next_file_number(void);
-// Reads /proc/self/io for the tracer, since a process that ends or becomes another one takes it with it.
+// Reads /proc/self/io for the tracer, because it vanishes with a process that ends or becomes another program.
 void note_end_of_program(void);
-// That this process, or a child, becomes another program, which may be one that cannot be traced; "": it has not.
+// Notes that this process, or a child, becomes another program, perhaps one that cannot be traced; "": it did not.
 void note_program(int32_t pid, char const* path);
 
 static inline uint64_t clock_ticks(void) {
@@ -70,8 +70,8 @@ static inline bool is_traced(void) {
     return open_ring();
 }
 
-// `frame`: where the call is made on the stack, by which is found what was left and never finished; of what is
-// `never_left` that is not asked.
+// `frame` is the place of the call on the stack, by which calls that were left and never finished are found.
+// `never_left` switches this check off.
 static inline void begin_call_of(uint64_t frame, bool never_left, struct call* call, uint16_t operation,
                                  uint64_t handle, uint32_t file, int64_t offset, int64_t size) {
     call->slot = -1;
@@ -107,11 +107,11 @@ static inline void begin_call(struct call* call, uint16_t operation, uint64_t ha
     begin_call_of((uint64_t)__builtin_frame_address(0), false, call, operation, handle, file, offset, size);
 }
 
-// A larger ring, once the first small one is full: most processes never need it, and to touch its memory takes longer
-// than they live.
+// Makes a larger ring once the first small one is full. Most processes never need it, and touching its memory takes
+// longer than they live.
 bool grow_ring(void);
 
-// Room for `count` records, or false, and then one more call counts as dropped.
+// Returns whether there is room for `count` records. If not, one more call counts as dropped.
 static inline bool has_room(struct thread_state* thread, uint32_t count) {
     if (likely(thread->head + count <= thread->room_until)) return true;
     thread->room_until = atomic_load_explicit(&thread->ring->tail, memory_order_acquire) + thread->mask + 1;
@@ -123,7 +123,7 @@ static inline void count_dropped(struct ring* ring, unsigned operation) {
     atomic_store_explicit(dropped, atomic_load_explicit(dropped, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-// Leaves errno as it was. `error`: 0, or what the call failed with.
+// Leaves errno unchanged. `error` is 0, or the error of the call.
 static inline void finish_call(struct call const* call, int64_t result, int error) {
     if (unlikely(call->slot < 0)) return;
     uint64_t const end = clock_ticks();

@@ -1,4 +1,4 @@
-// Streams of the C library, as they are called: what they read and write themselves goes past every wrapper.
+// Wraps streams of the C library as programs call them: the reads and writes inside bypass every wrapper.
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ EXPORTED int fclose(FILE* stream) {
     return result;
 }
 
-// Their result is a number of items; what is recorded is bytes.
+// These return a number of items; the record has bytes.
 #define WRAP_ITEMS(name, type)                                                                                         \
     EXPORTED size_t name(type* data, size_t size, size_t count, FILE* stream) {                                        \
         struct call call;                                                                                              \
@@ -138,7 +138,7 @@ EXPORTED int putchar(int letter) {
     return result;
 }
 
-// Printing: the real one is the form that takes a list.
+// Prints with the real function that takes a list of arguments.
 static int print(unsigned operation, FILE* stream, char const* format, va_list values) {
     struct call call;
     begin_call(&call, (uint16_t)operation, OF_STREAM, -1, -1);
@@ -175,7 +175,7 @@ EXPORTED int __vprintf_chk(int flag, char const* format, va_list values) {
 WRAP_STREAM(ssize_t, getline, (char** text, size_t* size, FILE* stream), (text, size, stream), -1, -1, false)
 WRAP_STREAM(ssize_t, getdelim, (char** text, size_t* size, int end, FILE* stream), (text, size, end, stream), -1, -1,
             false)
-// What the inline getline of the headers calls.
+// The inline getline of the headers calls this function.
 EXPORTED ssize_t __getdelim(char** text, size_t* size, int end, FILE* stream) {
     return getdelim(text, size, end, stream);
 }

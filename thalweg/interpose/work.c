@@ -1,5 +1,5 @@
-// What Thalweg's own library says of its work, which no call shows: encoding, claims, waits, writes under way. It looks
-// these functions up by their names when it is loaded, and knows of this library nothing else (thalweg/trace).
+// Records the work of Thalweg's own library that no call shows: encoding, claims, waits, writes in flight. The library
+// looks these functions up by name when it is loaded, and knows nothing else of this one (thalweg/trace).
 #include <string.h>
 
 #include "thalweg/interpose/files.h"
@@ -7,10 +7,10 @@
 
 char const* thalweg_interpose_operation(unsigned operation);
 
-enum { ROOM_BYTES = 64 }; // that a caller keeps for what has begun
+enum { ROOM_BYTES = 64 }; // room that a caller keeps for a begun activity
 _Static_assert(sizeof(struct call) <= ROOM_BYTES, "what has begun fits where Thalweg keeps it");
 
-// Its number; 0: nothing of this kind is recorded, or it is not known here.
+// Returns the number of an activity; 0: this kind is not recorded, or not known here.
 EXPORTED unsigned thalweg_interpose_activity(char const* name) {
     if (!is_traced() || !(recorded_levels >> LEVEL_WORK & 1)) return 0;
     for (unsigned operation = OP_LAST_HDF5 + 1; operation < OP_COUNT; ++operation) {
@@ -28,8 +28,8 @@ EXPORTED uint32_t thalweg_interpose_file(char const* path) {
     return is_named ? file : 0;
 }
 
-// What has begun always ends, since a destructor ends it: it is never taken for a call that was left. `room`
-// lies in the frame of who begins it.
+// A begun activity always ends, because a destructor ends it, so it never counts as a call that was left. `room` lies
+// in the frame of the function that begins it.
 EXPORTED void thalweg_interpose_begin(void* room, unsigned activity, uint32_t file, int64_t size) {
     begin_call_of((uint64_t)room, true, room, (uint16_t)activity, 0, file, -1, size);
 }
@@ -41,7 +41,7 @@ EXPORTED void thalweg_interpose_end(void const* room, int64_t size, int64_t resu
     finish_call(&call, result, 0);
 }
 
-// It was nothing worth a record.
+// Cancels an activity that is not worth a record.
 EXPORTED void thalweg_interpose_cancel(void const* room) {
     struct call const* const call = room;
     struct thread_state* const thread = &this_thread;
@@ -53,7 +53,7 @@ EXPORTED void thalweg_interpose_cancel(void const* room) {
 
 EXPORTED uint64_t thalweg_interpose_now(void) { return clock_ticks(); }
 
-// What began at `start`, in whichever thread, and has gone on beside other things.
+// Records an activity that began at `start`, in any thread, and went on beside others.
 EXPORTED void thalweg_interpose_note(unsigned activity, uint32_t file, uint64_t start, int64_t offset, int64_t size,
                                      int error, unsigned extra) {
     if (!is_traced()) return;

@@ -1,10 +1,10 @@
-// Wrappers of functions of libc, in one line each.
+// Makes wrappers of functions of libc, in one line each.
 #pragma once
 
 #include "thalweg/interpose/files.h"
 #include "thalweg/interpose/real.h"
 
-// Records `name` around the real one; it has failed where the result is as `failed` says.
+// Records `name` around the real function; `failed` says which results mean an error.
 #define WRAP(type, name, parameters, arguments, handle, file, offset, size, failed)                                    \
     EXPORTED type name parameters {                                                                                    \
         struct call call;                                                                                              \
@@ -13,10 +13,10 @@
         finish_call(&call, (int64_t)result, (failed) ? errno : 0);                                                     \
         return result;                                                                                                 \
     }
-// Of a descriptor `fd`.
+// Wraps a function of a descriptor `fd`.
 #define WRAP_FD(type, name, parameters, arguments, offset, size)                                                       \
     WRAP(type, name, parameters, arguments, fd, file_of(fd), offset, size, result < 0)
-// Of a path, which is recorded, too.
+// Wraps a function of a path, which is recorded, too.
 #define WRAP_PATH(type, name, parameters, arguments, size)                                                             \
     EXPORTED type name parameters {                                                                                    \
         struct call call;                                                                                              \
@@ -29,11 +29,11 @@
         return result;                                                                                                 \
     }
 
-// What an open with O_TRUNC takes away from a file that is there, in bytes; -1: nothing is.
+// Returns how many bytes an open with O_TRUNC removes from an existing file; -1: none.
 int64_t thrown_away(int folder, char const* path, int flags);
 
-// After an open: the descriptor is another file from now on, or there is none, and the path is recorded as it was
-// given.
+// Finishes the record of an open: the descriptor belongs to another file from now on, or there is none, and the path is
+// recorded as it was given.
 static inline void finish_open_call(struct call* call, int fd, char const* path, int flags) {
     int const saved = errno;
     if (fd >= 0) forget_file(fd);

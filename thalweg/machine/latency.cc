@@ -13,7 +13,7 @@
 namespace thalweg::machine {
 namespace {
 
-// Prefetchers fetch lines in pairs.
+// The line is this large because prefetchers fetch lines in pairs.
 struct alignas(256) Line {
     std::atomic<std::uint32_t> turn{0};
     alignas(256) std::atomic<bool> is_given_up{false};
@@ -21,13 +21,13 @@ struct alignas(256) Line {
 
 constexpr std::uint32_t kSpinsBeforeLooking = 1u << 20;
 
-// False where the other thread has given up.
+// Returns false if the other thread has given up.
 bool wait_for(Line const& line, std::uint32_t turn) {
     for (std::uint32_t spins = 1;; ++spins) {
         if (line.turn.load(std::memory_order_acquire) == turn) return true;
         if (spins % kSpinsBeforeLooking == 0) {
             if (line.is_given_up.load(std::memory_order_acquire)) return false;
-            ::sched_yield(); // something else may run on the other core
+            ::sched_yield(); // another thread may run on the other core
         }
     }
 }
@@ -70,7 +70,7 @@ std::vector<double> latency_ns(std::uint32_t first, std::uint32_t second, std::u
         }
     };
     {
-        // The caller goes on where it ran before: the two are threads of their own.
+        // The caller stays where it ran: both measuring threads are new.
         std::jthread const answering(
             [&] { in_core(second, no_second, [&] { answer(line, kWarmUp + rounds * exchanges); }); });
         std::jthread const asking([&] {

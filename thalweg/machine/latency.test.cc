@@ -21,7 +21,7 @@ TEST(Latency, OfTwoCores) {
 
 TEST(Latency, OfACoreAndItself) { EXPECT_THROW(latency_ns(0, 0, 1), base::UsageError); }
 
-// Neither of them waits for ever.
+// Neither thread waits without limit.
 TEST(Latency, OfACoreThatIsNotThere) {
     auto const core = processors_of_this_thread().front();
     EXPECT_THROW(latency_ns(core, 8000, 1), base::SystemError);

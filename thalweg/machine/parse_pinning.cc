@@ -10,7 +10,7 @@
 namespace thalweg::machine {
 namespace {
 
-constexpr std::uint32_t kMostOfRange = 8192; // no machine has more processors, and a slip of the pen may ask for them
+constexpr std::uint32_t kMostOfRange = 8192; // no machine has more processors; a typing error may ask for more
 
 using ByRole = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
@@ -26,13 +26,14 @@ std::optional<std::uint32_t> parse_processor(std::string_view text) {
     return number;
 }
 
-// "3" or "0-2", added to `processors`; false: neither.
+// Adds "3" or "0-2" to `processors`. Returns false if the text is neither.
 bool add_range(std::string_view text, std::vector<std::uint32_t>& processors) {
     auto const dash = text.find('-');
     auto const first = parse_processor(text.substr(0, dash));
     auto const last = dash == std::string_view::npos ? first : parse_processor(text.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMostOfRange) return false;
-    for (std::uint32_t i = 0; i <= *last - *first; ++i) processors.push_back(*first + i); // *last may be the largest
+    // *last may be the largest number.
+    for (std::uint32_t i = 0; i <= *last - *first; ++i) processors.push_back(*first + i);
     return true;
 }
 
@@ -74,7 +75,7 @@ std::vector<std::uint32_t> all_processors(Topology const& topology) {
 
 void check(std::string const& text, ByRole const& roles, Demand const& demand, Topology const& topology) {
     for (auto const& [name, processors] : roles) {
-        if (std::ranges::find(demand.roles, name, &Demand::Role::name) == demand.roles.end()) {
+        if (std::ranges::find(demand.roles, name, &Demand::ThreadRole::name) == demand.roles.end()) {
             std::string known;
             for (auto const& role : demand.roles) known += (known.empty() ? "" : ", ") + role.name;
             fail_pinning(demand.application, text, fmt::format("it has no threads called \"{}\", but {}", name, known));

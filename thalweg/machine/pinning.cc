@@ -10,9 +10,9 @@
 namespace thalweg::machine {
 namespace {
 
-constexpr std::size_t kMostProcessors = 8192; // what Linux can be built for
+constexpr std::size_t kMostProcessors = 8192; // the most for which Linux can be built
 
-// As the kernel wants it: a bit for each processor.
+// The kernel's format: a bit for each processor.
 using Mask = std::array<unsigned long, kMostProcessors / (8 * sizeof(unsigned long))>;
 constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
 
@@ -55,7 +55,7 @@ void pin_this_thread(std::vector<std::uint32_t> const& processors) {
     auto const before = mask_of_this_thread();
     auto const wanted = mask_of(processors);
     int error = std::ranges::max(processors) < kMostProcessors ? set_mask(wanted) : EINVAL;
-    // The kernel drops those that it does not have or may not give, and calls it a success while one is left.
+    // The kernel drops processors that it does not have or may not give, and reports success while one is left.
     if (error == 0 && mask_of_this_thread() != wanted) {
         set_mask(before);
         error = EINVAL;

@@ -1,4 +1,4 @@
-// Which thread runs where.
+// Decides which thread runs where.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace thalweg::machine {
 
-// One application: its threads by role, the first role nearest to its data.
+// The threads of one application by role; the first role is the one nearest to its data.
 struct Demand {
     std::string application;
-    struct Role {
+    struct ThreadRole {
         std::string name;
         std::uint32_t threads = 1;
     };
-    std::vector<Role> roles;
+    std::vector<ThreadRole> roles;
 };
 
 struct Placement {
@@ -24,7 +24,7 @@ struct Placement {
     std::string role;
     std::uint32_t thread = 0;
     std::uint32_t chiplet = 0;
-    std::vector<std::uint32_t> processors; // it may run on any of these; empty: anywhere
+    std::vector<std::uint32_t> processors; // the thread may run on any of these; empty: anywhere
 };
 
 struct Plan {
@@ -33,23 +33,23 @@ struct Plan {
     std::vector<std::string> warnings;
 };
 
-// An application goes to one chiplet, one after the other; its threads get a core each while there are cores, then
-// share hardware threads, then cores. Applications share a chiplet only when there are more of them than chiplets.
-// A thread that has a core for itself may use all of its hardware threads.
+// Places each application on one chiplet, in turn. Its threads get one core each while there are cores, then share
+// hardware threads, then cores. Applications share a chiplet only if there are more applications than chiplets. A
+// thread that has a core for itself may use all of its hardware threads.
 Plan plan(Topology const& topology, std::vector<Demand> const& demands);
 
-// "build=0-2,serve=3,4": processors by role; one each where there are as many as threads, else any of them for every
-// thread; anywhere for roles that are not named. Throws base::UsageError; also where the topology has no such
-// processor.
+// Parses "build=0-2,serve=3,4", the processors by role. If there are as many as threads, each thread gets one;
+// otherwise every thread may use any of them. Roles that are not named run anywhere. Throws base::UsageError, also if
+// the topology has no such processor.
 std::vector<Placement> parse_pinning(std::string const& text, Demand const& demand, Topology const& topology);
 
-// "0-2,5", as taskset and the kernel write it.
+// Returns "0-2,5", as taskset and the kernel write it.
 std::string processors_text(std::vector<std::uint32_t> processors);
 
-// Of the calling thread. Throws base::SystemError, and changes nothing, where the kernel does not give all of them.
-// Empty: does nothing.
+// Pins the calling thread. Throws base::SystemError, and changes nothing, if the kernel does not give all of the
+// processors. Does nothing if `processors` is empty.
 void pin_this_thread(std::vector<std::uint32_t> const& processors);
-// Where the calling thread may run: to check that a pin holds.
+// Returns where the calling thread may run, to check that a pin is in effect.
 std::vector<std::uint32_t> processors_of_this_thread();
 
 } // namespace thalweg::machine

@@ -12,7 +12,8 @@ std::size_t threads_of(Demand const& demand) {
     return threads;
 }
 
-// All who live on one chiplet, thread by thread: the first on the first core, and around again when all are taken.
+// Distributes all threads of one chiplet: the first thread gets the first core, and so on, around again when all are
+// taken.
 class Tenancy {
   public:
     Tenancy(Chiplet const& chiplet, std::uint32_t number) : chiplet_(chiplet), number_(number) {}
@@ -24,7 +25,7 @@ class Tenancy {
 
     Placement settle(Demand const& demand, std::string const& role, std::uint32_t thread) {
         auto const& core = chiplet_.cores[settled_ % cores()];
-        auto const turn = settled_ / cores(); // how many came to this core before
+        auto const turn = settled_ / cores(); // number of threads that already have this core
         auto const sharers = (expected_ - settled_ % cores() + cores() - 1) / cores();
         ++settled_;
         Placement placement{demand.application, role, thread, number_, core};
@@ -32,7 +33,7 @@ class Tenancy {
         return placement;
     }
 
-    // Empty: everybody has a core.
+    // Returns an empty text if every thread has a core.
     std::string warning() const {
         if (expected_ <= cores()) return "";
         return fmt::format("{} threads of {} share the {} cores of chiplet {}", expected_, names_, cores(), number_);

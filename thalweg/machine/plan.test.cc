@@ -19,7 +19,7 @@ std::vector<Demand> handlers(std::uint32_t count, std::uint32_t build = 3, std::
     return demands;
 }
 
-// How many threads may use the processor that the most of them may use.
+// Returns the largest number of threads that may use the same processor.
 int crowd(Plan const& plan) {
     std::map<std::uint32_t, int> threads;
     int most = 0;
@@ -29,7 +29,8 @@ int crowd(Plan const& plan) {
     return most;
 }
 
-// One handler a chiplet, three threads that build and four that serve, each with a core: one core is left.
+// Each chiplet has one handler with three building and four serving threads, each on a core of its own; one core is
+// left.
 TEST(Plan, TheServerOfThePaper) {
     auto const topology = discover(kServerOfThePaper);
     auto const made = plan(topology, handlers(24));

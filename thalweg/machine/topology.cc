@@ -26,7 +26,8 @@ Handle load(std::string const& synthetic) {
     return handle;
 }
 
-// A batch system or taskset may have left us a part of the machine; hwloc heeds control groups by itself.
+// A batch system or taskset may have left only a part of the machine to this process; hwloc considers control groups
+// itself.
 void restrict_to_ours(hwloc_topology_t topology) {
     Bitmap const ours(hwloc_bitmap_alloc(), hwloc_bitmap_free);
     if (hwloc_get_cpubind(topology, ours.get(), HWLOC_CPUBIND_PROCESS) == 0) {
@@ -46,8 +47,8 @@ hwloc_obj_t last_level_cache(hwloc_obj_t core) {
     return last;
 }
 
-// What a core shares with others: its last-level cache; without one its package; and where it is alone in that, as
-// virtual machines like to say of each of their processors, whatever is around it.
+// Returns what a core shares with others: its last-level cache; without one, its package; and if it is alone there, as
+// virtual machines often report for each processor, whatever surrounds it.
 hwloc_obj_t home_of(hwloc_topology_t topology, hwloc_obj_t core) {
     auto home = last_level_cache(core);
     if (home == nullptr) home = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, core);

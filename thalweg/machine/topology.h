@@ -1,4 +1,4 @@
-// The processors of this machine, or of one that is only described: which share a cache, which share a memory node.
+// The processors of this machine, or of a described one: which share a cache, and which share a memory node.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace thalweg::machine {
 struct Chiplet {
     std::uint32_t numa_node = 0;
     std::uint32_t package = 0;
-    // By core; for each the numbers of its hardware threads (as the kernel counts them).
+    // For each core the numbers of its hardware threads (as the kernel counts them).
     std::vector<std::vector<std::uint32_t>> cores;
     std::uint64_t cache_bytes = 0;
 };
@@ -23,12 +23,13 @@ struct Topology {
 
     std::uint32_t core_count() const;
     std::uint32_t processor_count() const; // hardware threads
-    // The number of the chiplet that has this processor.
+    // Returns the number of the chiplet that has this processor.
     std::optional<std::uint32_t> chiplet_of(std::uint32_t processor) const;
 };
 
-// `synthetic` empty: this machine, only what this process may use. Else hwloc's synthetic description, such as
-// "pack:2 numa:1 l3:12 core:8 pu:2". Throws base::UsageError where hwloc does not understand it.
+// Returns this machine if `synthetic` is empty, restricted to what this process may use. Otherwise parses hwloc's
+// synthetic description, such as "pack:2 numa:1 l3:12 core:8 pu:2". Throws base::UsageError if hwloc does not
+// understand it.
 Topology discover(std::string const& synthetic = "");
 
 } // namespace thalweg::machine

@@ -17,7 +17,7 @@ std::vector<std::size_t> cores_by_chiplet(char const* synthetic) {
     return counts;
 }
 
-// Two EPYC of 12 core complex dies with 8 cores of 2 hardware threads.
+// The machine has two EPYC with 12 core complex dies of 8 cores and 2 hardware threads per core.
 TEST(Topology, TheServerOfThePaper) {
     auto const topology = discover("pack:2 numa:1 l3:12(size=33554432) core:8 pu:2");
     ASSERT_EQ(topology.chiplets.size(), 24u);

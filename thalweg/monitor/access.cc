@@ -36,7 +36,7 @@ std::string own_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// "daq7:7780": "daq7".
+// "daq7:7780" becomes "daq7".
 std::string_view without_port(std::string_view host) { return host.substr(0, host.rfind(':')); }
 
 } // namespace
@@ -59,7 +59,7 @@ bool HostNames::contain(std::string_view host) const {
     auto const bare = without_port(host);
     if (!is_port(host.substr(bare.size()))) return false;
     auto name = in_lower_case(bare);
-    if (name.ends_with('.')) name.pop_back(); // the root of all names, which may be written
+    if (name.ends_with('.')) name.pop_back(); // the final dot, the root of all names, is allowed
     return is_address(AF_INET, name) || std::ranges::find(names_, name) != names_.end();
 }
 

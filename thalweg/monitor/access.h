@@ -1,5 +1,5 @@
-// Who may ask. Pages are for those whom the networks of the configuration let in, and who call this machine by a name
-// of its own; control is for those who know the token, or may open the Unix socket.
+// Decides which requests are allowed. Pages are for clients in the configured networks that call this machine by one of
+// its own names. Control is for clients that know the token, or can open the Unix socket.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace thalweg::monitor {
 
-// Of the header Host. A page of the Web that had its own name point to our address (DNS rebinding) would be the same
-// site as we are, for its browser; but the name that the browser then sends is not ours. An address is always ours,
-// because no name has to be looked up for it. Names are compared without their port, and without regard to case.
+// Checks the header Host. A web page whose name was made to point to this address (DNS rebinding) looks like the same
+// site to its browser, but the browser then sends a name that is not this machine's. An address is always accepted,
+// because no name has to be resolved for it. Names are compared without port and without case.
 class HostNames {
   public:
-    // Besides `names`: localhost, what this machine calls itself, and the host of `address` ("daq7:7780").
+    // Accepts `names`, localhost, this machine's own name, and the host of `address` ("daq7:7780").
     HostNames(std::vector<std::string> names, std::string_view address);
     bool contain(std::string_view host) const;
 
@@ -21,7 +21,7 @@ class HostNames {
     std::vector<std::string> names_; // in lower case
 };
 
-// "Bearer TOKEN", of the header Authorization; takes as long for a wrong token as for the right one.
+// Compares the header Authorization with "Bearer TOKEN". Takes equally long for a right and a wrong token.
 bool is_bearer_of(std::string_view token, std::string_view authorization);
 
 } // namespace thalweg::monitor

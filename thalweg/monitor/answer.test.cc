@@ -14,7 +14,7 @@ Pages some_pages() {
         .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
         .unhealthy = [] { return std::string(); },
         .not_ready = [] { return std::string("no run yet"); },
-        .control = [](std::string const& verb, std::string const& body) -> Answer {
+        .control = [](std::string const& verb, std::string const& body) -> HttpAnswer {
             if (verb == "explode") throw std::runtime_error("Traceback: /home/somebody, token=sesame");
             if (verb == "fail") throw base::SystemError("the disk is full");
             return {200, verb + "(" + body + ")"};
@@ -22,18 +22,18 @@ Pages some_pages() {
     };
 }
 
-Request get(std::string const& path) { return {.method = "GET", .path = path, .hosts = {"localhost"}}; }
-Request post(std::string const& path, std::string const& body = "") {
+HttpRequest get(std::string const& path) { return {.method = "GET", .path = path, .hosts = {"localhost"}}; }
+HttpRequest post(std::string const& path, std::string const& body = "") {
     return {.method = "POST", .path = path, .hosts = {"localhost"}, .authorization = {"Bearer sesame"}, .body = body};
 }
 Access with_token(std::string const& token) { return {HostNames({}, ""), token}; }
 
-int status_of(Request const& request, std::string const& token = "sesame") {
+int status_of(HttpRequest const& request, std::string const& token = "sesame") {
     auto const refused = refusal_of(request, some_pages(), with_token(token));
     return refused ? refused->status : answer_to(request, some_pages()).status;
 }
 
-TEST(Answer, PagesNeedNoToken) {
+TEST(HttpAnswer, PagesNeedNoToken) {
     EXPECT_EQ(answer_to(get("/metrics"), some_pages()).text, "# TYPE answer counter\nanswer 42\n");
     EXPECT_EQ(answer_to(get("/readyz"), some_pages()).text, "no run yet\n");
     for (auto const& [path, status] : std::map<std::string, int>{{"/metrics", 200},
@@ -57,7 +57,7 @@ TEST(Answer, PagesNeedNoToken) {
     EXPECT_EQ(refusal_of(get("/metrics"), {}, with_token(""))->status, 404) << "there is no such page";
 }
 
-TEST(Answer, ControlNeedsTheToken) {
+TEST(HttpAnswer, ControlNeedsTheToken) {
     auto request = post("/control/start", "7");
     EXPECT_EQ(status_of(request), 200);
     EXPECT_EQ(status_of(request, ""), 403) << "where nobody has a token, nobody may control";
@@ -83,7 +83,7 @@ TEST(Answer, ControlNeedsTheToken) {
     EXPECT_EQ(status_of(get("/control/start")), 405);
 }
 
-TEST(Answer, AForeignHostGetsNothing) {
+TEST(HttpAnswer, AForeignHostGetsNothing) {
     for (auto const* path : {"/metrics", "/healthz", "/nothing", "/control/start"}) {
         auto request = post(path);
         request.hosts = {"rebound.example:7780"};
@@ -100,7 +100,7 @@ TEST(Answer, AForeignHostGetsNothing) {
     }
 }
 
-TEST(Answer, OddVerbsAndBodiesReachNobody) {
+TEST(HttpAnswer, OddVerbsAndBodiesReachNobody) {
     std::string const long_one(33, 'a');
     for (auto const& verb : {std::string(), std::string("Start"), std::string("st4rt"), std::string("start/"),
                              std::string("start "), std::string("__class__"), std::string("\xff"), long_one}) {
@@ -111,7 +111,7 @@ TEST(Answer, OddVerbsAndBodiesReachNobody) {
     EXPECT_EQ(answer_to(post("/control/start", "7\r\n"), some_pages()).text, "start(7\r\n)");
 }
 
-TEST(Answer, WhatFailsIsToldWithoutItsInside) {
+TEST(HttpAnswer, WhatFailsIsToldWithoutItsInside) {
     auto const failed = answer_to(post("/control/fail"), some_pages());
     EXPECT_EQ(failed.status, 500);
     EXPECT_EQ(failed.text, "the disk is full\n");

@@ -1,4 +1,4 @@
-// What those do who mean no good, and that others are served meanwhile.
+// Tests attacks, and that other clients are served meanwhile.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
@@ -20,7 +20,7 @@ class Attack : public testing::Test {
                 .unhealthy = [] { return std::string(); },
                 .control =
                     [this](auto const&, auto const&) {
-                        return Answer{200, std::to_string(++obeyed)};
+                        return HttpAnswer{200, std::to_string(++obeyed)};
                     }};
     }
     bool is_served(HttpServer const& server) { return has(get(server, "/metrics"), "answer 42"); }
@@ -86,8 +86,8 @@ TEST_F(Attack, OversizedRequests) {
     EXPECT_TRUE(is_served(server));
 }
 
-// Until the server ends the connection, or two seconds.
-std::uint64_t sent_without_end(Client const& client, std::string const& head, std::string const& piece) {
+// Sends until the server ends the connection, or for two seconds.
+std::uint64_t sent_without_end(HttpTestClient const& client, std::string const& head, std::string const& piece) {
     auto const until_ns = base::monotonic_ns() + 2000 * base::kMsNs;
     std::uint64_t sent_bytes = 0;
     if (!client.connect() || !client.send(head)) return 0;
@@ -101,9 +101,9 @@ TEST_F(Attack, EndlessHeadersAndBodies) {
     std::string const head = "POST /control/stop HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\n";
     std::string headers, chunk = "10000\r\n" + std::string(65'536, 'x') + "\r\n";
     for (int i = 0; i < 1000; ++i) headers += "X-" + std::to_string(i) + ": y\r\n";
-    EXPECT_LT(sent_without_end(Client(server), head, headers), 64'000'000u) << "it was cut off soon";
-    sent_without_end(Client(server), head, std::string(65'536, 'x'));
-    sent_without_end(Client(server), head + "Transfer-Encoding: chunked\r\n\r\n", chunk);
+    EXPECT_LT(sent_without_end(HttpTestClient(server), head, headers), 64'000'000u) << "it was cut off soon";
+    sent_without_end(HttpTestClient(server), head, std::string(65'536, 'x'));
+    sent_without_end(HttpTestClient(server), head + "Transfer-Encoding: chunked\r\n\r\n", chunk);
     EXPECT_TRUE(is_served(server));
     EXPECT_EQ(obeyed, 0);
     expect_no_more_memory_than(before_bytes);
@@ -112,7 +112,7 @@ TEST_F(Attack, EndlessHeadersAndBodies) {
 TEST_F(Attack, AThousandSlowConnections) {
     HttpServer const server(at_any_port(), pages());
     auto const before_bytes = resident_bytes();
-    std::vector<Client> slow;
+    std::vector<HttpTestClient> slow;
     auto const begin_ns = base::monotonic_ns();
     for (int i = 0; i < kSlow; ++i) {
         slow.emplace_back(server);
@@ -136,7 +136,7 @@ TEST_F(Attack, TimeIsUpForThoseWhoDribbleAndThoseWhoDoNotRead) {
     auto options = at_any_port();
     options.limits.connection_ns = 1000 * base::kMsNs;
     HttpServer const server(options, some);
-    Client const dribbling(server), deaf(server);
+    HttpTestClient const dribbling(server), deaf(server);
     ASSERT_TRUE(dribbling.connect() && deaf.connect());
     ASSERT_TRUE(deaf.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     auto const begin_ns = base::monotonic_ns();
@@ -152,7 +152,7 @@ TEST_F(Attack, RandomBytes) {
     HttpServer const server(at_any_port("sesame"), pages());
     std::mt19937 random(11);
     for (int i = 0; i < 300; ++i) {
-        Client const client(server);
+        HttpTestClient const client(server);
         ASSERT_TRUE(client.connect());
         std::string bytes(random() % 3 ? "POST /control/stop HTTP/1.1\r\nHost: localhost\r\n" : "");
         for (auto count = random() % 300; count > 0; --count) bytes += static_cast<char>(random());

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -16,33 +17,33 @@
 namespace thalweg::monitor {
 namespace {
 
-constexpr std::uint64_t kIdleNs = 10'000 * base::kMsNs; // nobody waits for anything
+constexpr std::uint64_t kIdleNs = 10'000 * base::kMsNs; // while there are no connections
 
-struct Connection {
+struct HttpConnection {
     int socket;
     std::uint64_t deadline_ns;
     bool is_local;
 };
 
-// A request while its body comes.
+// A request whose body is still coming.
 struct Exchange {
-    Request request;
+    HttpRequest request;
     bool is_too_large = false;
 };
 
-// The headers that matter; those of the same name are all kept, because two that differ are a trap.
+// Keeps the headers that matter. All headers with the same name are kept, because two different ones may be an attack.
 MHD_Result keep_header(void* of, MHD_ValueKind, char const* name, char const* value) noexcept try {
-    auto& request = *static_cast<Request*>(of);
+    auto& request = *static_cast<HttpRequest*>(of);
     auto const is = [name](char const* wanted) { return ::strcasecmp(name, wanted) == 0; };
     if (is("Host")) request.hosts.emplace_back(value ? value : "");
     if (is("Authorization")) request.authorization.emplace_back(value ? value : "");
     if (is("Origin")) request.is_of_web_page = true;
     return MHD_YES;
 } catch (std::exception const&) {
-    return MHD_NO; // out of memory; a Host that is missing is refused
+    return MHD_NO; // out of memory; a request without Host is refused
 }
 
-// Paths are compared as they were sent: what is written with escapes is another path.
+// Paths are compared as they were sent: a path with escapes is another path.
 std::size_t leave_escapes(void*, MHD_Connection*, char* text) { return std::string_view(text).size(); }
 
 void end_exchange(void*, MHD_Connection*, void** exchange, MHD_RequestTerminationCode) {
@@ -50,8 +51,8 @@ void end_exchange(void*, MHD_Connection*, void** exchange, MHD_RequestTerminatio
     *exchange = nullptr;
 }
 
-MHD_Result send(MHD_Connection* connection, Answer const& answer) {
-    // The library copies the text, and does not alter it, though its type says otherwise.
+MHD_Result send(MHD_Connection* connection, HttpAnswer const& answer) {
+    // The library copies the text and does not change it, although its type suggests otherwise.
     auto* const text = const_cast<char*>(answer.text.data());
     auto* const response = ::MHD_create_response_from_buffer(answer.text.size(), text, MHD_RESPMEM_MUST_COPY);
     if (response == nullptr) return MHD_NO;
@@ -74,12 +75,12 @@ struct Exchanges::State {
         if (daemon != nullptr) ::MHD_stop_daemon(daemon);
     }
 
-    // The library calls these.
+    // The library calls these functions.
     static void on_connection(void* self, MHD_Connection*, void** context, MHD_ConnectionNotificationCode) noexcept;
     static MHD_Result on_request(void* self, MHD_Connection*, char const* path, char const* method, char const* version,
                                  char const* bytes, std::size_t* size, void** exchange) noexcept;
 
-    MHD_Result begin(MHD_Connection* connection, Request request, void** exchange) const;
+    MHD_Result begin(MHD_Connection* connection, HttpRequest request, void** exchange) const;
     void end_oldest();
     void end_overdue();
 
@@ -87,13 +88,13 @@ struct Exchanges::State {
     Access access;
     HttpLimits limits;
     MHD_Daemon* daemon = nullptr;
-    std::list<Connection> connections; // by age: the first is the oldest
-    std::list<Connection> coming;      // handed to the library, which has not yet taken it
+    std::list<HttpConnection> connections; // by age; the first is the oldest
+    std::list<HttpConnection> coming;      // handed to the library, which has not accepted it yet
 };
 
 Exchanges::State::State(Pages the_pages, Access the_access, HttpLimits the_limits)
     : pages(std::move(the_pages)), access(std::move(the_access)), limits(the_limits) {
-    // Time-outs and the number of connections are ours: the library counts the time of silence, not of the whole.
+    // This class keeps time-outs and the number of connections: the library measures silence, and not the whole time.
     daemon =
         ::MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr, &State::on_request, this, //
                            MHD_OPTION_NOTIFY_CONNECTION, &State::on_connection, this,                               //
@@ -109,10 +110,11 @@ void Exchanges::State::on_connection(void* self, MHD_Connection*, void** context
                                      MHD_ConnectionNotificationCode what) noexcept {
     auto& state = *static_cast<State*>(self);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        THALWEG_ASSERT(state.coming.size() == 1, "the library accepts the connection that was handed to it");
         state.connections.splice(state.connections.end(), state.coming);
         *context = &state.connections.back();
     } else {
-        state.connections.remove_if([&](Connection const& it) { return &it == *context; });
+        state.connections.remove_if([&](HttpConnection const& it) { return &it == *context; });
     }
 }
 
@@ -122,16 +124,17 @@ MHD_Result Exchanges::State::on_request(void* self, MHD_Connection* connection, 
     auto const& state = *static_cast<State*>(self);
     if (*kept == nullptr) {
         auto const* const context = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-        Request request{.method = method, .path = path};
+        HttpRequest request{.method = method, .path = path};
         request.has_old_version = std::string_view(version) != MHD_HTTP_VERSION_1_1;
-        request.is_local = static_cast<Connection const*>(context->socket_context)->is_local;
+        request.is_local = static_cast<HttpConnection const*>(context->socket_context)->is_local;
         ::MHD_get_connection_values(connection, MHD_HEADER_KIND, &keep_header, &request);
         return state.begin(connection, std::move(request), kept);
     }
     auto& exchange = *static_cast<Exchange*>(*kept);
     if (*size == 0)
         return send(connection, exchange.is_too_large ? too_large() : answer_to(exchange.request, state.pages));
-    // The rest of what is too large is read until its time is over: an answer is possible at its end only.
+    // The rest of a request that is too large is read until its time is over: the library accepts an answer only at its
+    // end.
     if (exchange.request.body.size() + *size > kMaxBodyBytes) exchange.is_too_large = true;
     if (!exchange.is_too_large) exchange.request.body.append(bytes, *size);
     *size = 0;
@@ -140,14 +143,15 @@ MHD_Result Exchanges::State::on_request(void* self, MHD_Connection* connection, 
     return MHD_NO; // out of memory: this connection ends
 }
 
-MHD_Result Exchanges::State::begin(MHD_Connection* connection, Request request, void** exchange) const {
+MHD_Result Exchanges::State::begin(MHD_Connection* connection, HttpRequest request, void** exchange) const {
     if (auto const refused = refusal_of(request, pages, access)) return send(connection, *refused);
     *exchange = new Exchange{std::move(request)};
     return MHD_YES;
 }
 
 void Exchanges::State::end_oldest() {
-    // The library finds it ended by its other side, lets it go, and tells us.
+    THALWEG_ASSERT(!connections.empty(), "there is an oldest connection");
+    // The library notices that the other side closed it, removes it, and calls on_connection().
     ::shutdown(connections.front().socket, SHUT_RDWR);
     connections.front().deadline_ns = ~std::uint64_t{0};
     connections.splice(connections.end(), connections, connections.begin());
@@ -165,16 +169,16 @@ Exchanges::~Exchanges() = default;
 
 void Exchanges::add(base::FileDescriptor const& socket, bool is_local) {
     auto& state = *state_;
-    // The oldest makes room, not the newest: those who connect and say nothing shut nobody out.
+    // The oldest connection makes room, not the newest: silent clients cannot keep others out.
     if (state.connections.size() >= state.limits.connections) {
         state.end_oldest();
         ::MHD_run(state.daemon);
     }
-    // The library closes what it is given, even if it takes no connection: it gets a descriptor of its own.
+    // The library closes the socket in any case, even if it refuses the connection, so it gets a duplicate.
     int const own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
     if (own < 0) base::fail_system({"cannot take a connection"}, errno);
     state.coming.push_back({own, base::monotonic_ns() + state.limits.connection_ns, is_local});
-    sockaddr_storage nowhere{.ss_family = AF_UNSPEC}; // it has no use for the address
+    sockaddr_storage nowhere{.ss_family = AF_UNSPEC}; // the library does not use the address
     ::MHD_add_connection(state.daemon, own, reinterpret_cast<sockaddr*>(&nowhere), sizeof(sockaddr));
     state.coming.clear();
 }

@@ -1,5 +1,5 @@
-// Whatever the bytes, and however they are cut: an answer or none, no control without the token, and an end. What is
-// tried is the library together with what we hand it and take from it. Build with -DTHALWEG_FUZZ=ON and clang.
+// For any bytes, cut anywhere: there is an answer or none, no control without the token, and an end. This tests the
+// library together with the code around it. Build with -DTHALWEG_FUZZ=ON and clang.
 #include "thalweg/monitor/exchanges.h"
 
 #include <array>
@@ -25,13 +25,13 @@ Exchanges make_exchanges() {
                       .control =
                           [](auto const&, auto const&) {
                               obeyed = true;
-                              return Answer{};
+                              return HttpAnswer{};
                           }};
     return {pages, {HostNames({}, ""), "sesame"}, {}};
 }
 
 void give(int socket, std::string_view bytes) {
-    // More than the room of a socket is left out: no request is so long.
+    // Bytes beyond the socket's buffer are left out: no request is so long.
     (void)!::send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -43,7 +43,7 @@ std::string taken(int socket) {
 
 } // namespace
 
-// The first byte says where the bytes are cut.
+// The first byte tells where the bytes are cut.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     static auto exchanges = make_exchanges();
     if (size < 1) return 0;
@@ -63,11 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         answer += taken(client.get());
     }
     if (!answer.empty() && !answer.starts_with("HTTP/1.")) std::abort();
-    // The library ends a method at its first zero, and decodes what comes behind it, so "POST /control/" need not be
-    // there.
+    // The library ends a method at its first zero, and decodes the bytes behind it, so "POST /control/" need not occur.
     if (obeyed && (whole.find("sesame") == whole.npos || whole.find("POST") == whole.npos)) std::abort();
     client.reset();
     for (int i = 0; i < kTurns; ++i) exchanges.go_on();
-    if (exchanges.count() != 0) std::abort(); // who has gone is forgotten
+    if (exchanges.count() != 0) std::abort(); // a client that has gone is forgotten
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/monitor/unix_socket.h"
@@ -16,7 +17,7 @@ namespace {
 
 enum Key : std::uint64_t { tcp, local, exchanges };
 constexpr std::uint64_t kRestNs = 100'000'000; // after the machine had no descriptor for a new connection
-constexpr int kAcceptedAtOnce = 8;             // who is connected already is served in between
+constexpr int kAcceptedAtOnce = 8;             // then existing connections are served
 
 constexpr std::string_view kNotAllowed =
     "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -78,7 +79,7 @@ void HttpServer::State::accept() try {
     if (listener) accept_tcp();
     if (local_listener) accept_local();
 } catch (base::SystemError const&) {
-    // No descriptor is left: whoever waits goes on waiting, and we do not ask all the time.
+    // No descriptor is left: waiting clients keep waiting, and the thread does not try all the time.
     listen(false);
 }
 
@@ -88,7 +89,7 @@ void HttpServer::State::accept_tcp() {
         if (!accepted) return;
         if (allowed.contain(accepted->peer))
             exchanges.add(accepted->socket, false);
-        else // told if the kernel takes it at once: those who are not let in cost nothing
+        else // sent if the kernel accepts it at once: a refused client costs nothing
             transport::send_some(accepted->socket, std::as_bytes(std::span(kNotAllowed)));
     }
 }
@@ -102,6 +103,7 @@ void HttpServer::State::accept_local() {
 }
 
 void HttpServer::State::listen(bool wanted) {
+    THALWEG_ASSERT(!wanted || rest_until_ns != 0, "listening begins again after a rest");
     rest_until_ns = wanted ? 0 : base::monotonic_ns() + kRestNs;
     if (listener) poller.change(listener->socket.get(), Key::tcp, wanted, false);
     if (local_listener) poller.change(local_listener->socket().get(), Key::local, wanted, false);

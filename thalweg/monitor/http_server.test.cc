@@ -18,7 +18,7 @@ Pages pages_that_conflict() {
         .metrics = [] { return std::vector<trace::Sample>{{.name = "answer", .help = "", .value = 42}}; },
         .unhealthy = [] { return std::string(); },
         .not_ready = [] { return std::string("no run yet"); },
-        .control = [](std::string const& verb, std::string const& body) -> Answer {
+        .control = [](std::string const& verb, std::string const& body) -> HttpAnswer {
             return {409, verb + " already: " + body + "\n"};
         },
     };
@@ -81,7 +81,7 @@ TEST(HttpServer, APortInUseIsSaid) {
 
 TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
     HttpServer const server(at_any_port(), pages_that_conflict());
-    Client const slow(server);
+    HttpTestClient const slow(server);
     ASSERT_TRUE(slow.connect());
     for (char const c : std::string_view("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")) {
         ASSERT_TRUE(slow.send({&c, 1}));
@@ -92,7 +92,7 @@ TEST(HttpServer, TakesRequestsByTheByteAndFromWhoSendsNoMore) {
 
 TEST(HttpServer, WithoutDescriptorsClientsWaitAndNothingSpins) {
     HttpServer const server(at_any_port(), pages_that_conflict());
-    Client const client(server);
+    HttpTestClient const client(server);
     auto const cpu_ms = [] {
         rusage usage{};
         ::getrusage(RUSAGE_SELF, &usage);
@@ -117,7 +117,7 @@ TEST(HttpServer, WhatTookLongerThanAConnectionMayIsStillAnswered) {
     auto pages = pages_that_conflict();
     pages.control = [](auto const&, auto const&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(600)); // a run that is stopped waits for collectors
-        return Answer{200, "it is stopped\n"};
+        return HttpAnswer{200, "it is stopped\n"};
     };
     auto options = at_any_port("sesame");
     options.limits.connection_ns = 300 * base::kMsNs;
@@ -131,7 +131,7 @@ TEST(HttpServer, EndsAtOnceWhoeverIsConnected) {
     auto const begin_ns = base::monotonic_ns();
     {
         HttpServer const server(at_any_port(), pages_that_conflict());
-        Client const client(server);
+        HttpTestClient const client(server);
         ASSERT_TRUE(client.connect());
     }
     EXPECT_LT(base::monotonic_ns() - begin_ns, 20'000 * base::kMsNs);

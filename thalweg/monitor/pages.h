@@ -1,4 +1,4 @@
-// What the monitor has to show, and what may be asked of it.
+// The pages and commands of the monitor.
 #pragma once
 
 #include <functional>
@@ -10,20 +10,20 @@
 
 namespace thalweg::monitor {
 
-struct Answer {
+struct HttpAnswer {
     int status = 200;
     std::string text;
     std::vector<std::pair<std::string, std::string>> headers = {}; // besides those that every answer has
 };
 
-// A page without its function is not there. All are called by the thread of the server; what they throw becomes an
-// answer 500.
+// The functions that make the pages. A page without a function does not exist. The server's thread calls them; an
+// exception becomes an answer 500.
 struct Pages {
     std::function<std::vector<trace::Sample>()> metrics; // GET /metrics
-    std::function<std::string()> unhealthy;              // GET /healthz: why not; empty: all is well
+    std::function<std::string()> unhealthy;              // GET /healthz: why it is unhealthy; empty: it is healthy
     std::function<std::string()> not_ready;              // GET /readyz
-    // POST /control/VERB; the verb is of a to z, and the body is text in UTF-8.
-    std::function<Answer(std::string const& verb, std::string const& body)> control;
+    // POST /control/VERB; the verb has letters a to z, and the body is UTF-8 text.
+    std::function<HttpAnswer(std::string const& verb, std::string const& body)> control;
 };
 
 } // namespace thalweg::monitor

@@ -46,7 +46,7 @@ std::string header_of(trace::Sample const& first) {
 } // namespace
 
 std::string prometheus_text(std::vector<trace::Sample> const& samples) {
-    std::vector<std::string> families; // the lines of one family have to stand together
+    std::vector<std::string> families; // the lines of one family must stand together
     std::map<std::string_view, std::size_t> places;
     for (auto const& sample : samples) {
         auto const [place, is_new] = places.try_emplace(sample.name, families.size());

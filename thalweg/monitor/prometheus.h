@@ -7,7 +7,7 @@
 
 namespace thalweg::monitor {
 
-// Prometheus' text format, version 0.0.4: families in the order in which they come, HELP and TYPE once each.
+// Returns Prometheus' text format, version 0.0.4: families in the order in which they come, HELP and TYPE once each.
 std::string prometheus_text(std::vector<trace::Sample> const& samples);
 
 } // namespace thalweg::monitor

@@ -1,4 +1,4 @@
-// A client of the monitor for tests: whatever bytes one likes. It waits half a minute at most for anything.
+// A client of the monitor for tests that sends any bytes. It waits at most half a minute.
 #pragma once
 
 #include <cerrno>
@@ -15,10 +15,12 @@
 
 namespace thalweg::monitor {
 
-class Client {
+class HttpTestClient {
   public:
-    explicit Client(HttpServer const& server) : address_(transport::parse_address(server.address())) { make_socket(); }
-    explicit Client(std::string const& socket_path) {
+    explicit HttpTestClient(HttpServer const& server) : address_(transport::parse_address(server.address())) {
+        make_socket();
+    }
+    explicit HttpTestClient(std::string const& socket_path) {
         sockaddr_un local{.sun_family = AF_UNIX};
         socket_path.copy(local.sun_path, sizeof local.sun_path - 1);
         std::memcpy(&address_.storage, &local, sizeof local);
@@ -33,7 +35,7 @@ class Client {
         return ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
     }
     void send_no_more() const { ::shutdown(socket_.get(), SHUT_WR); }
-    // All until the server closes; "timeout" where it does not.
+    // Returns everything until the server closes, or "timeout" if it does not.
     std::string rest() const {
         std::string text;
         char room[4096];
@@ -61,10 +63,12 @@ inline HttpOptions at_any_port(std::string token = "") {
     return {.address = "127.0.0.1:0", .token = std::move(token), .limits = {.connection_ns = 60'000'000'000}};
 }
 
-inline std::string asked(Client const& client, std::string const& text) {
+inline std::string asked(HttpTestClient const& client, std::string const& text) {
     return client.connect() && client.send(text) ? client.rest() : "no connection";
 }
-inline std::string ask(HttpServer const& server, std::string const& text) { return asked(Client(server), text); }
+inline std::string ask(HttpServer const& server, std::string const& text) {
+    return asked(HttpTestClient(server), text);
+}
 inline std::string get(HttpServer const& server, std::string const& path) {
     return ask(server, "GET " + path + " HTTP/1.1\r\nHost: localhost:7780\r\n\r\n");
 }

@@ -42,7 +42,7 @@ ino_t file_at(std::string const& path) {
     return ::lstat(path.c_str(), &found) == 0 ? found.st_ino : 0;
 }
 
-// A socket that nobody listens at was left by a program that is gone.
+// Removes a socket at which no program listens: a dead program left it.
 void remove_left_over(std::string const& path, sockaddr_un const& address) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return;
@@ -60,7 +60,7 @@ void remove_left_over(std::string const& path, sockaddr_un const& address) {
 UnixListener::UnixListener(std::string path) : path_(std::move(path)) {
     auto const address = address_of(path_);
     auto socket = make_socket(path_);
-    // The file gets the mode that the socket has (less the umask), from its first moment on.
+    // The file gets the mode of the socket (without the umask bits) when it is created.
     if (::fchmod(socket.get(), 0600) != 0) base::fail_system({"cannot protect the socket " + path_}, errno);
     if (!bind_to(socket, address)) {
         if (errno != EADDRINUSE) base::fail_system({"cannot listen at " + path_}, errno);
@@ -77,7 +77,7 @@ UnixListener::UnixListener(std::string path) : path_(std::move(path)) {
 }
 
 UnixListener::~UnixListener() {
-    if (file_at(path_) == file_) ::unlink(path_.c_str()); // and not what somebody else has put there since
+    if (file_at(path_) == file_) ::unlink(path_.c_str()); // but not a file that another program has put there since
 }
 
 } // namespace thalweg::monitor

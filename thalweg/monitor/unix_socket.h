@@ -7,11 +7,11 @@
 
 namespace thalweg::monitor {
 
-// A socket at a path, which only the user of this process (and root) may connect to. The path is removed at the end.
+// A socket at a path to which only the user of this process (and root) may connect. The path is removed at the end.
 class UnixListener {
   public:
-    // What a program that is gone left there is replaced. Throws base::UsageError where the path is too long for a
-    // socket, or something else is there; base::SystemError where another program listens there, or there is no folder.
+    // Replaces a socket that a dead program left. Throws base::UsageError if the path is too long for a socket, or
+    // another kind of file is there; base::SystemError if another program listens there, or the folder does not exist.
     explicit UnixListener(std::string path);
     UnixListener(UnixListener const&) = delete;
     UnixListener& operator=(UnixListener const&) = delete;
@@ -23,7 +23,7 @@ class UnixListener {
   private:
     std::string path_;
     base::FileDescriptor socket_;
-    ino_t file_ = 0; // which is at that path
+    ino_t file_ = 0; // identity of the file at this path
 };
 
 } // namespace thalweg::monitor

@@ -26,9 +26,9 @@ TEST(UnixListener, IsForItsOwnerAloneAndGoesWithItsProgram) {
         ASSERT_EQ(::lstat(path.c_str(), &found), 0);
         EXPECT_TRUE(S_ISSOCK(found.st_mode));
         EXPECT_EQ(found.st_mode & 0777u, 0600u);
-        EXPECT_TRUE(Client(path).connect());
+        EXPECT_TRUE(HttpTestClient(path).connect());
         EXPECT_THROW(UnixListener second(path), base::SystemError);
-        EXPECT_TRUE(Client(path).connect()) << "who was first stays";
+        EXPECT_TRUE(HttpTestClient(path).connect()) << "who was first stays";
     }
     ::umask(before);
     EXPECT_NE(::access(path.c_str(), F_OK), 0);
@@ -43,7 +43,7 @@ TEST(UnixListener, ReplacesWhatADeadProgramLeft) {
         ASSERT_EQ(::bind(left.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     }
     UnixListener const listener(path);
-    EXPECT_TRUE(Client(path).connect());
+    EXPECT_TRUE(HttpTestClient(path).connect());
 }
 
 TEST(UnixListener, DestroysNoFileAndSaysWhatIsWrong) {
@@ -65,7 +65,7 @@ TEST(UnixListener, WhatIsThereNowIsNotRemovedWhenItBelongsToAnother) {
         ASSERT_EQ(::rename(path.c_str(), moved.c_str()), 0);
         UnixListener const second(path);
         ::unlink(moved.c_str());
-        EXPECT_TRUE(Client(path).connect());
+        EXPECT_TRUE(HttpTestClient(path).connect());
     }
     EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the second one was the last to be at this path";
 }
@@ -76,19 +76,20 @@ TEST(HttpServer, WhoMayOpenTheSocketMayControl) {
     Pages const pages{.unhealthy = [] { return std::string(); },
                       .control =
                           [](auto const& verb, auto const&) {
-                              return Answer{200, verb + " it is\n"};
+                              return HttpAnswer{200, verb + " it is\n"};
                           }};
     std::string const start = "POST /control/start HTTP/1.1\r\nHost: any.name\r\n\r\n";
     {
         HttpServer const server(options, pages);
-        EXPECT_TRUE(has(asked(Client(options.socket_path), start), "start it is"));
-        EXPECT_TRUE(has(asked(Client(options.socket_path), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
+        EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
+        EXPECT_TRUE(
+            has(asked(HttpTestClient(options.socket_path), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), "200 OK"));
         EXPECT_TRUE(has(ask(server, start), "421 ")) << "TCP is still guarded";
     }
     options.address = "";
     HttpServer const local_only(options, pages);
     EXPECT_EQ(local_only.address(), "");
-    EXPECT_TRUE(has(asked(Client(options.socket_path), start), "start it is"));
+    EXPECT_TRUE(has(asked(HttpTestClient(options.socket_path), start), "start it is"));
 }
 
 } // namespace

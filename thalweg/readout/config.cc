@@ -22,8 +22,8 @@ constexpr std::uint64_t kMaxSlots = 1ull << 31;
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxTokenBytes = 256; // readout/protocol.h
 
-// What is checked, as a person would call it: "handler 'dh0', group 0x11".
-struct Checked {
+// The object that is checked, with the name that messages use: "handler 'dh0', group 0x11".
+struct CheckedConfig {
     std::string name;
 
     void demand(bool holds, std::string const& why, std::string const& suggestion = "") const {
@@ -31,7 +31,7 @@ struct Checked {
     }
 };
 
-void check_links(Checked const& checked, GroupConfig const& group) {
+void check_links(CheckedConfig const& checked, GroupConfig const& group) {
     checked.demand(!group.elinks.empty(), "it has no e-links");
     checked.demand(group.elinks.size() <= kMaxStreams,
                    fmt::format("it has {} e-links, a group has at most {}", group.elinks.size(), kMaxStreams),
@@ -47,7 +47,7 @@ void check_links(Checked const& checked, GroupConfig const& group) {
     checked.demand(disabled.size() < links.size(), "all its e-links are disabled", "leave the group out");
 }
 
-void check_group(Checked const& checked, GroupConfig const& group) {
+void check_group(CheckedConfig const& checked, GroupConfig const& group) {
     check_links(checked, group);
     auto const streams = static_cast<std::uint32_t>(group.elinks.size());
     auto const least = header_bytes(group.mode == Mode::triggerless ? 0 : streams) + 8;
@@ -59,7 +59,7 @@ void check_group(Checked const& checked, GroupConfig const& group) {
     checked.demand(group.mode != Mode::relay || streams == 1, "it relays, and has more than one e-link");
 }
 
-void check_groups(Checked const& checked, std::vector<GroupConfig> const& groups) {
+void check_groups(CheckedConfig const& checked, std::vector<GroupConfig> const& groups) {
     checked.demand(!groups.empty(), "it has no groups", "add [[handler.group]] with source_id and elinks");
     std::map<std::uint16_t, std::uint32_t> owners;
     std::set<std::uint32_t> sources;
@@ -77,11 +77,11 @@ void check_groups(Checked const& checked, std::vector<GroupConfig> const& groups
     }
 }
 
-void check_index(Checked const& checked, IndexConfig const& index, std::uint64_t outstanding_events) {
+void check_index(CheckedConfig const& checked, IndexConfig const& index, std::uint64_t outstanding_events) {
     checked.demand(std::has_single_bit(index.events) && index.events <= kMaxSlots,
                    fmt::format("index.events is {}, and no power of two up to 2^31", index.events));
     checked.demand(index.close_after_events >= 1, "index.close_after_events is 0");
-    // A jump of the event number needs four windows, and as much again should be there for everything else.
+    // A jump of the event number needs four windows. As many again should stay for everything else.
     checked.demand(index.window_events >= 1 && index.window_events <= index.events / 8,
                    fmt::format("index.window_events is {}; 1 to an eighth of index.events ({}) are possible",
                                index.window_events, index.events / 8));
@@ -101,27 +101,27 @@ void check_index(Checked const& checked, IndexConfig const& index, std::uint64_t
                    "index.dead_after is shorter than index.close_after: a link would die before it is late");
 }
 
-void check_trigger(Checked const& checked, TriggerConfig const& trigger) {
+void check_trigger(CheckedConfig const& checked, TriggerConfig const& trigger) {
     checked.demand(trigger.l1id_offset <= kMaxPayloadBytes - 8 && trigger.bcid_offset <= kMaxPayloadBytes - 2,
                    fmt::format("trigger.l1id_offset is {}, bcid_offset {}: packets have at most {} bytes",
                                trigger.l1id_offset, trigger.bcid_offset, kMaxPayloadBytes));
     checked.demand(trigger.slice_ticks >= 1, "trigger.slice_ticks is 0");
 }
 
-void check_text(Checked const& checked, char const* key, std::string const& text) {
+void check_text(CheckedConfig const& checked, char const* key, std::string const& text) {
     bool const printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c != '"' && c < 127; });
     checked.demand(!text.empty() && text.size() <= kMaxNameBytes && printable,
                    fmt::format("its {} is to have 1 to {} letters, digits and signs, no blanks", key, kMaxNameBytes));
 }
 
-void check_server(Checked const& checked, HandlerConfig const& config) {
+void check_server(CheckedConfig const& checked, HandlerConfig const& config) {
     auto const& server = config.server;
     checked.demand(!server.listen.empty(), "server.listen is empty");
     checked.demand(!server.allow.empty(), "server.allow is empty: nobody could connect");
     transport::Networks const networks(server.allow);
     checked.demand(server.token.size() <= kMaxTokenBytes,
                    fmt::format("the token has {} bytes, more than {}", server.token.size(), kMaxTokenBytes));
-    // It is also sent in a header of HTTP, which has no place for others.
+    // The token is also sent in a header of HTTP, which allows printable characters only.
     bool const printable =
         std::all_of(server.token.begin(), server.token.end(), [](char c) { return c >= ' ' && c < 127; });
     checked.demand(printable && !server.token.starts_with(' ') && !server.token.ends_with(' '),
@@ -135,7 +135,7 @@ void check_server(Checked const& checked, HandlerConfig const& config) {
                                server.queued_total_bytes, 4 * server.queued_bytes));
     checked.demand(server.lease_ns > 0, "server.lease is 0");
     checked.demand(server.longest_lease_ns >= server.lease_ns, "server.longest_lease is shorter than server.lease");
-    std::uint64_t event_bytes = sizeof(MessageHead) + sizeof(Events) + sizeof(EventRecord);
+    std::uint64_t event_bytes = sizeof(MessageHead) + sizeof(EventsHead) + sizeof(EventRecord);
     for (auto const& group : config.groups) event_bytes += group.fragment_bytes;
     checked.demand(
         server.queued_bytes >= event_bytes,
@@ -146,7 +146,7 @@ void check_server(Checked const& checked, HandlerConfig const& config) {
 
 void validate(HandlerConfig const& config) {
     check_text({"a handler"}, "name", config.name);
-    Checked const checked{fmt::format("handler '{}'", config.name)};
+    CheckedConfig const checked{fmt::format("handler '{}'", config.name)};
     check_text(checked, "buffer", config.buffer);
     checked.demand(config.buffer.find('/') == std::string::npos, fmt::format("buffer '{}' has a '/'", config.buffer));
     check_groups(checked, config.groups);

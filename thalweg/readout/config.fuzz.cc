@@ -1,5 +1,5 @@
-// Whatever the text: handlers that hold what `validate` promises, or a UsageError. Build with -DTHALWEG_FUZZ=ON and
-// clang.
+// For any text: either the handlers fulfil what `validate` promises, or UsageError is thrown. Build with
+// -DTHALWEG_FUZZ=ON and clang.
 #include "thalweg/readout/config.h"
 #include "thalweg/base/error.h"
 

@@ -27,7 +27,7 @@ std::string refusal(std::string const& json) {
     return "taken";
 }
 
-// The handler's configuration with one value changed: refused, for this reason.
+// Expects that the handler's configuration with one changed value is refused for this reason.
 void expect_refused(std::string const& pointer, Json const& value, std::string const& why) {
     auto json = one_handler();
     json[Json::json_pointer(pointer)] = value;

@@ -34,7 +34,7 @@ void read_trigger(ConfigTable& table, TriggerConfig& trigger) {
     table.read("slice_ticks", trigger.slice_ticks);
 }
 
-// Its first line.
+// Returns the first line of the file.
 std::string token_of(std::string const& path, ConfigTable const& table) {
     std::ifstream file(path);
     std::string token;
@@ -68,7 +68,7 @@ void read_hook(ConfigTable& table, HookConfig& hook) {
     table.read_duration_ns("budget", hook.budget_ns);
 }
 
-// What stands at the top of the file for all handlers, and in a handler for this one.
+// Reads the tables that stand at the top of the file for all handlers, or in a handler for this one.
 void read_common(ConfigTable& table, HandlerConfig& config) {
     table.read_table("index", [&](ConfigTable& index) { read_index(index, config.index); });
     table.read_table("trigger", [&](ConfigTable& trigger) { read_trigger(trigger, config.trigger); });
@@ -76,7 +76,7 @@ void read_common(ConfigTable& table, HandlerConfig& config) {
     table.read_table("hook", [&](ConfigTable& hook) { read_hook(hook, config.hook); });
 }
 
-// A group for each link, but not for disabled ones: these keep their source ids, so that the others keep theirs, too.
+// Makes a group for each enabled link. Disabled links keep their source ids, so that the others keep theirs, too.
 void add_relays(GroupConfig const& group, std::vector<GroupConfig>& out) {
     for (std::size_t i = 0; i < group.elinks.size(); ++i) {
         if (std::find(group.disabled.begin(), group.disabled.end(), group.elinks[i]) != group.disabled.end()) continue;
@@ -95,7 +95,7 @@ void read_group(ConfigTable& table, Mode mode, std::vector<GroupConfig>& out) {
     table.read_elinks("disabled", group.disabled);
     table.read_size_bytes("fragment_bytes", group.fragment_bytes);
     group.mode = read_mode(table, mode);
-    table.finish(); // a misspelt key is told as that, and not as a missing one
+    table.finish(); // a misspelt key is reported as such, and not as a missing one
     for (auto const* const key : {"source_id", "elinks"})
         if (!table.has(key)) table.refuse(key, "is missing");
     if (group.mode == Mode::relay)
@@ -104,7 +104,7 @@ void read_group(ConfigTable& table, Mode mode, std::vector<GroupConfig>& out) {
         out.push_back(std::move(group));
 }
 
-// `position`: of the handler in the file; names, buffers and addresses count up by it where none are given.
+// `position` is the index of the handler in the file. Names, buffers and addresses that are not given count up with it.
 HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, std::size_t position) {
     config.name = fmt::format("dh{}", position);
     table.read("name", config.name);
@@ -128,7 +128,7 @@ HandlerConfig read_handler(ConfigTable& table, HandlerConfig config, Mode mode, 
     return config;
 }
 
-// No two of them want the same.
+// Checks that no two handlers use the same name, buffer, address or socket.
 class Distinct {
   public:
     void add(std::string const& what, std::string const& value, std::string const& handler) {
@@ -147,7 +147,7 @@ void check_distinct(std::vector<HandlerConfig> const& handlers) {
     for (auto const& handler : handlers) {
         distinct.add("name", handler.name, handler.name);
         distinct.add("buffer", handler.buffer, handler.name);
-        for (auto const& address : {handler.server.listen, handler.metrics}) // port 0: any that is free
+        for (auto const& address : {handler.server.listen, handler.metrics}) // port 0 means any free port
             if (!address.empty() && address != "0" && !address.ends_with(":0"))
                 distinct.add("address", address, handler.name);
         if (!handler.control_socket.empty()) distinct.add("control_socket", handler.control_socket, handler.name);

@@ -14,7 +14,7 @@
 namespace thalweg::readout {
 namespace {
 
-// The whole of `text`, or nothing.
+// Returns whether the whole of `text` is a number.
 template <class T> bool parse_number(std::string_view text, T& out) {
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc{} && end == text.data() + text.size();

@@ -51,12 +51,12 @@ void check_streams(FragmentHeader const& header) {
         refuse(header, fmt::format("streams {:#x} are enabled, of {}", header.enabled_map, header.stream_count));
     if ((header.stream_map & ~header.enabled_map) != 0)
         refuse(header, fmt::format("streams {:#x} came, {:#x} are enabled", header.stream_map, header.enabled_map));
-    // A slice of time may be empty of a stream, and whole.
+    // A time slice may be complete although it has no packet of some stream.
     if (!is_slice && missing != 0 && (header.status & kIncomplete) == 0)
         refuse(header, fmt::format("streams {:#x} are missing, and it says that it is complete", missing));
 }
 
-// All streams came, one after the other: so it mostly is, and quickly seen.
+// All streams came in their order. This is the usual case, and quick to check.
 bool are_in_order(FragmentHeader const& header, std::span<std::byte const> fragment) {
     std::uint32_t end = header.header_bytes;
     for (std::uint32_t stream = 0; stream < header.stream_count; ++stream) {
@@ -67,7 +67,7 @@ bool are_in_order(FragmentHeader const& header, std::span<std::byte const> fragm
     return end == header.length_bytes && header.stream_map == low_bits(header.stream_count);
 }
 
-// Payloads fill the space behind the entries, each in its own place, without gaps.
+// Payloads fill the space behind the entries, each at its own place, without gaps.
 void check_entries(FragmentHeader const& header, std::span<std::byte const> fragment) {
     std::array<PayloadEntry, kMaxStreams> entries;
     std::size_t count = 0;
@@ -79,7 +79,7 @@ void check_entries(FragmentHeader const& header, std::span<std::byte const> frag
             refuse(header, fmt::format("stream {} {}, and its entry is {} bytes at {}", stream,
                                        came ? "came" : "did not come", entry.length_bytes, entry.offset_words * 4));
     }
-    // By length, too: an empty payload lies where the next one begins.
+    // The length decides between equal offsets: an empty payload lies where the next one begins.
     std::sort(entries.begin(), entries.begin() + count, [](PayloadEntry const& a, PayloadEntry const& b) {
         return a.offset_words != b.offset_words ? a.offset_words < b.offset_words : a.length_bytes < b.length_bytes;
     });
@@ -93,7 +93,7 @@ void check_entries(FragmentHeader const& header, std::span<std::byte const> frag
         refuse(header, fmt::format("payloads end at {}, the fragment at {}", end, header.length_bytes));
 }
 
-// One packed payload after the other, up to the end.
+// Visits the packed payloads one after the other, up to the end.
 template <class Use> void walk_slice(FragmentHeader const& header, std::span<std::byte const> fragment, Use use) {
     std::uint64_t begin = header.header_bytes;
     while (begin < header.length_bytes) { // both are multiples of 4: a PackedPayload fits
@@ -123,7 +123,7 @@ FragmentView::FragmentView(std::span<std::byte const> bytes) : bytes_(bytes) {
     bytes_ = bytes.first(header_.length_bytes);
     check_streams(header_);
     if ((header_.status & kRewritten) != 0) {
-        // What lies behind the header is the hook's.
+        // The hook decides what lies behind the header.
     } else if ((header_.status & kTimeSlice) != 0) {
         walk_slice(header_, bytes_, [](PackedPayload, std::uint64_t) {});
     } else if (!are_in_order(header_, bytes_)) {

@@ -1,5 +1,5 @@
-// Whatever the bytes: fragments one behind the other whose payloads lie within them, or a DataError. Build with
-// -DTHALWEG_FUZZ=ON and clang.
+// For any bytes: either fragments follow each other and their payloads lie inside them, or DataError is thrown. Build
+// with -DTHALWEG_FUZZ=ON and clang.
 #include "thalweg/readout/fragment.h"
 #include "thalweg/base/error.h"
 

@@ -16,7 +16,7 @@ namespace thalweg::readout {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using Payload = std::optional<std::size_t>; // its length; none: the stream did not come
+using Payload = std::optional<std::size_t>; // the length; empty: the stream did not come
 
 void append(Bytes& bytes, void const* data, std::size_t size) {
     auto const* const begin = static_cast<std::byte const*>(data);
@@ -33,7 +33,7 @@ void put_header(Bytes& bytes, FragmentHeader header) {
     std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-// Payloads lie in the order `order`; streams that it leaves out follow in theirs.
+// Payloads lie in the order `order`. Streams that it leaves out follow in their own order.
 Bytes make_fragment(std::vector<Payload> const& payloads, std::vector<std::uint32_t> order = {}) {
     auto const count = static_cast<std::uint32_t>(payloads.size());
     FragmentHeader header{.header_bytes = static_cast<std::uint16_t>(header_bytes(count)),
@@ -230,7 +230,7 @@ TEST(Fragment, EveryLieOfASliceIsNamed) {
     lie(6, 68, "a header of 68 bytes");
 }
 
-// A byte that is not what it was: refused, or everything that the view gives lies within the fragment.
+// After a damaged byte the fragment is refused, or everything that the view returns lies within the fragment.
 TEST(Fragment, DamageNeverLeadsOutOfTheFragment) {
     std::mt19937 random(42);
     for (int round = 0; round < 20'000; ++round) {

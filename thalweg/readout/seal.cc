@@ -1,6 +1,6 @@
 #include "thalweg/readout/seal.h"
 
-// The functions of SHA-256 alone: the newer ones bring all of OpenSSL with them, which wheels shall not have.
+// Only the functions of SHA-256 are used: the newer interface needs all of OpenSSL, which wheels should not contain.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// What makes a range its owner's: a key that only the owner knows. Asking for events it shows the seal, which is made
-// of the key and from which nobody can tell the key; clearing them, the key.
+// The key of a range makes a client its owner: only the owner knows it. A client shows the seal when it asks for
+// events, and the key when it clears them. The seal is computed from the key; the key cannot be computed from the seal.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace thalweg::readout {
 using Key = std::array<std::uint64_t, 2>;
 using Seal = std::array<std::uint64_t, 2>;
 
-// The first 16 bytes of the SHA-256 of the key's 16.
+// Returns the first 16 bytes of the SHA-256 of the key's 16 bytes.
 Seal seal_of(Key const& key);
 Key random_key();
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <exception>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/shared_number.h"
 #include "thalweg/record/event_rows.h"
@@ -11,9 +12,10 @@
 namespace thalweg::record {
 namespace {
 
-constexpr std::uint64_t kBatchBytes = 512 << 10; // of rows that are gathered: they stay in the cache until appended
+// Size of the rows that are gathered: they stay in the cache until they are appended.
+constexpr std::uint64_t kBatchBytes = 512 << 10;
 constexpr std::uint64_t kBatchRows = 4096;
-constexpr std::uint64_t kLongestWaitNs = 50'000'000; // of a row, for others
+constexpr std::uint64_t kLongestWaitNs = 50'000'000; // the longest time that a row waits for others
 constexpr std::uint64_t kLookIntervalNs = 10'000'000;
 
 } // namespace
@@ -22,7 +24,7 @@ struct Collector::State {
     State(dataset::Writer& to, CollectOptions const& given)
         : options(given), writer(to), client(given.client), producer(to.producer("events")) {}
 
-    // A range, and how many items all columns have with it.
+    // A range, and the number of items that every column has after it.
     struct Pending {
         readout::RangeId range;
         std::vector<std::uint64_t> items;
@@ -44,7 +46,7 @@ struct Collector::State {
     std::deque<Pending> pending;
     std::uint64_t gathering_since_ns = 0;
     std::uint64_t next_look_ns = 0;
-    std::uint64_t full_at = 0; // the last event that was taken, where no more are wanted
+    std::uint64_t full_at = 0; // the last event that was taken, if no more are wanted
     bool full = false;
     base::SharedNumber rows, bytes, left_out, not_cleared;
 };
@@ -67,17 +69,19 @@ void Collector::State::take(readout::Event const& event) {
 
 void Collector::State::end(readout::RangeId range) {
     if (full) {
-        if (full_at < range.first || full_at >= range.first + range.count) return; // nothing of it was taken
+        if (full_at < range.first || full_at >= range.first + range.count) return; // no event of it was taken
         range.count = full_at + 1 - range.first;
         full_at = 0;
     }
     pending.push_back({range, gathered.items()});
+    THALWEG_ASSERT(pending.size() < 2 || pending[pending.size() - 2].items[0] <= pending.back().items[0],
+                   "ranges wait in the order of their rows");
     not_cleared.set(pending.size());
 }
 
 void Collector::State::append() {
     if (gathered.rows() == 0) return;
-    // Also after an error, when the file has taken some of them: no row is appended twice.
+    // Clears the rows also after an error, if the file has taken some of them: no row is appended twice.
     struct Forget {
         State& state;
         ~Forget() {
@@ -99,11 +103,11 @@ void Collector::State::look() {
     commit_durable();
 }
 
-// Handlers forget only what a power cut cannot take from us any more.
+// Tells handlers to forget only events that a power cut cannot destroy any more.
 void Collector::State::commit_durable() {
     if (pending.empty()) return;
     auto const status = writer.status();
-    dataset::ProducerStatus const* ours = nullptr; // none: it is over, and all its rows are durable
+    dataset::ProducerStatus const* ours = nullptr; // nullptr: it has ended, and all its rows are durable
     for (auto const* list : {&status.producers, &status.settled}) {
         for (auto const& each : *list) {
             if (each.number == producer.number()) ours = &each;
@@ -121,7 +125,7 @@ void Collector::State::commit_durable() {
 
 void Collector::State::settle() {
     auto const end_ns = base::monotonic_ns() + options.settle_ns;
-    // What the file has not taken stays with the handlers.
+    // Events that the file has not taken stay with the handlers.
     auto const may_become_durable = [&] { return !pending.empty() && pending.front().items[0] <= producer.rows(); };
     while (may_become_durable() && base::monotonic_ns() < end_ns && writer.status().failure.empty()) {
         client.keep_up(kLookIntervalNs);

@@ -40,7 +40,7 @@ template <class T> std::vector<T> read(dataset::Reader const& reader, std::size_
     return values;
 }
 
-// Every row of a file: which events, and each fragment byte for byte.
+// Checks every row of a file, each fragment byte for byte, and returns its events.
 std::set<std::uint64_t> check_file(std::string const& path, std::size_t fragments_each, std::uint32_t payload_bytes) {
     auto const opened = dataset::Reader::open(path);
     auto const& reader = *opened;

@@ -1,5 +1,6 @@
 #include "thalweg/record/event_rows.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/record/collect.h"
 
 namespace thalweg::record {
@@ -59,6 +60,8 @@ void EventRows::add(readout::Event const& event) {
         data_.insert(data_.end(), fragment.bytes().begin(), fragment.bytes().end());
     }
     status_.push_back(status);
+    THALWEG_ASSERT(source_id_.size() == data_lengths_.size() && status_.size() == fragments_.size(),
+                   "all columns of a row, and of a fragment, have the same length");
 }
 
 std::array<std::span<std::byte const>, EventRows::kColumns> EventRows::columns() const {

@@ -1,4 +1,4 @@
-// Events as rows of table "events": one buffer a column, in the order of model::flatten(schema_of_events()).
+// Collects events as rows of table "events": one buffer per column, in the order of model::flatten(schema_of_events()).
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class EventRows {
     std::uint64_t rows() const { return run_.size(); }
     std::uint64_t data_bytes() const { return data_.size(); }
     std::array<std::span<std::byte const>, kColumns> columns() const;
-    // Of every column, all that were ever added, cleared ones included.
+    // Returns, for every column, the number of items that were ever added, including cleared ones.
     std::vector<std::uint64_t> items() const;
 
   private:
@@ -34,7 +34,7 @@ class EventRows {
     std::vector<std::uint32_t> status_;
     std::vector<float> latency_us_;
     std::vector<std::uint64_t> fragments_; // lengths
-    // By fragment.
+    // The next columns have one item per fragment.
     std::vector<std::uint32_t> source_id_;
     std::vector<std::uint32_t> fragment_status_;
     std::vector<std::uint64_t> stream_map_;

@@ -13,7 +13,7 @@ namespace {
 source::RowSet read_table(dataset::Reader const& reader, std::size_t table) {
     source::RowSet set{.table = reader.head().schema.tables[table], .rows = reader.rows(table)};
     auto const columns = model::flatten(set.table);
-    std::vector<dataset::ItemRange> items; // by column; those inside a list come after its lengths
+    std::vector<dataset::ItemRange> items; // by column; columns inside a list come after its lengths
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto const parent = columns[i].parent;
         items.push_back(parent ? reader.elements(table, *parent, items[*parent]) : dataset::ItemRange{0, set.rows});

@@ -1,4 +1,4 @@
-// Files that were recorded before, as a source.
+// Uses recorded files as a source.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace thalweg::record {
 
-// All tables of an HDF5 file (of Thalweg's, of lh5's, also of a run that is still open), whole in memory.
+// Reads all tables of an HDF5 file into memory (files of Thalweg or lh5, also of a run that is still open).
 std::vector<source::RowSet> read_row_sets(std::string const& path);
 
-// Replays a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5); throws base::UsageError for others. Its metadata
-// names the file, and what the file says of its own clock. `compass` goes with CoMPASS files alone.
+// Replays a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5); throws base::UsageError for others. The metadata
+// names the file, and what the file says of its own clock. `compass` applies to CoMPASS files only.
 std::unique_ptr<source::Source> open_recorded(std::string const& path, source::ReplayOptions options,
                                               source::CompassOptions const& compass = {});
 

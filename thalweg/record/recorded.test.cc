@@ -19,7 +19,7 @@ template <typename Value> std::vector<std::byte> bytes(std::vector<Value> const&
     return {view.begin(), view.end()};
 }
 
-// Lists in lists beside a column of rows.
+// Makes lists in lists beside a plain column.
 source::RowSet nested() {
     Field const times{.kind = Kind::list, .members = {{.scalar = Scalar::float32}}};
     return {.table = {.name = "events",

@@ -1,4 +1,4 @@
-// For the tests of this folder: a place for files, and the rows of a source as they should be in a file.
+// For the tests of this folder: a folder for files, and the expected rows of a source.
 #pragma once
 
 #include <ostream>
@@ -26,7 +26,7 @@ namespace thalweg::record::testing {
 using dataset::testing::Directory;
 using dataset::testing::kTimeoutNs;
 
-// All rows of a stream that ends.
+// Returns all rows of a stream that ends.
 inline source::RowSet rows_of(source::Source& source, std::size_t stream) {
     source::RowSet set{.table = source.streams()[stream].table};
     auto const reader = source.open(stream);

@@ -4,14 +4,15 @@
 #include <chrono>
 #include <thread>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/dataset/run/attach.h"
 
 namespace thalweg::record {
 namespace {
 
-// After so many batches it is the next stream's turn.
+// After so many batches the next stream is served.
 constexpr int kBatchesPerTurn = 32;
-// When no stream had anything. What comes meanwhile waits on board.
+// The pause if no stream had anything. Triggers that come meanwhile wait on board.
 constexpr auto kIdlePause = std::chrono::milliseconds(1);
 
 } // namespace
@@ -30,13 +31,13 @@ void Worker::run() {
     try {
         work();
     } catch (std::exception const& error) {
-        for (auto& stream : streams_) stream.producer.abandon(error.what()); // the report of the run will say so
+        for (auto& stream : streams_) stream.producer.abandon(error.what()); // the report of the run names this error
         throw;
     }
 }
 
 void Worker::work() {
-    auto const done = [](Stream const& stream) { return stream.done; };
+    auto const done = [](RecordedStream const& stream) { return stream.done; };
     while (!std::all_of(streams_.begin(), streams_.end(), done)) {
         apply(state_);
         bool any = false;
@@ -57,15 +58,16 @@ void Worker::resume() {
 
 void Worker::apply(State state) {
     if (state == applied_) return;
+    THALWEG_ASSERT(applied_ != State::stopping, "stopping is final");
     applied_ = state;
     for (auto& stream : streams_) state == State::running ? stream.reader->resume() : stream.reader->pause();
 }
 
-// False when there was nothing to take.
-bool Worker::take_turn(Stream& stream) {
-    auto const show_rows = [](Stream* it) { it->rows->set(it->producer.rows()); };
-    std::unique_ptr<Stream, decltype(show_rows)> const at_the_end(&stream, show_rows); // also when append throws
-    stream.producer.follow_rotation(); // also of a silent stream: the old file waits for it
+// Returns false if there was nothing to take.
+bool Worker::take_turn(RecordedStream& stream) {
+    auto const show_rows = [](RecordedStream* it) { it->rows->set(it->producer.rows()); };
+    std::unique_ptr<RecordedStream, decltype(show_rows)> const at_the_end(&stream, show_rows); // also if append throws
+    stream.producer.follow_rotation(); // also for a silent stream: the old file waits for it
     source::Batch batch;
     int batches = 0;
     while (batches < kBatchesPerTurn && stream.reader->next(batch, 0)) {
@@ -74,13 +76,13 @@ bool Worker::take_turn(Stream& stream) {
     }
     if (batches == 0) stream.producer.idle();
     publish_counters(stream);
-    // A reader that is paused gives what is on board, so one that gives nothing has no more.
+    // A paused reader gives what is on board, so one that gives nothing has no more.
     stream.done = batches < kBatchesPerTurn && (stream.reader->ended() || applied_ == State::stopping);
     if (stream.done) stream.producer.finish();
     return batches > 0;
 }
 
-void Worker::publish_counters(Stream const& stream) {
+void Worker::publish_counters(RecordedStream const& stream) {
     auto const counters = stream.reader->counters();
     auto const& staging = stream.producer.staging();
     auto const set = [&](char const* name, std::uint64_t value) {

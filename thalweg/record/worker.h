@@ -1,4 +1,4 @@
-// Some streams of a source into a run, by one thread.
+// Records some streams of a source into a run, in one thread.
 #pragma once
 
 #include <atomic>
@@ -23,40 +23,41 @@ struct StreamResult {
 
 class Worker {
   public:
-    // Attaches to the run `handle`: one producer a stream, in the table that bears the stream's name, behind a prefix.
+    // Attaches to the run `handle`, with one producer per stream. Its table has the prefix and the stream's name.
     Worker(std::string const& handle, source::Source& source, std::vector<std::size_t> const& streams,
            std::optional<unsigned> seal_threads = {}, std::string const& table_prefix = "");
 
-    // Returns when every stream has ended, or, after stop(), when what was on board is published. Throws what its
-    // producers throw; what was published before is in the run all the same. Once.
+    // Runs until every stream has ended, or, after stop(), until what was on board is published. Throws what its
+    // producers throw; what was published before is in the run all the same. Call it once.
     void run();
 
-    // From any thread. A stopped or paused stream takes no more triggers; what is on board is recorded.
+    // These may be called from any thread. A stopped or paused stream takes no more triggers; what is on board is
+    // recorded.
     void stop() { state_ = State::stopping; }
     void pause();
     void resume();
 
-    // By stream, from any thread; while run() runs, rows are those of a moment ago.
+    // Returns the results by stream, from any thread. While run() runs, rows may lag behind slightly.
     std::vector<StreamResult> results() const;
 
   private:
     enum class State : std::uint8_t { running, paused, stopping };
 
-    struct Stream {
+    struct RecordedStream {
         std::string name;
         std::unique_ptr<source::StreamReader> reader;
         dataset::Producer producer;
         std::unique_ptr<base::SharedNumber> rows =
-            std::make_unique<base::SharedNumber>(); // what others may see of the producer
+            std::make_unique<base::SharedNumber>(); // the number that other threads may read
         bool done = false;
     };
 
     void work();
     void apply(State state);
-    bool take_turn(Stream& stream);
-    static void publish_counters(Stream const& stream);
+    bool take_turn(RecordedStream& stream);
+    static void publish_counters(RecordedStream const& stream);
 
-    std::vector<Stream> streams_;
+    std::vector<RecordedStream> streams_;
     std::atomic<State> state_ = State::running;
     State applied_ = State::running;
 };

@@ -1,21 +1,22 @@
 #include <algorithm>
 #include <deque>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/shared_number.h"
 #include "thalweg/source/digitizer_options.h"
+#include "thalweg/source/hit_row.h"
 #include "thalweg/source/readers.h"
-#include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"
 
 namespace thalweg::source {
 namespace {
 
-// One wake-up for several records: at 100,000 a second, waking up for each would cost more than reading it.
+// One wake-up serves several records: at 100,000 per second, waking up for each would cost more than reading it.
 constexpr std::uint64_t kPollNs = 500'000;
 
-// Nothing runs in the background: each call catches up with what the card did since the last one, trigger by trigger,
-// with the memory as it was then. The record that was handed out stays on board until the next call.
+// Nothing runs in the background: each call computes what the card did since the last one, trigger by trigger, with the
+// memory of that time. The record that was handed out stays on board until the next call.
 class ClockedReader : public StreamReader {
   public:
     ClockedReader(DigitizerOptions const& options, std::uint32_t channel, std::shared_ptr<PulsePool const> pool)
@@ -74,7 +75,7 @@ class ClockedReader : public StreamReader {
         auto const now_ps = clock_ps(now_ns);
         if (paused_) triggers_.skip_until(now_ps);
         while (!finished() && triggers_.peek().time_ps <= now_ps) take_trigger();
-        account_until(triggers_.ended() ? end_ps_ : now_ps); // the rest is as it is now: nothing more comes
+        account_until(triggers_.ended() ? end_ps_ : now_ps); // the rest has the current state: nothing more comes
         piled_up_.set(triggers_.piled_up());
     }
 
@@ -83,11 +84,12 @@ class ClockedReader : public StreamReader {
         if (full()) return lost_.add(1);
         account_until(hit.time_ps);
         onboard_.push_back(hit);
+        THALWEG_ASSERT(onboard_.size() <= capacity_, "the on-board memory has a limit");
         taken_.add(1);
         onboard_records_.set(onboard_.size());
     }
 
-    // The time since the last call of this was dead, live, or paused, as the card now is.
+    // Counts the time since the last call as dead, live, or paused, according to the current state of the card.
     void account_until(std::uint64_t now_ps) {
         if (end_ps_ != 0) now_ps = std::min(now_ps, end_ps_);
         if (now_ps <= accounted_ps_) return;
@@ -104,20 +106,21 @@ class ClockedReader : public StreamReader {
 
     void release() {
         if (!shown_) return;
+        THALWEG_ASSERT(!onboard_.empty(), "the record that was handed out is on board");
         onboard_.pop_front();
         onboard_records_.set(onboard_.size());
         shown_ = false;
     }
 
     Triggers triggers_;
-    RecordView view_;
+    HitRow view_;
     std::uint64_t record_limit_;
     std::uint64_t end_ps_;
     std::uint64_t row_bytes_;
     std::uint64_t capacity_; // records
     std::uint64_t start_ns_;
     std::deque<Hit> onboard_;
-    bool shown_ = false; // the first on board
+    bool shown_ = false; // the first record on board was handed out
     bool paused_ = false;
     std::uint64_t accounted_ps_ = 0;
     base::SharedNumber taken_, lost_, piled_up_, rows_, onboard_records_, dead_ps_, live_ps_;

@@ -40,7 +40,7 @@ TEST(ClockedReader, TriggersInWallTimeAndLosesNothingWhenReadInTime) {
     EXPECT_EQ(counters.rows, rows);
     EXPECT_EQ(counters.lost, 0u);
     EXPECT_EQ(counters.dead_time_ns, 0u);
-    // Up to the last look at the clock, which on a busy machine is a little before the end.
+    // The counters go up to the last reading of the clock, which may be a little before the end on a busy machine.
     EXPECT_NEAR(static_cast<double>(counters.live_time_ns), 100.0 * base::kMsNs, base::kMsNs);
     EXPECT_EQ(counters.onboard_bytes, 0u);
     EXPECT_NEAR(static_cast<double>(counters.onboard_limit_bytes), 4e9, 3000);
@@ -78,7 +78,7 @@ TEST(ClockedReader, FullMemoryLosesTriggersAndSaysSo) {
     auto const counters = reader->counters();
     EXPECT_EQ(counters.triggers, rows + counters.lost);
     EXPECT_NEAR(static_cast<double>(counters.live_time_ns + counters.dead_time_ns), 100e6, 1);
-    // What was taken in the live time, scaled to all time, is the rate: dead time can be corrected for.
+    // The rate follows from the records and the live time, so dead time can be corrected for.
     auto const live_s = static_cast<double>(counters.live_time_ns) * 1e-9;
     EXPECT_NEAR(static_cast<double>(rows), 50'000 * live_s, 5 * std::sqrt(static_cast<double>(rows)));
 }

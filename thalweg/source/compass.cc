@@ -16,7 +16,7 @@ using Records = std::vector<CompassRecord>;
 using Address = std::pair<std::uint16_t, std::uint16_t>; // board, channel
 using model::Field, model::Kind, model::Scalar;
 
-// Of every record, when they are as many in all and not none.
+// Returns the number of samples if it is the same in all records and not 0.
 std::optional<std::uint64_t> fixed_samples(Records const& records) {
     auto const bytes = records.front().samples.size();
     auto const same = [&](auto const& record) { return record.samples.size() == bytes; };
@@ -84,7 +84,7 @@ std::vector<std::byte> all_samples(Records const& records) {
     return bytes;
 }
 
-// In the order of model::flatten(table_of(...)).
+// Returns the columns in the order of model::flatten(table_of(...)).
 std::vector<std::vector<std::byte>> columns_of(CompassContent const& content, Records const& records, float dt_ns) {
     using Record = CompassRecord const&;
     std::vector<std::vector<std::byte>> columns;

@@ -1,4 +1,4 @@
-// Whatever the bytes: rows that replay takes, or a DataError. Build with -DTHALWEG_FUZZ=ON and clang.
+// For any bytes, either replay accepts the rows, or DataError is thrown. Build with -DTHALWEG_FUZZ=ON and clang.
 #include "thalweg/source/compass.h"
 #include "thalweg/base/error.h"
 

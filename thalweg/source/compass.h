@@ -1,4 +1,4 @@
-// CAEN CoMPASS list-mode files (.BIN) into row sets.
+// Reads CAEN CoMPASS list-mode files (.BIN) into row sets.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@
 namespace thalweg::source {
 
 struct CompassOptions {
-    // The 16-bit header (0xCAE0 to 0xCAEF) of a file that has none: CoMPASS splits long runs into files of which only
+    // The 16-bit header (0xCAE0 to 0xCAEF) for a file that has none: CoMPASS splits long runs into files of which only
     // the first has one.
     std::optional<std::uint16_t> header;
-    // Else from the configuration beside the file (compass.xml, settings.xml or FILE.xml); else unknown: dt is NaN.
+    // The sample period. Without it, the configuration beside the file is used (compass.xml, settings.xml or FILE.xml);
+    // without that dt is NaN.
     std::optional<double> sample_period_ns;
 };
 
-// Tables "ch0", "ch1", ..., or, where there are several boards, "board0/ch0", ...: timestamp (uint64, ps), energy,
-// energy_calibrated, energy_short (each where the file has it), flags, and waveform {t0, dt, values}: of fixed size
-// when all records of the channel have as many samples, else a list. A file without records gives no table. Throws
-// base::SystemError where the file cannot be read and base::DataError where it is damaged or no CoMPASS file, with the
-// offset.
+// Returns tables "ch0", "ch1", ..., or "board0/ch0", ... if there are several boards, with timestamp (uint64, ps),
+// energy, energy_calibrated, energy_short (each if the file has it), flags, and waveform {t0, dt, values}. Waveforms
+// have a fixed size if all records of the channel have as many samples; otherwise they are lists. A file without
+// records gives no table. Throws base::SystemError if the file cannot be read, and base::DataError, with the offset, if
+// it is damaged or not a CoMPASS file.
 std::vector<RowSet> read_compass(std::string const& path, CompassOptions const& options = {});
 
-// The same of bytes in memory; `name` is for messages, `sample_period_ns` by board.
+// Does the same with bytes in memory; `name` is for messages, `sample_period_ns` has one value per board.
 std::vector<RowSet> parse_compass(std::span<std::byte const> bytes, std::string const& name,
                                   CompassOptions const& options, std::vector<double> const& sample_period_ns = {});
 

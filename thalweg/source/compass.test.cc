@@ -16,7 +16,7 @@
 namespace thalweg::source {
 namespace {
 
-// Writes what CoMPASS writes.
+// Writes bytes as CoMPASS does.
 class CompassBytes {
   public:
     explicit CompassBytes(std::uint16_t header) : header_(header) {}
@@ -177,7 +177,7 @@ TEST(Compass, SamplePeriodComesFromTheConfigurationBeside) {
     EXPECT_THROW(read_compass(path), base::SystemError);
 }
 
-// A file that a DT5730 wrote.
+// The file was written with a DT5730.
 TEST(Compass, RealFile) {
     auto const* folder = std::getenv("THALWEG_TEST_DATA");
     auto const path = std::filesystem::path(folder ? folder : THALWEG_TEST_DATA) / "compass.BIN";

@@ -28,8 +28,8 @@ std::vector<std::byte> read_all(std::string const& path) {
     }
 }
 
-// <sampleTime>2000</sampleTime> (ps), once in every <board>; boards are numbered as they come. Only this is wanted of
-// an XML file that holds a thousand other things; where it is not found, it stays unknown.
+// Finds <sampleTime>2000</sampleTime> (ps) in every <board>; boards are numbered in their order. Nothing else is needed
+// of an XML file that holds a thousand other things. If it is not found, it stays unknown.
 std::vector<double> sample_periods_ns(std::string_view xml) {
     constexpr std::string_view kBoard = "<board>", kTag = "<sampleTime>";
     std::vector<double> periods;

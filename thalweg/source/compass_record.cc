@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint16_t kMagic = 0xCAE0;
 constexpr std::uint16_t kMagicMask = 0xFFF0;
 
-// Well above what any crate holds: a larger number is not one that CoMPASS wrote.
+// These limits are well above what any crate holds: CoMPASS did not write larger numbers.
 constexpr unsigned kMaxBoard = 255;
 constexpr unsigned kMaxChannel = 1023;
 

@@ -1,8 +1,7 @@
-// Byte by byte: the records of a CoMPASS file. Little endian, packed.
+// Parses the records of a CoMPASS file byte by byte. Little endian, packed.
 //   file:   header u16 = 0xCAE0 + bits: 1 energy, 2 calibrated energy, 4 short energy, 8 waveform; then records
-//   record: board u16, channel u16, time u64 (ps), [energy u16], [calibrated energy f64], [short energy u16], flags
-//   u32,
-//           and, where there are waveforms: code u8, number of samples u32, samples u16 each
+//   record: board u16, channel u16, time u64 (ps), [energy u16], [calibrated energy f64], [short energy u16],
+//           flags u32, and, if there are waveforms: code u8, number of samples u32, samples u16 each
 #pragma once
 
 #include <cstddef>
@@ -28,16 +27,16 @@ struct CompassRecord {
     double energy_calibrated = 0;
     std::uint16_t energy_short = 0;
     std::uint32_t flags = 0;
-    std::span<std::byte const> samples; // two bytes each
+    std::span<std::byte const> samples; // two bytes per sample
 };
 
 class CompassRecords {
   public:
-    // `header` for a file that has none. Throws base::DataError where there is neither.
+    // `header` is for a file that has none. Throws base::DataError if there is neither.
     CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header);
 
     CompassContent const& content() const { return content_; }
-    // False at the end. Throws base::DataError with the offset of the record that is damaged.
+    // Returns false at the end. Throws base::DataError with the offset of a damaged record.
     bool next(CompassRecord& record);
 
   private:

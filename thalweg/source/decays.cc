@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::source {
 namespace {
 
 constexpr double kFwhm = 2.3548200450309493; // in sigmas of a normal distribution
 constexpr double kElectronKev = 510.999;
 
-// A detector may be early by so much and no more: a hit is final once the decays have gone this far beyond it.
+// A detector may be early by at most so much: a hit is final once the decays are so far beyond it.
 constexpr double kEarliestSigmas = 6;
 
-// A crystal of about an inch takes the whole of a soft gamma and often only a part of a hard one, up to the Compton
-// edge: what is missing left again with the scattered gamma.
+// A crystal of about an inch absorbs a soft gamma completely and a hard one often only partly, up to the Compton edge:
+// the rest leaves with the scattered gamma.
 Gamma gamma_of(double energy_kev) {
     return {.energy_kev = energy_kev,
             .photopeak_fraction = 1 / (1 + std::pow(energy_kev / 350, 1.5)),
@@ -52,15 +54,18 @@ Hits::Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t cha
 }
 
 void Hits::pop() {
+    auto const popped_ps = pending_.top().time_ps;
     pending_.pop();
     fill();
+    THALWEG_ASSERT(peek().time_ps >= popped_ps, "the hits of a channel ascend in time");
 }
 
 void Hits::fill() {
     while (pending_.empty() || pending_.top().time_ps + earliest_ps_ > decay_time_ps_) next_decay();
 }
 
-// What every process draws of every decay comes first and is little; the rest only who sees it.
+// The draws that every process makes for every decay come first and are few; the others are only for detectors that see
+// it.
 void Hits::next_decay() {
     Random random(Random(options_.seed ^ (++decay_ * 0xd1342543de82ef95)).bits());
     // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and far from where doubles have no half
@@ -76,7 +81,7 @@ void Hits::next_decay() {
     auto const second = (first + 1 + random.index(options_.channels - 1)) % options_.channels;
     if (first == channel_) return see(random, 0, deposit_kev(random, cascade_.first));
     if (second != channel_) return;
-    // A sequence of its own: the two detectors measure independently.
+    // The second detector has a random sequence of its own, because detectors measure independently.
     Random other(~random.bits());
     auto const delay_ps = other.exponential() * cascade_.half_life_ns * 1000 / std::numbers::ln2;
     see(other, delay_ps, deposit_kev(other, cascade_.second));
@@ -87,7 +92,7 @@ void Hits::see(Random& random, double delay_ps, double energy_kev) {
     auto const jitter_ps = std::clamp(early_or_late, -kEarliestSigmas, kEarliestSigmas) * time_sigma_ps_;
     auto const after_decay_ps = static_cast<std::int64_t>(std::floor(delay_ps + jitter_ps + 0.5));
     auto const measured_kev = energy_kev + energy_sigma_sqrt_kev_ * std::sqrt(energy_kev) * more_or_less;
-    pending_.push({.time_ps = decay_time_ps_ + static_cast<std::uint64_t>(after_decay_ps), // wraps back when early
+    pending_.push({.time_ps = decay_time_ps_ + static_cast<std::uint64_t>(after_decay_ps), // wraps back if it is early
                    .energy_kev = std::max(measured_kev, kThresholdKev / 2)});
 }
 

@@ -19,13 +19,13 @@ struct Gamma {
 struct Cascade {
     Gamma first;
     Gamma second;
-    double half_life_ns = 0; // of the state between them
+    double half_life_ns = 0; // half-life of the state between them
 };
 
-// Of Isotope::none: no energy, no half-life.
+// Returns the cascade of an isotope. Isotope::none has no energies and no half-life.
 Cascade cascade_of(Isotope isotope);
 
-// What no detector sees, in keV.
+// The energy in keV below which a detector sees nothing.
 inline constexpr double kThresholdKev = 25;
 
 struct Hit {
@@ -34,11 +34,11 @@ struct Hit {
 };
 
 // The hits of one channel, ascending in time. Decays are a Poisson process, and decay number i is a function of the
-// seed and i alone: whoever reads another channel, in whatever process, sees the other gammas of the same decays. Two
+// seed and i alone: a reader of another channel, in any process, sees the other gammas of the same decays. Two
 // detectors see the two gammas of a cascade in no preferred directions: angular correlation is not modelled.
 class Hits {
   public:
-    // `hits_per_s`: of each channel.
+    // `hits_per_s` is the rate of each channel.
     Hits(DigitizerOptions const& options, double hits_per_s, std::uint32_t channel);
 
     Hit const& peek() const { return pending_.top(); }

@@ -25,7 +25,7 @@ class Digitizer : public Source {
     std::unique_ptr<StreamReader> open(std::size_t stream) override {
         if (stream >= streams_.size())
             base::fail_usage({fmt::format("no stream {}", stream), fmt::format("there are {}", streams_.size())});
-        // Only who reads needs the pulses; who only asks for the streams does not pay for them.
+        // Only readers need the pulses; a caller that asks only for the streams does not pay for them.
         std::call_once(pool_made_, [&] { pool_ = std::make_shared<PulsePool const>(options_); });
         auto const channel = static_cast<std::uint32_t>(stream);
         return options_.rate.is_max() ? make_free_reader(options_, channel, pool_)

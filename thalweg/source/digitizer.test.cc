@@ -33,7 +33,7 @@ std::span<std::uint16_t const> samples_of(Batch const& batch) {
     return {reinterpret_cast<std::uint16_t const*>(bytes.data()), bytes.size() / 2};
 }
 
-// Of all bytes of a stream, in order.
+// Returns a checksum of all bytes of a stream, in order.
 std::uint64_t checksum(Source& source, std::size_t stream) {
     auto const reader = source.open(stream);
     std::vector<std::uint64_t> checksums;

@@ -88,7 +88,7 @@ void validate(DigitizerOptions const& options) {
     require(options.pool_pulses >= 1, "a pool without pulses", "there must be one at least");
     require(options.onboard_bytes >= row_bytes(options), fmt::format("{} bytes on board", options.onboard_bytes),
             fmt::format("one record has {}", row_bytes(options)));
-    // While a record is taken there is no other: the closer their rate comes to that limit the more pulses it takes.
+    // While a record is taken there is no other: the closer the rate comes to this limit, the more pulses are needed.
     auto const busy = records_per_s(options) * options.record_samples / options.sample_rate_hz;
     require(busy > 0 && busy <= 0.9, fmt::format("{} records/s and channel", records_per_s(options)),
             fmt::format("a record lasts {} ns, so up to {:.0f} records/s are possible",

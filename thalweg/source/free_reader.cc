@@ -1,6 +1,7 @@
+#include "thalweg/base/assert.h"
 #include "thalweg/base/shared_number.h"
+#include "thalweg/source/hit_row.h"
 #include "thalweg/source/readers.h"
-#include "thalweg/source/record_view.h"
 #include "thalweg/source/wait.h"
 
 namespace thalweg::source {
@@ -18,6 +19,7 @@ class FreeReader : public StreamReader {
             return false;
         }
         auto const hit = triggers_.take();
+        THALWEG_ASSERT(hit.time_ps / 1000 >= live_time_ns_.get(), "the hits of a channel ascend in time");
         view_.show(hit, batch);
         rows_.add(1);
         live_time_ns_.set(hit.time_ps / 1000);
@@ -32,13 +34,13 @@ class FreeReader : public StreamReader {
         return {.triggers = rows, .piled_up = piled_up_.get(), .rows = rows, .live_time_ns = live_time_ns_.get()};
     }
 
-    // The card's clock is not tied to the wall's, so it stands still.
+    // The card's clock is independent of wall time, so it stands still.
     void pause() override { paused_ = true; }
     void resume() override { paused_ = false; }
 
   private:
     Triggers triggers_;
-    RecordView view_;
+    HitRow view_;
     std::uint64_t limit_;
     bool paused_ = false;
     base::SharedNumber rows_, piled_up_, live_time_ns_;

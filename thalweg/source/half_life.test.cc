@@ -1,4 +1,4 @@
-// What a physicist does with a recorded run: energies from the pulses, coincidences from the timestamps of different
+// Analyses a recorded run as a physicist does: energies from the pulses, coincidences from the timestamps of different
 // channels, and from their time differences the half-life of the state between the two gammas.
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,8 @@ double integral_per_kev(std::vector<Pulse> const& pulses, double peak_kev) {
     return sum / count / peak_kev;
 }
 
-// Times from a first gamma to a second one in another detector, in ns, below `window_ns` in both directions.
+// Returns the times from a first gamma to a second one in another detector, in ns, below `window_ns` in both
+// directions.
 std::vector<double> time_differences_ns(std::vector<Pulse> const& pulses, DigitizerOptions const& options,
                                         double window_ns) {
     auto const cascade = cascade_of(options.isotope);
@@ -74,8 +75,8 @@ std::vector<double> time_differences_ns(std::vector<Pulse> const& pulses, Digiti
     return differences;
 }
 
-// Maximum likelihood of an exponential on a flat background. Before time zero there is nothing but background; the
-// first 2 ns after it are left out, because there the resolution bends the exponential.
+// Fits an exponential on a flat background by maximum likelihood. Before time zero there is only background. The first
+// 2 ns after it are left out, because the resolution bends the exponential there.
 double fit_half_life_ns(std::vector<double> const& differences, double window_ns) {
     constexpr double kBeginNs = 2;
     auto const length_ns = window_ns - kBeginNs;

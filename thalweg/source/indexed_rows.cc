@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::source {
@@ -24,7 +25,7 @@ IndexedRows::IndexedRows(RowSet rows) : rows_(std::move(rows)), columns_(model::
     for (std::size_t i = 0; i < columns_.size(); ++i) index(i);
 }
 
-// A list's lengths come before what is inside it, so they are known to be good here.
+// A list's lengths come before what is inside it, so they are already checked here.
 void IndexedRows::index(std::size_t column) {
     auto const& it = columns_[column];
     auto const items = rows_.columns[column].size() / it.item_bytes();
@@ -57,6 +58,7 @@ std::uint64_t IndexedRows::bytes() const {
 }
 
 std::span<std::byte const> IndexedRows::slice(std::size_t column, std::uint64_t first_row, std::uint64_t rows) const {
+    THALWEG_ASSERT(first_row + rows <= this->rows(), "a slice lies within its rows");
     auto const item_bytes = columns_[column].item_bytes();
     auto const begin = first_item(column, first_row) * item_bytes;
     return std::span(rows_.columns[column]).subspan(begin, first_item(column, first_row + rows) * item_bytes - begin);

@@ -10,10 +10,10 @@
 
 namespace thalweg::source {
 
-// A row set that is known to fit its table, and where each row begins in each column.
+// A row set that fits its table, and where each row begins in each column.
 class IndexedRows {
   public:
-    // Throws base::UsageError that names table and column.
+    // Throws base::UsageError, which names table and column.
     explicit IndexedRows(RowSet rows);
 
     model::Table const& table() const { return rows_.table; }
@@ -30,7 +30,7 @@ class IndexedRows {
 
     RowSet rows_;
     std::vector<model::Column> columns_;
-    std::vector<std::vector<std::uint64_t>> first_items_; // of every row and of the end; empty: items are rows
+    std::vector<std::vector<std::uint64_t>> first_items_; // for every row and the end; empty: items are rows
 };
 
 } // namespace thalweg::source

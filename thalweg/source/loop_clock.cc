@@ -73,7 +73,8 @@ std::optional<std::size_t> LoopClock::column_of(IndexedRows const& rows, std::st
 void LoopClock::advance(std::span<std::byte> timestamps, model::Scalar scalar, std::uint64_t loops) const {
     auto const shift = step_ * static_cast<long double>(loops);
     if (scalar == model::Scalar::float64) return add_to_all(timestamps, static_cast<double>(shift));
-    // Signed ones, too: the sum has the same bits, and what does not fit wraps instead of being undefined.
+    // This is correct for signed types, too: the sum has the same bits, and an overflow wraps instead of being
+    // undefined.
     auto const wrapped = std::fmod(shift, 0x1p64L);
     add_to_all(timestamps, static_cast<std::uint64_t>(wrapped));
 }

@@ -12,15 +12,15 @@
 
 namespace thalweg::source {
 
-// Lets the timestamps of looped rows go on: one step for all tables, so that what was coincident stays so.
+// Continues the timestamps of looped rows: one step for all tables, so that coincident rows stay coincident.
 class LoopClock {
   public:
-    // Throws base::UsageError where a table's timestamp is of a type that cannot go on.
+    // Throws base::UsageError if a table's timestamp has a type that cannot be continued.
     LoopClock(std::vector<std::shared_ptr<IndexedRows const>> const& tables, std::string const& timestamp);
 
-    // From the earliest to the latest timestamp, and one mean interval.
+    // Returns the time from the earliest to the latest timestamp, plus one mean interval.
     long double step() const { return step_; }
-    // Of a table: its timestamps, if it has them.
+    // Returns the timestamp column of a table, if it has one.
     static std::optional<std::size_t> column_of(IndexedRows const& rows, std::string const& timestamp);
     void advance(std::span<std::byte> timestamps, model::Scalar scalar, std::uint64_t loops) const;
 

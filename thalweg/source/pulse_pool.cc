@@ -16,8 +16,8 @@ constexpr double kSipmRiseNs = 1.5;          // of the amplifier
 constexpr double kSipmRecoveryNs = 4;        // of a cell
 constexpr double kPhotoelectronsPerKev = 15; // 63 photons, of which the SiPM detects a quarter
 
-// The light that falls into each sample after the gamma: a difference of two exponentials, its sum 1 in all time.
-// The gamma came `age_ns` before the first of them.
+// The light that reaches each sample after the gamma: a difference of two exponentials with the integral 1. The gamma
+// came `age_ns` before the first sample.
 class Light {
   public:
     Light(double dt_ns, double age_ns)
@@ -36,7 +36,7 @@ class Light {
     double decay_, rise_, decay_step_, rise_step_, scale_;
 };
 
-// Answers light with current: two low-pass filters of one pole each.
+// Turns light into current: two low-pass filters of one pole each.
 class Sipm {
   public:
     explicit Sipm(double dt_ns)
@@ -52,7 +52,7 @@ class Sipm {
     double recovery_gain_, rise_gain_, cells_ = 0, current_ = 0;
 };
 
-// The height of a pulse of light 1 without any fluctuation.
+// Returns the height of a pulse of light 1 without fluctuations.
 double pulse_height(double dt_ns) {
     Light light(dt_ns, dt_ns / 2);
     Sipm sipm(dt_ns);
@@ -69,8 +69,8 @@ struct Shape {
     NormalTable normal;
 };
 
-// Photons come one by one: what a sample sees fluctuates by the square root of their number. The whole is scaled back
-// to the light of its energy, because the resolution of the crystal is already in the energy that was asked for.
+// Photons come one by one, so a sample fluctuates by the square root of their number. The sum is scaled back to the
+// light of its energy, because the requested energy already contains the resolution of the crystal.
 void add_pulse(std::span<float> signal, Shape const& shape, double phase, double amplitude_adc, double photoelectrons,
                Random& random) {
     auto const first = static_cast<std::size_t>(shape.begin) + 1;
@@ -94,7 +94,7 @@ void add_pulse(std::span<float> signal, Shape const& shape, double phase, double
 void digitize(std::span<float const> signal, std::span<std::uint16_t> values, Shape const& shape,
               DigitizerOptions const& options, Random& random) {
     auto const noise = static_cast<float>(options.noise_adc);
-    auto const offset = static_cast<float>(options.baseline_adc) + 0.5f; // the half rounds
+    auto const offset = static_cast<float>(options.baseline_adc) + 0.5f; // 0.5 rounds
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < values.size(); ++i, bits >>= NormalTable::kBits) {
         if (i % 4 == 0) bits = random.bits();
@@ -107,7 +107,7 @@ void digitize(std::span<float const> signal, std::span<std::uint16_t> values, Sh
 
 PulsePool::PulsePool(DigitizerOptions const& options)
     : record_samples_(options.record_samples),
-      // A quarter beyond the top of the range, so that the hardest are clipped.
+      // The range is exceeded by a quarter, so that the largest pulses are clipped.
       step_kev_(1.25 * (kFullScale - options.baseline_adc) / options.gain_adc_per_kev / options.pool_pulses),
       values_(std::size_t{options.pool_pulses} * options.record_samples), t0_ns_(options.pool_pulses) {
     auto const dt_ns = 1e9 / options.sample_rate_hz;

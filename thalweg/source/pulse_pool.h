@@ -1,4 +1,4 @@
-// Digitized pulses, made once and handed out by reference.
+// Digitized pulses, which are made once and handed out by reference.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace thalweg::source {
 
-// Pulse number i is of the energy (i + 1/2) * step, begins at a random place between two samples, and has noise of its
-// own. So energies that differ by the resolution of the crystal meet different pulses.
+// Pulse number i has the energy (i + 1/2) * step, begins at a random place between two samples, and has noise of its
+// own. So energies that differ by the resolution of the crystal get different pulses.
 class PulsePool {
   public:
     explicit PulsePool(DigitizerOptions const& options);
 
-    // Energies beyond the last pulse get the last one: it is clipped anyway.
+    // Returns the last pulse for larger energies: it is clipped anyway.
     std::size_t index_of(double energy_kev) const;
     std::span<std::uint16_t const> values(std::size_t index) const {
         return {values_.data() + index * record_samples_, record_samples_};
     }
-    // Time of the first sample as counted from the pulse's beginning.
+    // Returns the time of the first sample relative to the beginning of the pulse.
     float const& t0_ns(std::size_t index) const { return t0_ns_[index]; }
 
   private:

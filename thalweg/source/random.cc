@@ -2,8 +2,8 @@
 
 namespace thalweg::source {
 
-// From the middle outwards. The distribution function is concave there, so Newton's steps from one quantile towards
-// the next never overshoot.
+// The quantiles are computed from the middle outwards. The distribution function is concave there, so Newton's steps
+// from one quantile to the next never overshoot.
 NormalTable::NormalTable() : quantiles_(std::size_t{1} << kBits) {
     auto const half = quantiles_.size() / 2;
     double x = 0;

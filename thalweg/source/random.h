@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere for the same seed: none of the standard distributions promises that.
+// Random numbers that are the same on all machines for the same seed: no standard distribution promises that.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace thalweg::source {
 
-// SplitMix64: each state is a good seed, also 0, 1, 2, ..., so that every decay can have a sequence of its own.
+// SplitMix64: every state is a good seed, including 0, 1, 2, ..., so every decay can have a sequence of its own.
 class Random {
   public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -21,23 +21,23 @@ class Random {
         value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
         return value ^ (value >> 31);
     }
-    // In (0, 1]: its logarithm is finite.
+    // Returns a number in (0, 1], so that its logarithm is finite.
     double uniform() { return static_cast<double>((bits() >> 11) + 1) * 0x1p-53; }
     double exponential() { return -std::log(uniform()); }
-    // Two independent normally distributed numbers.
+    // Returns two independent normally distributed numbers.
     std::pair<double, double> normals() {
         auto const radius = std::sqrt(2 * exponential());
         auto const angle = 2 * std::numbers::pi * uniform();
         return {radius * std::cos(angle), radius * std::sin(angle)};
     }
-    // Below `count`, which is below 2^32.
+    // Returns a number below `count`, which is below 2^32.
     std::uint32_t index(std::uint32_t count) { return static_cast<std::uint32_t>(((bits() >> 32) * count) >> 32); }
 
   private:
     std::uint64_t state_;
 };
 
-// Normally distributed numbers by the million: 14 bits of randomness choose a quantile.
+// Makes millions of normally distributed numbers: 14 random bits choose a quantile.
 class NormalTable {
   public:
     static constexpr unsigned kBits = 14;

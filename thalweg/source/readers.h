@@ -1,4 +1,4 @@
-// One channel of the emulated card, in its two ways of working.
+// The two ways in which one channel of the emulated card works.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace thalweg::source {
 
-// As fast as it is read: nothing waits on board, nothing is lost, and the card's clock runs as it will.
+// Works as fast as it is read: nothing waits on board, nothing is lost, and the card's clock is free.
 std::unique_ptr<StreamReader> make_free_reader(DigitizerOptions const& options, std::uint32_t channel,
                                                std::shared_ptr<PulsePool const> pool);
 
-// By the wall clock: records wait in the on-board memory, and when that is full triggers are lost.
+// Works by the wall clock: records wait in the on-board memory, and triggers are lost while it is full.
 std::unique_ptr<StreamReader> make_clocked_reader(DigitizerOptions const& options, std::uint32_t channel,
                                                   std::shared_ptr<PulsePool const> pool);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/shared_number.h"
 #include "thalweg/source/indexed_rows.h"
@@ -44,7 +45,7 @@ class ReplayReader : public StreamReader {
     void resume() override { paused_ = false; }
 
   private:
-    // The one column that is not handed out as it lies in memory.
+    // Continues the timestamps, the only column that is not handed out as it lies in memory.
     void continue_timestamps() {
         auto& column = columns_[*timestamp_];
         timestamps_.assign(column.begin(), column.end());
@@ -55,6 +56,7 @@ class ReplayReader : public StreamReader {
     void advance(std::uint64_t count) {
         handed_out_.add(count);
         row_ += count;
+        THALWEG_ASSERT(count > 0 && row_ <= rows_->rows(), "a batch has rows of one loop");
         if (row_ < rows_->rows()) return;
         row_ = 0;
         ++loop_;
@@ -116,7 +118,7 @@ class Replay : public Source {
     ReplayOptions options_;
     std::vector<Stream> streams_;
     std::vector<std::shared_ptr<IndexedRows const>> tables_;
-    std::shared_ptr<LoopClock const> clock_; // only where there is more than one loop
+    std::shared_ptr<LoopClock const> clock_; // set if there is more than one loop
 };
 
 } // namespace

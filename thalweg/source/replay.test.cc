@@ -36,7 +36,7 @@ RowSet ragged(std::string name, std::vector<std::uint64_t> timestamps, std::vect
     return rows;
 }
 
-// All that a stream gives, column by column.
+// Returns everything that a stream gives, column by column.
 std::vector<std::vector<std::byte>> all_columns_of(StreamReader& reader) {
     std::vector<std::vector<std::byte>> columns;
     for (Batch batch; reader.next(batch, 0);) {
@@ -72,7 +72,7 @@ TEST(Replay, ListsComeWithTheirRows) {
 }
 
 TEST(Replay, TimestampsGoOnByOneStepForAllTables) {
-    // From 100 to 160, four of them: 60 + 20.
+    // The timestamps go from 100 to 160, and there are four of them: 60 + 20.
     auto const source = make_replay({ragged("a", {160, 100}, {0, 0}), ragged("b", {120, 130}, {1, 1})}, {.loops = 3});
     auto const reader = source->open(0);
     EXPECT_EQ(values_of<std::uint64_t>(all_columns_of(*reader)[0]),

@@ -1,4 +1,4 @@
-// What every source promises.
+// The conformance suite: what every source promises.
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>

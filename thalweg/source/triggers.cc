@@ -7,7 +7,7 @@ namespace {
 
 double record_s(DigitizerOptions const& options) { return options.record_samples / options.sample_rate_hz; }
 
-// So many hits that, without those which pile up, as many records remain as were asked for.
+// Returns the hit rate that leaves the requested record rate after pile-up.
 double hits_per_s(DigitizerOptions const& options) {
     auto const records = records_per_s(options);
     return records / (1 - records * record_s(options));

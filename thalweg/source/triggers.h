@@ -6,7 +6,7 @@
 
 namespace thalweg::source {
 
-// Those hits of a channel that start a record: not the ones that fall into the record of another.
+// The hits of a channel that start a record. A hit during the record of another one starts none.
 class Triggers {
   public:
     Triggers(DigitizerOptions const& options, std::uint32_t channel);

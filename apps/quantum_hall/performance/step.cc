@@ -1,6 +1,6 @@
-// One Chebyshev step, with its two dot products, against a stream of the same traffic: a site reads 16 bytes of one
-// wave function, reads and writes 16 of another and reads 8 of the potential. Usage: step COLUMNS ROWS ROUNDS. Prints a
-// line of JSON a round: ns a site, of the slowest rank, for both, by CPU time and by the clock.
+// Measures one Chebyshev step with its two dot products, against a stream with the same traffic: a site reads 16 bytes
+// of one wave function, reads and writes 16 of another and reads 8 of the potential. Usage: step COLUMNS ROWS ROUNDS.
+// Prints a line of JSON per round: ns per site, of the slowest rank, for both, by CPU time and by the clock.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,7 +27,7 @@ Times now() {
             std::chrono::duration<double>(clock).count()};
 }
 
-// Its own function, so that it is compiled for memory that may be anywhere, as the step is.
+// This is a separate function, so that it is compiled for memory at any address, like the step.
 [[gnu::noinline]] void stream(double const* __restrict a, double* __restrict b, double const* __restrict c,
                               std::size_t sites) {
 #pragma omp simd
@@ -38,7 +38,7 @@ Times now() {
 }
 
 template <class Work> Times timed(Strips const& strips, Work const& work) {
-    strips.any(false); // all begin together
+    strips.any(false); // all ranks begin together
     auto const begin = now();
     for (int step = 0; step < kStepsARound; ++step) work();
     auto const end = now();

@@ -1,4 +1,4 @@
-// A program of somebody else that saves checkpoints, too. Usage: another-program FILE
+// Another program that saves checkpoints, too. Usage: another-program FILE
 #include <thalweg/checkpoint/save.h>
 
 namespace checkpoint = thalweg::checkpoint;

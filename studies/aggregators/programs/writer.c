@@ -1,8 +1,9 @@
-// writer VARIANT TRANSFER K BLOCK REPEATS SYNC FILE [HINT VALUE]...: the experiment of the paper in C, several times.
+// Usage: writer VARIANT TRANSFER K BLOCK REPEATS SYNC FILE [HINT VALUE]... Repeats the experiment of the paper in C.
 //
-// VARIANT all: all ranks open the file; split: the writers alone. TRANSFER: independent or collective. K: elements of
-// uint16 of each writer. BLOCK: 0: one range a writer; else ranges of so many bytes, in turn. The first half of the
-// ranks creates data and sends them, the second half writes. Prints a JSON object with the times of each repetition.
+// VARIANT all: all ranks open the file; split: only the writers do. TRANSFER: independent or collective. K: number of
+// uint16 elements of each writer. BLOCK 0: one range per writer; otherwise ranges of so many bytes, in turn. The first
+// half of the ranks creates data and sends them, the second half writes. Prints a JSON object with the times of each
+// repetition.
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -57,7 +58,7 @@ static void write_file(struct run const* run, MPI_Comm comm, double parts[PARTS]
     at[2] = MPI_Wtime();
     if (run->is_writer)
         select_mine(run, space);
-    else { // takes part, with nothing
+    else { // takes part without data
         H5Sselect_none(space);
         H5Sselect_none(memory);
     }
@@ -81,7 +82,7 @@ static void write_file(struct run const* run, MPI_Comm comm, double parts[PARTS]
     for (int i = 0; i < PARTS; ++i) parts[i] = at[i + 1] - at[i];
 }
 
-// As the paper times it: from before the communicator is split to behind the close.
+// Measures as the paper does: from before the communicator is split to after the close.
 static double run_once(struct run const* run, double parts[PARTS]) {
     MPI_Barrier(MPI_COMM_WORLD);
     double const begin = MPI_Wtime();

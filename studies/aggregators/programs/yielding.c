@@ -1,4 +1,4 @@
-// Loaded before UCX: an MPI that waits by polling gives the core away, where ranks share cores.
+// Is loaded before UCX: an MPI that waits by polling gives the core away if ranks share cores.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

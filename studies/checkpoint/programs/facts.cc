@@ -1,5 +1,5 @@
-// facts RANKS BYTES PATH: what rank 0 does alone when RANKS ranks save BYTES each, with all that they would have told
-// it, into a file that has no payload. For the model: what it takes does not depend on disks or on other ranks.
+// Usage: facts RANKS BYTES PATH. Measures the work of rank 0 when RANKS ranks save BYTES each, with all that they would
+// have sent to it, into a file without payload. It is for the model: this time does not depend on disks or other ranks.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,9 +20,9 @@ using namespace thalweg::checkpoint;
 
 namespace {
 
-constexpr double kNothing = 0; // in the place of data, which nobody looks at
+constexpr double kNothing = 0; // instead of data, which is never read
 
-using Words = std::vector<std::vector<std::uint8_t>>; // of each rank, as they travel
+using Words = std::vector<std::vector<std::uint8_t>>; // of each rank, in the form of their messages
 
 double seconds(std::function<void()> const& work) {
     auto const begin = std::chrono::steady_clock::now();

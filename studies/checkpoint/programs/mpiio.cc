@@ -1,9 +1,9 @@
-// MPI-IO: one file, some, or a file for each process.
+// Saves with MPI-IO: one file, some, or a file for each process.
 #include "strategies.h"
 
 namespace {
 
-// Of ROMIO (MPICH) and OMPIO (Open MPI); what an implementation does not know it does not tell.
+// These are hints of ROMIO (MPICH) and OMPIO (Open MPI); an implementation does not report hints that it does not know.
 constexpr char const* kHints[] = {"cb_buffer_size", "cb_nodes",        "cb_config_list", "romio_cb_write",
                                   "romio_ds_write", "striping_factor", "striping_unit",  "collective_buffering"};
 

@@ -1,5 +1,5 @@
-// ours save|restore|verify|async PATH BYTES [BYTES_OF_SAVER]: what thalweg.checkpoint takes, printed by rank 0 as JSON.
-// BYTES: of each rank; BYTES_OF_SAVER: of each that saved, where these were others.
+// Usage: ours save|restore|verify|async PATH BYTES [BYTES_OF_SAVER]. Measures thalweg.checkpoint; rank 0 prints the
+// result as JSON. BYTES is the size per rank; BYTES_OF_SAVER that of each rank that saved, if it was another.
 #include "ranks.h"
 
 #include <functional>
@@ -37,7 +37,7 @@ void tell_save(std::string const& path, std::uint64_t bytes, Communicator& comm)
     }
 }
 
-// Those from element `first` on, of slabs of `saved` elements each that ranks have saved.
+// Returns the values from element `first` on, of slabs of `saved` elements that ranks have saved.
 void check_values(std::vector<double> const& values, std::uint64_t first, std::uint64_t saved) {
     for (auto at = first; at < first + values.size();) {
         auto const rank = at / saved;
@@ -50,9 +50,9 @@ void check_values(std::vector<double> const& values, std::uint64_t first, std::u
     }
 }
 
-// `saved`: elements of each rank that saved.
+// `saved` is the number of elements of each rank that saved.
 void tell_restore(std::string const& path, std::uint64_t bytes, std::uint64_t saved, bool verify, Communicator& comm) {
-    auto const count = bytes / sizeof(double); // of each rank, whoever saved it
+    auto const count = bytes / sizeof(double); // for each rank, whatever its saver had
     std::vector<double> values(count);
     meet();
     auto const begin = now();
@@ -70,7 +70,7 @@ void tell_restore(std::string const& path, std::uint64_t bytes, std::uint64_t sa
     }
 }
 
-// A simulation's step: it goes through memory once.
+// A step of a simulation: it goes through memory once.
 void step(std::vector<double>& values) {
     for (auto& value : values) value = value * 0.999999 + 1.0;
 }
@@ -83,7 +83,7 @@ double run_steps(std::vector<double>& values, int steps) {
 
 struct Loss {
     double call = 0; // of save_async itself
-    double all = 0;  // what as many steps take longer than without a save, the calls included
+    double all = 0;  // how much longer as many steps take than without a save, including the calls
 };
 
 Loss loss_of(std::vector<double>& values, std::function<SavingInBackground()> const& begin_save, int steps) {
@@ -101,12 +101,12 @@ Loss loss_of(std::vector<double>& values, std::function<SavingInBackground()> co
     return {longest(call), both - alone};
 }
 
-// In a simulation that computes for longer than a save takes.
+// Measures in a simulation that computes for longer than a save takes.
 void tell_async(std::string const& path, std::uint64_t bytes, Communicator& comm) {
     auto values = values_of(bytes, static_cast<std::uint64_t>(rank_of()) + 1);
     SaveOptions options;
     options.keep = 1;
-    save_async(path, {slab(values)}, comm, options).wait(); // whose memory is there from then on
+    save_async(path, {slab(values)}, comm, options).wait(); // its memory exists from then on
     meet();
     auto const begin = now();
     save(path, {slab(values)}, comm, options);

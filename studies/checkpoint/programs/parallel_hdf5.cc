@@ -1,4 +1,4 @@
-// Parallel HDF5, independent and collective.
+// Saves with parallel HDF5, independently and collectively.
 #include "strategies.h"
 
 #ifdef STUDY_HAS_HDF5

@@ -1,4 +1,4 @@
-// A file for each process, as anybody would write it by hand.
+// Saves a file for each process, as a programmer would write it by hand.
 #include "strategies.h"
 
 namespace {

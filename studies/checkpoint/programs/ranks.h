@@ -1,4 +1,4 @@
-// What the programs of this study have in common: ranks that sleep while they wait, times, and what a process wrote.
+// Shared by the programs of this study: ranks that sleep while they wait, times, and what a process wrote.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline int ranks() {
     return size;
 }
 
-// A rank that spins takes the processor of one that writes.
+// A rank that spins would take the processor of one that writes.
 inline void meet() {
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
@@ -48,15 +48,15 @@ inline double now() {
     std::abort();
 }
 
-// Of the longest rank, from the meeting on.
+// Returns the time of the longest rank, from the barrier on.
 inline double longest(double seconds) {
     double most = 0;
     MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return most;
 }
 
-// What this process has written so far (/proc/self/io): calls of write, pwrite and their like, and bytes that went to
-// files, by whatever calls.
+// Returns what this process has written so far (/proc/self/io): calls of write, pwrite and similar, and the bytes that
+// went to files by any call.
 struct Written {
     std::uint64_t calls = 0;
     std::uint64_t bytes = 0;
@@ -74,7 +74,7 @@ inline Written written_so_far() {
     return written;
 }
 
-// Of each rank, on rank 0.
+// Returns the values of all ranks, on rank 0.
 inline std::vector<std::uint64_t> gathered(std::uint64_t own) {
     std::vector<std::uint64_t> all(static_cast<std::size_t>(rank_of() == 0 ? ranks() : 0));
     MPI_Gather(&own, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
@@ -87,7 +87,7 @@ inline std::string as_json(std::vector<std::uint64_t> const& values) {
     return text.empty() ? "[]" : text + "]";
 }
 
-// Members of a JSON object: what was written since `before`, in all, by the busiest rank, and by each.
+// Makes members of a JSON object: what was written since `before`, in total, by the busiest rank, and by each rank.
 inline std::string told_since(Written const& before) {
     auto const now = written_so_far();
     auto const calls = gathered(now.calls - before.calls), bytes = gathered(now.bytes - before.bytes);
@@ -97,7 +97,7 @@ inline std::string told_since(Written const& before) {
            ", \"writes_by_rank\": " + as_json(calls) + ", \"bytes_by_rank\": " + as_json(bytes);
 }
 
-// Values that tell the rank and do not shrink.
+// Makes values that depend on the rank and do not compress.
 inline std::vector<double> values_of(std::uint64_t bytes, std::uint64_t seed) {
     std::vector<double> values(bytes / sizeof(double));
     std::uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;

@@ -1,6 +1,6 @@
-// strategies NAME save|restore PATH BYTES [HINT=VALUE...]: other ways to save BYTES of each rank, durable at the end,
-// and to restore them, which fails where other values come back. Rank 0 prints as JSON what each phase took, the hints
-// that were in effect, those that were asked for in vain, and who wrote.
+// Usage: strategies NAME save|restore PATH BYTES [HINT=VALUE...]. Other ways to save BYTES of each rank, durable at the
+// end, and to restore them, which fails if other values come back. Rank 0 prints as JSON the time of each phase, the
+// hints that were in effect, those that were requested in vain, and which ranks wrote.
 #include "strategies.h"
 
 namespace {
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     Job job(argv[3], expected);
     for (int i = 5; i < argc; ++i) job.hints.emplace_back(argv[i]);
     bool const saves = std::string(argv[2]) == "save";
-    if (!saves) std::ranges::fill(job.values, 0.0); // which also touches the memory
+    if (!saves) std::ranges::fill(job.values, 0.0); // this also touches the memory
     auto const before = written_so_far();
     meet();
     auto const begin = now();

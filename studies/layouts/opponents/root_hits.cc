@@ -1,7 +1,7 @@
-// root_hits PATH HITS THREADS ROWS STOPWATCH LOCK COMPRESSION CLUSTER_BYTES: hits as the paper's code writes them, with
-// ROOT, until they are durable. ROWS: "element" makes a row of each hit, "event" one of each hundred, with a list for
-// each member. STOPWATCH 1 reads a wall and a CPU clock around every fill, as the paper does, and adds them up over the
-// threads. LOCK 1 holds one mutex around every flush of a cluster, as the paper does; 0 leaves that to ROOT.
+// Usage: root_hits PATH HITS THREADS ROWS STOPWATCH LOCK COMPRESSION CLUSTER_BYTES. ROOT writes hits as the paper's
+// code does, until they are durable. ROWS: "element" makes a row of each hit, "event" one of each hundred, with a list
+// for each member. STOPWATCH 1 reads a wall and a CPU clock around every fill, as the paper does, and adds them up over
+// the threads. LOCK 1 holds one mutex around every flush of a cluster, as the paper does; 0 leaves that to ROOT.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -41,11 +41,11 @@ double thread_cpu_s() {
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Drawn once, and written round and round by all threads: more of a column than any page has, so that repetition is
-// nothing that compression could find.
+// The values are drawn once, and all threads write them again and again. A column has more of them than any page, so
+// compression cannot use the repetition.
 struct Hits {
     std::vector<Column> members = std::vector<Column>(kMembers, Column(kEvents* kHitsPerEvent));
-    std::vector<std::vector<float>> lists; // of each event, one for each member
+    std::vector<std::vector<float>> lists; // for each event, one for each member
 
     Hits() {
         std::mt19937_64 random(1);
@@ -67,7 +67,7 @@ struct Producer {
     std::uint64_t first_event = 0, hits = 0;
     double stopwatch_s = 0, stopwatch_cpu_s = 0;
 
-    // Calls `fill` for every row, with what the entry is to point at.
+    // Calls `fill` for every row, with the values of the entry.
     template <class Fill> void for_each_row(bool of_elements, ROOT::Detail::RRawPtrWriteEntry& entry, Fill fill) {
         std::vector<ROOT::RFieldToken> tokens;
         for (std::size_t i = 0; i < kMembers; ++i) tokens.push_back(entry.GetToken("member" + std::to_string(i)));

@@ -1,4 +1,5 @@
-// root_write FOLDER PATH COMPRESSION [CLUSTER_BYTES]: the flat columns of a folder as an RNTuple, by ROOT, row by row.
+// Usage: root_write FOLDER PATH COMPRESSION [CLUSTER_BYTES]. ROOT writes the flat columns of a folder as an RNTuple,
+// row by row.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,7 @@ void fail(std::string const& text) {
     std::exit(1);
 }
 
-// Mapped, so that it is no memory of the writer.
+// The file is mapped, so that it does not count as memory of the writer.
 void const* map(std::string const& path) {
     auto const size = std::filesystem::file_size(path);
     if (size == 0) return nullptr;
@@ -56,7 +57,7 @@ std::size_t read_columns(std::string const& folder, std::vector<Column>& columns
     return rows;
 }
 
-// Fields of the model, where their values stand, and how they get those of the next row.
+// The fields of the model, the places of their values, and how they get those of the next row.
 struct Table {
     std::vector<Column> const& columns;
     std::unique_ptr<ROOT::RNTupleModel> model = ROOT::RNTupleModel::CreateBare();

@@ -1,5 +1,5 @@
-// Blocks as a card writes them, in a buffer much larger than the second-level cache: those of all e-links mixed, in the
-// order in which they become full.
+// Blocks as a card writes them, in a buffer much larger than the second-level cache. Those of all e-links are mixed, in
+// the order in which they become full.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ class Blocks {
   public:
     Blocks(std::uint32_t elinks, felix::PacketSizes const& sizes, std::uint64_t size_bytes);
 
-    // Fills the buffer once more: the events go on where they ended.
+    // Fills the buffer once more: the events continue.
     void refill();
 
     std::uint64_t count() const { return count_; }
     std::byte const* block(std::uint64_t index) const { return memory_.data() + index * format_.block_bytes; }
     felix::BlockFormat const& format() const { return format_; }
-    std::uint64_t packets() const { return packets_; } // in blocks that were ever handed over, but for some at the end
+    // In all blocks that were handed over, except for some at the end.
+    std::uint64_t packets() const { return packets_; }
 
   private:
     void write_event();

@@ -1,4 +1,4 @@
-// What decoding costs a packet, alone and together with the building of fragments, in one thread.
+// Measures what decoding costs per packet, alone and together with the building of fragments, in one thread.
 #include <memory>
 #include <utility>
 
@@ -28,8 +28,8 @@ class Walk {
     felix::BlockFormat const& format() const { return blocks_.format(); }
     std::uint32_t elinks() const { return elinks_; }
 
-    // `lap(blocks)` goes through all blocks once and returns how many packets it saw. Where the buffer is filled anew
-    // for every lap, that does not count. The first lap only touches memory.
+    // `lap(blocks)` goes through all blocks once and returns the number of packets. If the buffer is filled again for
+    // every lap, this time does not count. The first lap only touches memory.
     template <class Lap> void run(bool filled_anew, Lap const& lap) {
         auto const begin_ns = base::monotonic_ns();
         for (bool first = true; laps_ == 0 || base::monotonic_ns() - begin_ns < duration_ns_; first = false) {
@@ -102,7 +102,7 @@ Json measure_decode(Arguments& arguments) {
     return walk.result();
 }
 
-// One thread builds `own` of the groups that the buffer holds the streams of.
+// One thread builds `own` of the groups whose streams are in the buffer.
 Json measure_build(Arguments& arguments) {
     auto const all = static_cast<std::uint32_t>(arguments.number("groups", 3));
     auto const own = static_cast<std::uint32_t>(arguments.number("own-groups", all));
@@ -120,7 +120,7 @@ Json measure_build(Arguments& arguments) {
     std::vector<Target> targets(walk.elinks());
     for (std::uint32_t i = 0; i < own * streams; ++i) targets[i] = {groups[i / streams].get(), i % streams};
 
-    // The groups' clock stands still while the buffer is filled: nothing comes late because of that.
+    // The groups' clock stands still while the buffer is filled, so nothing is late because of that.
     auto now_ns = base::monotonic_ns();
     std::uint64_t seen = 0;
     walk.run(true, [&](Blocks const& blocks) {

@@ -1,4 +1,4 @@
-// How many packets a second the emulated card makes when somebody takes its blocks away at once.
+// Measures how many packets per second the emulated card makes if its blocks are taken away at once.
 #include <thread>
 
 #include "studies/readout/driver/emulated_card.h"

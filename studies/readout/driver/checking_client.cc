@@ -14,7 +14,7 @@ void Checker::check(readout::Event const& event) {
         bool right = fragment.header().event == event.event;
         for (std::uint32_t stream = 0; stream < streams_; ++stream) {
             auto const payload = fragment.payload(stream);
-            if (payload.empty() && !fragment.is_complete()) continue; // as it says itself
+            if (payload.empty() && !fragment.is_complete()) continue; // as the fragment itself reports
             ++packets_;
             head.elink = static_cast<std::uint16_t>(first_elink + stream);
             right = right && is_right(payload, head);
@@ -24,7 +24,7 @@ void Checker::check(readout::Event const& event) {
     }
 }
 
-// With what a packet of this e-link looks like but for its head; made once for each size.
+// Compares with a packet of this e-link, except for its head. The packet is made once for each size.
 std::span<std::byte const> Checker::expected(std::size_t size_bytes, felix::PacketHead const& head) {
     if (head.elink >= expected_.size()) expected_.resize(head.elink + 1u);
     auto& by_size = expected_[head.elink];

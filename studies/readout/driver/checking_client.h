@@ -1,4 +1,4 @@
-// A collector that looks at every byte of what it gets, as a process.
+// A collector that checks every byte, as a process.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace thalweg::study {
 
-// Compares payloads of the emulated card with what it must have sent. Group g of source id g + 1 has e-links
-// g * streams to (g + 1) * streams - 1.
+// Compares payloads with what the emulated card must have sent. Group g with source id g + 1 has e-links g * streams to
+// (g + 1) * streams - 1.
 class Checker {
   public:
     explicit Checker(std::uint32_t streams) : streams_(streams) {}
 
     void check(readout::Event const& event);
     std::uint64_t packets() const { return packets_; }
-    std::uint64_t wrong() const { return wrong_; }           // fragments that are not what they say
-    std::uint64_t incomplete() const { return incomplete_; } // fragments that say so
+    std::uint64_t wrong() const { return wrong_; }           // fragments that are not what they should be
+    std::uint64_t incomplete() const { return incomplete_; } // fragments that report it themselves
 
   private:
     bool is_right(std::span<std::byte const> payload, felix::PacketHead const& head);
     std::span<std::byte const> expected(std::size_t size_bytes, felix::PacketHead const& head);
 
     std::uint32_t streams_;
-    // By e-link and by size: packets of mixed lengths must not make the collector the slowest of the chain.
+    // By e-link and by size: packets of mixed lengths must not make the collector the slowest part.
     std::vector<std::vector<std::vector<std::byte>>> expected_;
     std::uint64_t packets_ = 0, wrong_ = 0, incomplete_ = 0;
 };
 
-// Until the stop sign, or the end of the run.
+// Runs until the stop sign, or the end of the run.
 Json run_checking_client(readout::ClientOptions const& options, std::uint32_t streams, StopSign const& stop);
 
 } // namespace thalweg::study

@@ -76,7 +76,7 @@ Child::Child(std::function<Json(StopSign const&)> const& work) {
     result_ = std::move(result.read);
 }
 
-// After a failure: whoever listens may still tidy up behind itself.
+// After a failure the process that reads may still clean up.
 Child::~Child() {
     stop_.reset();
     for (int i = 0; i < 200 && pid_ > 0; ++i) {

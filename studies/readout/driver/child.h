@@ -1,4 +1,4 @@
-// A part of a measurement in a process of its own, so that its CPU time and its memory are its own, too.
+// A part of a measurement in a process of its own, so that its CPU time and memory can be measured.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace thalweg::study {
 
-// Inside the process: what it is told, and whether it should end.
+// The process's side: its input, and whether it should end.
 class StopSign {
   public:
     explicit StopSign(int fd) : fd_(fd) {}
     std::string wait_for_line() const;
     bool shown() const;
-    // Calls `stop` once it is shown, from a thread of its own, as long as the result lives.
+    // Calls `stop` from a thread of its own at the stop sign, while the returned object lives.
     std::jthread call(std::function<void()> const& stop) const;
 
   private:
@@ -26,14 +26,14 @@ class StopSign {
 
 class Child {
   public:
-    // Forks, so there must be no other thread yet. The process dies with this one.
+    // Forks, so there must be no other thread yet. The process dies with its parent.
     explicit Child(std::function<Json(StopSign const&)> const& work);
     Child(Child const&) = delete;
     Child& operator=(Child const&) = delete;
     ~Child();
 
     void tell(std::string const& line);
-    // Shows the stop sign, waits, and returns what `work` did; throws base::SystemError where it failed.
+    // Shows the stop sign, waits, and returns what `work` returned; throws base::SystemError if it failed.
     Json finish();
     pid_t pid() const { return pid_; }
 
@@ -42,7 +42,7 @@ class Child {
 
     pid_t pid_ = -1;
     base::FileDescriptor stop_;   // closed: stop
-    base::FileDescriptor result_; // what it says at its end
+    base::FileDescriptor result_; // the result at its end
 };
 
 } // namespace thalweg::study

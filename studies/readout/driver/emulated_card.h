@@ -6,10 +6,10 @@
 
 namespace thalweg::study {
 
-// Options --elinks, --buffers, --buffer-bytes, --sizes, --rate-hz, --events; a name that nobody else has.
+// Reads the options --elinks, --buffers, --buffer-bytes, --sizes, --rate-hz, --events, and makes a unique name.
 felix::CardOptions card_options(Arguments& arguments);
 
-// Until the stop sign, or until all events are sent: {"packets", "cpu_ns", "wall_ns", "stall_ns"}.
+// Runs until the stop sign, or until all events are sent: {"packets", "cpu_ns", "wall_ns", "stall_ns"}.
 Json run_card(felix::CardOptions const& options, StopSign const& stop);
 
 } // namespace thalweg::study

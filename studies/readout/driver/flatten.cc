@@ -1,4 +1,4 @@
-// Responses of many pieces over loopback TCP: what a thread that sends them needs for a fragment.
+// Measures responses of many pieces over loopback TCP: what the sending thread needs per fragment.
 #include "studies/readout/driver/measurements.h"
 #include "studies/readout/driver/receivers.h"
 #include "studies/readout/driver/sender.h"
@@ -6,7 +6,7 @@
 namespace thalweg::study {
 Json measure_flatten(Arguments& arguments) {
     auto const way = parse_way(arguments.text("way", "copy"));
-    // A fragment is 1 kB; with headers and trailers of 10 bytes around it a fifth of the pieces is large.
+    // A fragment has 1 kB; with headers and trailers of 10 bytes around it a fifth of the pieces is large.
     std::vector<std::size_t> const with_small{10, 10, 1000, 10, 10}, alone{1000};
     auto const& sizes = arguments.number("small", 1) != 0 ? with_small : alone;
     Pieces pieces(sizes, arguments.number("pieces", 1000) / sizes.size());

@@ -1,4 +1,4 @@
-// Full events from a card through its handlers into one durable file: from the first event to the closed file.
+// Measures full events from a card through its handlers into one durable file: from the first event to the closed file.
 #include <memory>
 #include <thread>
 
@@ -13,7 +13,7 @@ namespace thalweg::study {
 namespace {
 
 constexpr std::uint64_t kPatienceNs = 20'000'000'000;
-constexpr std::uint64_t kFlushNs = 200'000'000; // as `thalweg readout collect`
+constexpr std::uint64_t kFlushNs = 200'000'000; // the default of `thalweg readout collect`
 
 std::vector<std::string> split(std::string const& text) {
     std::vector<std::string> words(1);
@@ -52,7 +52,7 @@ Json measure_full_events(Arguments& arguments) {
     auto const path = arguments.text("path");
     auto const codec = arguments.text("codec", "lz4");
     arguments.check_all_used();
-    card_of.events = 0; // until it is told, so that nobody waits for the last ones
+    card_of.events = 0; // until it is told, so that no time is lost waiting for the last ones
 
     Child collector([&](StopSign const& stop) { return collect(path, codec, options, stop); });
     Child card([&](StopSign const& stop) {

@@ -1,4 +1,4 @@
-// How one thread passes descriptors of fragments to another, and what that costs both.
+// Measures how one thread passes descriptors of fragments to another, and what that costs both.
 #include <array>
 #include <thread>
 #include <vector>
@@ -47,7 +47,7 @@ template <class Passage> void take_all(Passage& passage, std::size_t size, Side&
     }
 }
 
-// Puts for `duration_ns`; `room` is called when there is none.
+// Puts descriptors for `duration_ns`; calls `room` if there is none.
 template <class Passage, class Room>
 Side put_for(Passage& passage, std::size_t size, std::uint64_t duration_ns, Room const& room) {
     Batch batch;

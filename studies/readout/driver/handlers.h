@@ -1,4 +1,4 @@
-// Data Handlers as the measurements configure them.
+// Data handlers as the measurements configure them.
 #pragma once
 
 #include "studies/driver/subcommands.h"
@@ -8,12 +8,12 @@
 
 namespace thalweg::study {
 
-// Of the card's buffer `index`. Options --mode build|relay, --streams (of a group), --builders, --servers (threads),
-// --slots (of the index), --iovec, --pinning.
+// Configures the handler of the card's buffer `index`. Options are --mode build|relay, --streams (of a group),
+// --builders, --servers (threads), --slots (of the index), --iovec, --pinning.
 readout::HandlerConfig handler_config(Arguments& arguments, felix::CardOptions const& card, std::uint32_t index);
 
 std::uint64_t packets_of(readout::Handler::Report const& report);
-// Sums over groups and streams, of what should be nothing and of what became complete.
+// Returns sums over groups and streams: counters that should be zero, and complete events.
 Json books_of(readout::Handler::Report const& report);
 
 } // namespace thalweg::study

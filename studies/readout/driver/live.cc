@@ -1,4 +1,5 @@
-// One Data Handler at work: a card in a process of its own before it, a checking collector in another behind it.
+// Measures one data handler at work, with a card before it and a checking collector behind it, in processes of their
+// own.
 #include <chrono>
 #include <thread>
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPatienceNs = 10'000'000'000;
 constexpr auto kWarmUp = std::chrono::milliseconds(700);
-constexpr auto kConnect = std::chrono::microseconds(200); // a connection
+constexpr auto kConnect = std::chrono::microseconds(200); // per connection
 
 struct Moment {
     double at_ns, packets, builder_cpu_ns, server_cpu_ns, fragments, bytes;
@@ -38,7 +39,7 @@ readout::ClientOptions client_options(Arguments& arguments) {
     return options;
 }
 
-// `item`: "packet" or, of handlers that relay, "fragment".
+// `item` is "packet" or, for handlers that relay, "fragment".
 Json result_of(std::string const& item, Moment const& begin, Moment const& end) {
     auto const ns = end.at_ns - begin.at_ns;
     auto const builder_ns = end.builder_cpu_ns - begin.builder_cpu_ns;

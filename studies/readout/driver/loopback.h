@@ -1,9 +1,9 @@
-// What all that is sent over loopback has in common.
+// Shared by everything that is sent over loopback.
 #pragma once
 
 namespace thalweg::study {
 
-// Everybody has it and may set it, and unlike BBR it needs no timer to pace what goes nowhere.
+// Every user may set this algorithm, and unlike BBR it needs no timer for pacing.
 inline constexpr char const* kCongestionControl = "reno";
 
 } // namespace thalweg::study

@@ -1,5 +1,5 @@
-// The subcommands. Each measures one thing; times are CPU times of threads unless their names say otherwise, in ns for
-// an item: what an item is, the result says.
+// The subcommands. Each measures one thing. Times are CPU times of threads unless their names say otherwise, in ns per
+// item; the result names the item.
 #pragma once
 
 #include "studies/driver/subcommands.h"
@@ -10,7 +10,7 @@ Json measure_hand_off(Arguments& arguments);    // descriptors from one thread t
 Json measure_flatten(Arguments& arguments);     // responses of many pieces, copied together or not, over loopback
 Json measure_decode(Arguments& arguments);      // blocks into packets
 Json measure_build(Arguments& arguments);       // blocks into packets into fragments, in one thread
-Json measure_serve(Arguments& arguments);       // fragments to those who ask, and a bare write of the same bytes
+Json measure_serve(Arguments& arguments);       // fragments to clients, and a bare write of the same bytes
 Json measure_card(Arguments& arguments);        // the emulated card alone
 Json measure_live(Arguments& arguments);        // card, handler, checking collector
 Json measure_full_events(Arguments& arguments); // card, handlers, one durable file

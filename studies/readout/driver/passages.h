@@ -1,5 +1,5 @@
-// Ways for descriptors of fragments from the thread that builds to the thread that sends. One thread puts, one takes;
-// both see the other's work once a batch. All hold 64 Ki descriptors, 1 MiB.
+// Ways to pass descriptors of fragments from the thread that builds to the thread that sends. One thread puts, one
+// takes; both see the other's work once per batch. All hold 64 Ki descriptors, 1 MiB.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ static_assert(sizeof(Descriptor) == 16);
 
 inline constexpr std::uint64_t kPassageItems = 1 << 16;
 
-// How far the two sides are: each writes its own cache line and remembers what it last saw of the other's.
+// The progress of the two sides: each writes its own cache line and remembers what it last saw of the other's.
 struct Progress {
     struct alignas(64) Side {
         std::atomic<std::uint64_t> position = 0;
@@ -43,7 +43,7 @@ struct Progress {
     }
 };
 
-// A circular buffer: what is at position i lies at i modulo its size.
+// A circular buffer: the element at position i lies at i modulo its size.
 class RingPassage {
   public:
     RingPassage() : slots_(kPassageItems) {}
@@ -69,7 +69,7 @@ class RingPassage {
 };
 
 #ifdef THALWEG_STUDY_TBB
-// By event number, as requests ask for it: found, taken over and erased.
+// Works by event number, like requests: a descriptor is found, taken over and erased.
 class MapPassage {
   public:
     MapPassage() : map_(kPassageItems * 2) {}

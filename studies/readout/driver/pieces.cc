@@ -16,7 +16,7 @@ constexpr std::size_t kLine = 64; // pieces begin at cache lines
 Pieces::Pieces(std::vector<std::size_t> const& sizes, std::size_t fragments)
     : memory_(kMemoryBytes), sizes_(sizes), fragments_(fragments),
       response_bytes_(fragments_ * std::accumulate(sizes_.begin(), sizes_.end(), std::size_t{0})) {
-    std::ranges::fill(memory_.bytes(), std::byte{0x5A}); // else all of it would be one page of zeros
+    std::ranges::fill(memory_.bytes(), std::byte{0x5A}); // otherwise all of it would be one page of zeros
 }
 
 std::vector<iovec>& Pieces::next() {

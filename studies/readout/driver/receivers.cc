@@ -30,7 +30,7 @@ class Receivers {
         std::size_t awaited_bytes = 0;
     };
 
-    // One after the other: a burst of thousands would overflow the queue of the listener.
+    // Connects one after the other: a burst of thousands would overflow the queue of the listener.
     void connect() {
         auto socket = transport::begin_connect(options_.server);
         transport::Poller connecting;

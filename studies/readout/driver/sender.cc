@@ -76,7 +76,7 @@ void Sender::take_requests(Connection& connection) {
     std::array<std::byte, 16 * kRequestBytes> room;
     auto const moved = transport::receive_some(connection.socket, room);
     if (moved.closed) base::fail_system({"a receiver has gone"}, moved.error);
-    connection.requests += moved.bytes / kRequestBytes; // so short ones do not come in pieces
+    connection.requests += moved.bytes / kRequestBytes; // so short requests are never split
 }
 
 void Sender::prepare(Connection& connection) {

@@ -1,4 +1,4 @@
-// A server of one thread that answers requests of a fixed size with responses of many pieces, in one of three ways.
+// A server with one thread that answers requests of a fixed size with responses of many pieces, in one of three ways.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace thalweg::study {
 
-inline constexpr std::size_t kRequestBytes = 40; // as Thalweg's own: a head and a range
+inline constexpr std::size_t kRequestBytes = 40; // the size of Thalweg's own: a head and a range
 
 enum class Way : std::uint8_t {
-    copy,   // into one buffer, and that is written
-    writev, // from where they lie, as many pieces a call as the kernel takes
-    ready,  // nothing but write(), of one buffer that was filled long ago
+    copy,   // into one buffer, which is written
+    writev, // from where they lie, as many pieces per call as the kernel accepts
+    ready,  // only write(), from one buffer that was filled long ago
 };
 Way parse_way(std::string const& name);
 
@@ -51,7 +51,7 @@ class Sender {
     void accept_all();
     void take_requests(Connection& connection);
     void prepare(Connection& connection);
-    bool send(Connection& connection); // whether everything is gone
+    bool send(Connection& connection); // returns whether everything was sent
     void go_on(std::size_t key);
 
     Way way_;

@@ -1,4 +1,4 @@
-// What a server needs for a fragment, and what a bare write of as many bytes needs, one after the other.
+// Measures what a server needs per fragment, and what a bare write of the same bytes needs, one after the other.
 #include <cstring>
 #include <memory>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kGroups = 3, kStreams = 14, kPacketBytes = 24, kRun = 1;
 
-// The fragments of a few ten thousand events, all complete.
+// The fragments of some ten thousand events, all complete.
 class FilledIndex {
   public:
     FilledIndex() : blocks_(kGroups * kStreams, {kPacketBytes, kPacketBytes}, 64 * base::kMiB) {
@@ -47,7 +47,7 @@ class FilledIndex {
         for (std::uint32_t i = 0; i < kStreams; ++i) {
             options.group.elinks.push_back(static_cast<std::uint16_t>(number * kStreams + i));
         }
-        options.index.close_after_ns = 60'000'000'000; // nobody is late here
+        options.index.close_after_ns = 60'000'000'000; // no packet is late here
         return std::make_unique<readout::Group>(options);
     }
 
@@ -69,10 +69,10 @@ ReceiverOptions receiver_options(std::uint64_t first_event, std::uint64_t end_ev
     auto const fragment_bytes = header_bytes(kStreams) + kStreams * kPacketBytes;
     ReceiverOptions options;
     options.connections = connections;
-    options.greeting = message(MessageType::hello, Hello{.role = Role::observer});
+    options.greeting = message(MessageType::hello, Hello{.role = ClientRole::observer});
     options.welcome_bytes = sizeof(MessageHead) + sizeof(Welcome);
     options.response_bytes =
-        sizeof(MessageHead) + sizeof(Events) + events * (sizeof(EventRecord) + kGroups * fragment_bytes);
+        sizeof(MessageHead) + sizeof(EventsHead) + events * (sizeof(EventRecord) + kGroups * fragment_bytes);
     auto const ranges = (end_event - first_event) / events;
     options.request = [=](std::size_t number) {
         return message(MessageType::get, Get{.first = first_event + number % ranges * events,
@@ -114,8 +114,8 @@ Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t dura
     return served;
 }
 
-// The same receivers, who get as many bytes: `cold`, from memory as large as the index, so that they come from as far;
-// or again and again of one buffer, which never leaves the cache.
+// Serves the same number of bytes to the same receivers: `cold`, from memory as large as the index, so that they come
+// from as far; otherwise always from one buffer, which never leaves the cache.
 Sender::Sent bare_write(ReceiverOptions options, std::uint64_t duration_ns, bool cold) {
     Pieces pieces({options.response_bytes}, 1);
     Sender sender(cold ? Way::writev : Way::ready, pieces);

@@ -1,4 +1,4 @@
-// Where threads of a measurement run, and how they wait.
+// Chooses where the threads of a measurement run, and how they wait.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ struct Processors {
     std::string consumer;
 };
 
-// The calling thread. Empty: does nothing.
+// Pins the calling thread. Does nothing if the text is empty.
 void pin(std::string const& processor);
 
-// As long as Thalweg's threads sleep when they find nothing to do: 30 us.
+// Sleeps as long as Thalweg's threads do if they find nothing: 30 us.
 void nap();
 
 } // namespace thalweg::study

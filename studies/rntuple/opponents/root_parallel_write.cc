@@ -1,5 +1,5 @@
-// root_parallel_write PATH BYTES COMPRESSION THREADS CLUSTER_BYTES DIRECT: threads write Hahnfeld's events through
-// ROOT's RNTupleParallelWriter until they are durable, each from values that stand in memory, by their addresses.
+// Usage: root_parallel_write PATH BYTES COMPRESSION THREADS CLUSTER_BYTES DIRECT. Threads write Hahnfeld's events
+// through ROOT's RNTupleParallelWriter until they are durable, each from values in memory, by their addresses.
 // CLUSTER_BYTES are raw, as Thalweg counts them; 0 means ROOT's own. The events are those of Thalweg's driver
 // (studies/driver/events.cc).
 #include <array>
@@ -27,7 +27,7 @@
 namespace {
 
 constexpr std::uint64_t kBatchEvents = 8192, kBatches = 16, kMeanParticles = 5;
-constexpr std::uint64_t kEventBytes = 8 + 8 + 4 * kMeanParticles; // id, length, energies: in the mean
+constexpr std::uint64_t kEventBytes = 8 + 8 + 4 * kMeanParticles; // id, length, energies: mean size
 
 using Energies = std::vector<std::vector<float>>;
 

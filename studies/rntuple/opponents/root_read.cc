@@ -1,6 +1,6 @@
-// root_read PATH PASSES THREADS HOW: ROOT reads all values of a table of events, once more than said; the first pass
-// only warms. HOW: "bulk" reads flat columns cluster by cluster, each thread with a reader of its own; "views" goes
-// event by event and adds up; "dataframe" adds up with RDataFrame.
+// Usage: root_read PATH PASSES THREADS HOW. ROOT reads all values of a table of events, once more than PASSES says; the
+// first pass only warms the caches. HOW: "bulk" reads flat columns cluster by cluster, each thread with a reader of its
+// own; "views" goes event by event and adds up; "dataframe" adds up with RDataFrame.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -36,7 +36,7 @@ std::vector<Cluster> clusters_of(Reader& reader) {
     return clusters;
 }
 
-// What was read, so that no work can be left out, and that two ways can be compared.
+// The sums of what was read, so that no work can be left out, and two ways can be compared.
 struct Sums {
     std::uint64_t ids = 0, energies = 0;
     double energy = 0;
@@ -59,7 +59,7 @@ Sums read_views(Reader& reader, std::vector<Cluster> const& clusters) {
     return sums;
 }
 
-// Flat columns, as Thalweg's reader fills them; of each column one value a cluster is looked at.
+// Reads flat columns, as Thalweg's reader fills them, and looks at one value of each column per cluster.
 Sums read_bulk(Reader& reader, std::vector<Cluster> const& clusters) {
     auto id_view = reader->GetView<std::uint64_t>("eventId");
     auto length_view = reader->GetView<ROOT::RNTupleCardinality<std::uint64_t>>("particles");
@@ -129,7 +129,7 @@ int main(int count, char** words) {
     Sums sums;
     std::uint64_t events = 0;
     for (std::uint64_t pass = 0; pass <= passes; ++pass) {
-        std::vector<Reader> readers; // opened before, as Thalweg's is
+        std::vector<Reader> readers; // opened before the clock starts, as Thalweg's is
         for (std::uint64_t index = 0; index < threads; ++index) {
             readers.push_back(ROOT::RNTupleReader::Open("events", path));
             events = readers.back()->GetDescriptor().GetNEntries();

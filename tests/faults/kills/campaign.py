@@ -26,32 +26,32 @@ class Round(Protocol):
     counts: Counter[str]
 
     def play(self) -> None:
-        """Raises what it finds wrong."""
+        """Raises an error if something is wrong."""
 
     def end(self) -> None:
-        """Of all processes that are left."""
+        """Ends all processes that are left."""
 
     def save_reports(self, path: Path) -> None:
-        """What they have said."""
+        """Returns what the processes have reported."""
 
 
 @dataclass(frozen=True)
 class Game:
     name: str
     plan: Callable[[int], Any]
-    """From a seed: with `seed`, `place` and `small_memory`."""
+    """Makes a round from a seed, with `seed`, `place` and `small_memory`."""
     round: Callable[[Any, Path, bool], Round]
 
 
 @dataclass(frozen=True)
 class Options:
     game: Game
-    folder: Path  # on a disk; what is found stays there
+    folder: Path  # on a disk; findings stay there
     first_seed: int
     rounds: int  # 0: until the time is over
     seconds: float  # 0: until the rounds are done
     jobs: int
-    keep: bool = False  # also the files of rounds without a discrepancy
+    keep: bool = False  # keeps the files of rounds without a finding, too
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Playing:
 
 
 def play(options: Options, plan: Any, may_mount: bool) -> dict[str, object]:
-    """In a process of its own. What was counted, and what was found."""
+    """Plays a round in a process of its own. Returns what was counted, and what was found."""
     if plan.small_memory and not may_mount:
         return {"counts": {"rounds left out for want of a mount": 1}}
     if plan.small_memory:
@@ -74,7 +74,7 @@ def play(options: Options, plan: Any, may_mount: bool) -> dict[str, object]:
     found = ""
     try:
         round_.play()
-    except BaseException as error:  # whatever it is, it is a finding
+    except BaseException as error:  # any error is a finding
         found = f"{type(error).__name__}: {error}"
         (folder / "found.txt").write_text("".join(traceback.format_exception(error)))
         (folder / "plan.txt").write_text(f"{plan}\n")

@@ -1,4 +1,4 @@
-"""What all parts of a round share."""
+"""The state that all parts of a round share."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ class Context:
 
     @property
     def path(self) -> Path:
-        """What the recorder is given: files that follow each other get numbers."""
+        """Returns the path for the recorder: files that follow each other get numbers."""
         return self.place / f"run{self.plan.extension}"
 
     def files(self) -> list[Path]:
@@ -42,7 +42,7 @@ class Context:
         self.counts[f"kills: {kind}"] += killed > 0
 
     def run(self, name: str, work: Callable[[Say], None], answers: tuple[str, ...]) -> list[Any]:
-        """What a process says that does one thing: a line that begins with one of the answers."""
+        """Runs a process with one task, and returns its line that begins with one of the answers."""
         self.stage.run(name, work)
         self.expect_no_failure()
         for answer in answers:
@@ -64,12 +64,12 @@ class Context:
             self.counts[name] += number
 
     def forgive_refusals(self) -> None:
-        """Of workers for whom the close of the run did not wait: a first unit needs a producer."""
+        """Failures of workers for which the close of the run did not wait: a first unit needs a producer."""
         failures = self.reports.failures
         failures[:] = [each for each in failures if "the run is being closed" not in each[2]]
 
     def forgive_failures(self) -> None:
-        """Of processes whose recorder was killed."""
+        """Failures of processes whose recorder was killed."""
         judge.require(not self.stage.crashed(), f"{self.stage.crashed()}")
         self.reports.failures.clear()
 

@@ -13,7 +13,7 @@ from kills.values import Array, values
 
 
 class WrongError(AssertionError):
-    """A file is not what was promised."""
+    """A file does not have what was promised."""
 
 
 def require(condition: object, text: str) -> None:
@@ -23,9 +23,9 @@ def require(condition: object, text: str) -> None:
 
 @dataclass(frozen=True)
 class Demand:
-    """Every value that is there is right, whatever is demanded."""
+    """What must be there. Every value that is there must be right in any case."""
 
-    everything: bool = True  # what was said to be safe is there; without gaps
+    everything: bool = True  # everything that was reported as safe is there, without gaps
     whole_units: bool = True
     grows: bool = False  # rows are appended while it is read
 
@@ -37,7 +37,7 @@ OF_AN_OPEN_FILE = Demand(everything=False, whole_units=False, grows=True)
 
 @dataclass
 class Found:
-    """What files hold, together, in their order."""
+    """The content of all files together, in their order."""
 
     rows_of: dict[tuple[str, int], Array] = field(default_factory=dict)  # by table and writer
     rows: int = 0
@@ -91,7 +91,7 @@ def judge(plan: Plan, reports: Reports, paths: list[Path], demand: Demand) -> tu
 
 
 def check_tried(reports: Reports, lasts: LastRows) -> None:
-    """Where the file grows, with what was said until it had been read."""
+    """Judges a growing file by what was reported until it had been read."""
     for table, worker, last in lasts:
         stream = reports.streams.get((table, worker))
         tried = stream.tried if stream else 0
@@ -128,7 +128,7 @@ def check_listed(plan: Plan, unit: Unit, writers: list[Array], path: Path) -> in
 
 
 def check_order(plan: Plan, listed: list[int], writers: list[Array], path: Path) -> None:
-    """Of a run in the order of keys: groups are whole, and everything stands in that order."""
+    """Checks a run that is ordered by key: groups are complete, and everything has that order."""
     require(listed == sorted(listed), f"{path.name}: its units are not listed in the order of their keys: {listed}")
     size = plan.keys_per_group
     whole = [
@@ -148,7 +148,7 @@ def number_of(plan: Plan, stored: int | bytes) -> int:
 
 
 def check_units(plan: Plan, reports: Reports, found: Found, demand: Demand) -> int:
-    """How many there are."""
+    """Returns how many there are."""
     there: dict[int, set[int]] = {}
     for _, writer in found.rows_of:
         if writer >= rows.UNITS:

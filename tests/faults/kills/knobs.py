@@ -1,4 +1,4 @@
-"""Knobs at random: whatever is in the table of knobs, within its range and within what a short run can bear."""
+"""Draws knobs at random: any of the table of knobs, within its range and within what a short run can bear."""
 
 import random
 
@@ -28,13 +28,13 @@ def random_tuning(chance: random.Random, extension: str, place: str) -> dict[str
         if chance.random() < 0.4 and (text := _random_value(chance, knob, extension)):
             chosen[knob.name] = text
     if place == "memory":
-        chosen.pop("engine", "")  # tmpfs has but one
-    chosen["flush_interval"] = f"{chance.choice([5, 20, 100, 1000])} ms"  # of the short ones a short run has many
+        chosen.pop("engine", "")  # tmpfs has only one
+    chosen["flush_interval"] = f"{chance.choice([5, 20, 100, 1000])} ms"  # a short run has many of the short ones
     return chosen
 
 
 def _random_value(chance: random.Random, knob: _core.Knob, extension: str) -> str:
-    """Empty: this one is left as it is."""
+    """Returns a value for this knob, or an empty text to leave it unchanged."""
     if knob.name in OWN:
         return chance.choice(OWN[knob.name])
     if knob.name.endswith("codec"):
@@ -43,10 +43,10 @@ def _random_value(chance: random.Random, knob: _core.Knob, extension: str) -> st
         return chance.choice(["yes", "no"])
     if not knob.type.startswith("size"):
         return ""
-    # A reader in Python takes a millisecond for each cluster of each column.
+    # A reader in Python needs a millisecond for each cluster of each column.
     text = f"{int(2 ** chance.uniform(14 if knob.name == 'cluster_bytes' else 9, 22))} B"
     try:
         tw.Tuning({knob.name: text})
     except tw.UsageError:
-        return ""  # not in its range
+        return ""  # outside its range
     return text

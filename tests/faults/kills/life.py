@@ -25,7 +25,8 @@ class Living:
         self.workers: dict[int, tuple[Worker, Process]] = {}
 
     def live(self) -> bool:
-        """Until all processes are dead. False: there was nothing to resume, because the run is complete."""
+        """Runs until all processes are dead. Returns False if the run is complete, so that there was nothing to
+        resume."""
         said = self.reports.said
         self.stage.wait_for("the run is open", lambda: self.reports.failures or {"open", "complete"} & set(said))
         self.context.expect_no_failure()
@@ -67,7 +68,7 @@ class Living:
         self._kill_workers("several producers", self.context.chance.randint(1, len(self.workers)))
 
     def _kill_workers(self, kind: str, count: int) -> None:
-        """Others take their places."""
+        """Starts workers in place of the dead ones."""
         victims = self.context.chance.sample(sorted(self.workers), count)
         fallen = [self.workers.pop(number) for number in victims]
         self.context.kill(kind, [process for _, process in fallen])
@@ -77,7 +78,7 @@ class Living:
             self._wait_until_attached()
 
     def _copy(self) -> None:
-        """The copy may be refused, since file and journal are of different moments; it never has anything wrong."""
+        """The copy may be refused, because file and journal have different ages, but it never has a wrong value."""
         context = self.context
         to = context.new_folder("copy")
         places.copy(context.place, to, journals_first=context.chance.random() < 0.5)
@@ -105,7 +106,7 @@ class Living:
     def _end_by_committer(self) -> None:
         self.stage.pause(self.life.end.delay_s)
         self.context.kill("committer", [self.recorder])
-        if self.life.survivors_see_it:  # who appends hears of it; the others when they finish
+        if self.life.survivors_see_it:  # appending workers are told; the others notice when they finish
             end = [process for _, process in self.workers.values()]
             self.stage.pause(1.2)
             self.stop()
@@ -168,7 +169,8 @@ class Living:
 
 
 def look(context: Context) -> None:
-    """At a run that is open, or was left so. RNTuples show rows up to an interim footer; HDF5 files must not open."""
+    """Reads a run that is open, or was left open. RNTuples show rows up to an interim footer; HDF5 files must not
+    open."""
     opened: list[Path] = [Path(path) for path in context.reports.opened if Path(path).exists()]
     for path in opened[-1:]:
         if context.plan.extension == ".root":

@@ -1,4 +1,4 @@
-"""A small /dev/shm of a process's own."""
+"""Gives a process a small /dev/shm of its own."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def mount_small_memory(size: str) -> None:
-    """Of this process and its children, from now on. Raises OSError where this user may not mount."""
+    """Mounts it for this process and its children, from now on. Raises OSError if this user may not mount."""
     user, group = os.geteuid(), os.getegid()
     _call("unshare", CLONE_NEWNS if user == 0 else CLONE_NEWNS | CLONE_NEWUSER)
     if user != 0:
@@ -25,7 +25,7 @@ def mount_small_memory(size: str) -> None:
 
 
 def why_not() -> str:
-    """Empty: it can be done here."""
+    """Returns why it cannot be done here, or an empty text if it can."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

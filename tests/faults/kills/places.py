@@ -1,4 +1,4 @@
-"""The files of a run, copied and moved by somebody who knows nothing of Thalweg; and its memory."""
+"""The files and the memory of a run, copied and moved without knowledge of Thalweg."""
 
 import contextlib
 import shutil
@@ -15,7 +15,7 @@ def unfinished(place: Path) -> list[Path]:
 
 
 def copy(place: Path, to: Path, journals_first: bool) -> None:
-    """Also of a run that is alive: what vanishes meanwhile is not copied."""
+    """Copies the files, also of a run that is alive: a file that vanishes meanwhile is not copied."""
     to.mkdir()
     paths = sorted(place.iterdir(), key=lambda path: (".journal" in path.name) != journals_first)
     for path in paths:
@@ -31,7 +31,7 @@ def move(place: Path, to: Path) -> None:
 
 
 def drop_memory(handles: list[str]) -> None:
-    """What a restart of the machine does to it."""
+    """Removes what a restart of the machine would remove."""
     for handle in handles:
         name = Path("/dev/shm") / handle
         for path in name.parent.glob(f"{name.name}*"):
@@ -39,7 +39,7 @@ def drop_memory(handles: list[str]) -> None:
 
 
 def keep(place: Path, handles: list[str], to: Path) -> None:
-    """A copy of everything, for those who look for the cause of something."""
+    """Copies everything, to look for the cause of a finding."""
     shutil.copytree(place, to)
     for handle in handles:
         for path in Path("/dev/shm").glob(f"{Path(handle).name}*"):
@@ -62,7 +62,7 @@ def recover(say: Say, path: Path) -> None:
 
 
 def recover_copy(say: Say, path: Path) -> None:
-    """Of a run that was alive when it was copied: what does not fit together may be refused."""
+    """The copy of a run that was alive: files that do not fit together may be refused."""
     try:
         tw.recover(path)
     except tw.Error as error:

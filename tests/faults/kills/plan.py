@@ -1,4 +1,4 @@
-"""What happens in a round, all of it from a seed."""
+"""What happens in a round. All of it follows from a seed."""
 
 import random
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Worker:
     has_units: bool
     batch_rows: int
     pace_s: float  # between two batches
-    finishes: bool  # or just ends, with its producers open
+    finishes: bool  # otherwise it just ends, with its producers open
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,16 @@ class Strike:
 
 @dataclass(frozen=True)
 class Life:
-    """Of a run: from its creation or resumption to the death of all its processes."""
+    """A life of a run: from its creation or resumption to the death of all its processes."""
 
     workers: tuple[Worker, ...]
     strikes: tuple[Strike, ...]
     end: Strike
-    survivors_see_it: bool  # those whose committer was killed are left to find out
+    survivors_see_it: bool  # workers whose committer was killed must notice it themselves
     drops_memory: bool
     files: str  # left, copied or moved
-    goes_on: bool  # resumed, not recovered
-    stops_s: tuple[float, ...]  # how long recovery or resumption lasts before it is killed, each time
+    goes_on: bool  # resumed instead of recovered
+    stops_s: tuple[float, ...]  # the duration of each recovery or resumption before it is killed
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Plan:
     seed: int
     extension: str
     place: str  # disk or memory: where the files are
-    small_memory: str  # the size of a /dev/shm of its own; empty: that of the machine
+    small_memory: str  # the size of a /dev/shm of its own; empty: the machine's
     tables: dict[str, tuple[Column, ...]]
     tuning: dict[str, str]
     max_bytes: int  # 0: no rotation
     keys: int
     has_text_keys: bool
-    keys_per_group: int  # 0: the run is in no order
-    creations_s: tuple[float, ...]  # how long each creation lasts before it is killed
+    keys_per_group: int  # 0: the run is not ordered
+    creations_s: tuple[float, ...]  # the duration of each creation before it is killed
     lives: tuple[Life, ...]
 
     @property
@@ -62,7 +62,7 @@ class Plan:
 
 
 def delay(chance: random.Random, least_s: float, most_s: float) -> float:
-    """All orders of magnitude are as likely."""
+    """Draws a number; all orders of magnitude are equally likely."""
     return float(least_s * (most_s / least_s) ** chance.random())
 
 
@@ -90,12 +90,12 @@ def make_plan(seed: int, most_columns: int = 1000) -> Plan:
         creations_s=tuple(delay(chance, 1e-4, 0.05) for _ in range(chance.choice([0, 0, 0, 1, 2]))),
         lives=tuple(lives),
     )
-    order = random.Random(f"{seed}/order")  # the others stay as they were
+    order = random.Random(f"{seed}/order")  # drawn separately, so that other plans stay unchanged
     return _ordered(plan, order.choice([1, 3, 10])) if extension == ".root" and order.random() < 0.3 else plan
 
 
 def _ordered(plan: Plan, keys_per_group: int) -> Plan:
-    """In the order of keys, to which rows outside of units have no place."""
+    """Makes a plan ordered by key, where rows outside of units are not possible."""
 
     def with_units_alone(life: Life) -> Life:
         workers = (replace(worker, has_plain_rows=False, has_units=True) for worker in life.workers)

@@ -35,7 +35,7 @@ def is_complete(path: Path) -> bool:
 
 
 def read_table(path: Path, table: str, columns: tuple[Column, ...]) -> tuple[Array, Array, list[Values]]:
-    """Who wrote each row, which of that writer's rows it is, and all columns."""
+    """Returns the writer of each row, its number among the rows of this writer, and all columns."""
     if path.suffix == ".root":
         with uproot.open(path) as file:
             rows = file[table].arrays()

@@ -26,7 +26,7 @@ class OneFile:
         return [(status.durable_lag, status.units_not_durable, status.oldest_unit_age)]
 
     def step(self) -> None:
-        """Nothing has to be done while it is open."""
+        """Does nothing while it is open."""
 
     def complete(self) -> None:
         report = self.out.close(LIMIT_S)
@@ -34,7 +34,7 @@ class OneFile:
 
 
 class ManyFiles(Files):
-    """One after the other, as `thalweg record` makes them."""
+    """Returns the paths of the files one after the other, as `thalweg record` makes them."""
 
     def __init__(self, say: Say, plan: FilePlan) -> None:
         self.say = say
@@ -79,7 +79,7 @@ def create(say: Say, plan: Plan, path: Path) -> OneFile | ManyFiles:
 
 
 def create_in_place(say: Say, plan: Plan, path: Path, first: Path) -> OneFile | ManyFiles:
-    """Where a creation was killed before: what it left is cleared away, or recovered, and has no rows."""
+    """Handles what a killed creation left: it is removed, or recovered, and has no rows."""
     try:
         return create(say, plan, path)
     except tw.UsageError as error:
@@ -92,7 +92,7 @@ def create_in_place(say: Say, plan: Plan, path: Path, first: Path) -> OneFile | 
 
 
 def resume(say: Say, plan: Plan, path: Path, sure_keys: list[int]) -> OneFile | None:
-    """Nothing where the run was complete when its close was killed, but for its journal, or was only begun."""
+    """Resumes a run. Returns nothing if the run was complete except for its journal, or was only begun."""
     try:
         out = tw.create(path, resume=True, tuning=tw.Tuning(plan.tuning))
     except tw.UsageError as error:
@@ -107,7 +107,7 @@ def resume(say: Say, plan: Plan, path: Path, sure_keys: list[int]) -> OneFile | 
 
 
 def attend(say: Say, file: OneFile | ManyFiles, close: int) -> None:
-    """Until it is told to close. The clock is read before the status, so what is said is not too much."""
+    """Reports until it is told to close. The clock is read before the status, so that no report claims too much."""
     is_closing = False
     while not is_closing:
         now_s = time.monotonic()

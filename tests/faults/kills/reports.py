@@ -1,4 +1,4 @@
-"""What the processes of a round have said, and what that promises."""
+"""What the processes of a round have reported, and what that promises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stream:
 
 @dataclass
 class Attempt:
-    """One worker's try at a work unit."""
+    """One worker's attempt at a work unit."""
 
     state: str  # begun, committed, taken or dropped
     at_ns: int
@@ -38,7 +38,7 @@ class Reports:
     durable_ns: int = 0  # rows that append had taken by then survive all memory
     durable_units_ns: int = 0
     workers: dict[int, str] = field(default_factory=dict)  # attached, late or finished
-    failures: list[tuple[str, str, str]] = field(default_factory=list)  # of whom, kind, text
+    failures: list[tuple[str, str, str]] = field(default_factory=list)  # process, kind, text
     said: dict[str, list[list[Any]]] = field(default_factory=dict)  # everything else, by its first word
     may_have_gaps: bool = False
 
@@ -67,11 +67,11 @@ class Reports:
                 self.said.setdefault(words[0], []).append(words)
 
     def take(self, word: str) -> list[list[Any]]:
-        """What was said with that word since the last time."""
+        """Returns what was reported with that word since the last call."""
         return self.said.pop(word, [])
 
     def memory_lost(self) -> None:
-        """Of what was in memory alone nothing is promised. Where a run has several files, each one loses its end."""
+        """Drops promises of rows that were only in memory. If a run has several files, each one loses its end."""
         self.lost_memory = True
         self.may_have_gaps = len({Path(path).name for path in self.opened}) > 1
         for stream in self.streams.values():
@@ -83,7 +83,7 @@ class Reports:
                     attempt.state = {"committed": "perhaps", "taken": "lost"}.get(attempt.state, attempt.state)
 
     def without_memory(self) -> Reports:
-        """What is promised of a copy, to which the memory does not belong."""
+        """Returns what is promised of a copy, which does not include the memory."""
         other = copy.deepcopy(self)
         other.memory_lost()
         return other

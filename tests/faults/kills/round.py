@@ -56,7 +56,7 @@ class Round:
 
     def _resume(self, say: Say, close: int) -> None:
         unfinished = places.unfinished(self.context.place)
-        if not unfinished:  # it was only begun, and a resumption that was killed has cleared it away
+        if not unfinished:  # it was only begun, and a killed resumption has removed it
             say("complete", "")
         elif file := recorder.resume(say, self.plan, unfinished[0], self.reports.sure_keys()):
             recorder.attend(say, file, close)
@@ -71,7 +71,7 @@ class Round:
         close()
 
     def _happen(self, life: Life) -> None:
-        """What becomes of files and memory when nobody is alive."""
+        """Changes files and memory while no process is alive."""
         context = self.context
         if "closing" not in self.reports.said:
             look(context)
@@ -96,7 +96,7 @@ class Round:
         context.judge(self.reports.without_memory(), sorted(to.glob(f"run*{self.plan.extension}")), judge.COMPLETE)
 
     def _is_ready_to_go_on(self, life: Life) -> bool:
-        """All files but the last one are recovered. False: that one is complete."""
+        """Recovers all files but the last one. Returns False if that one is complete."""
         newest = max([*places.unfinished(self.context.place), *self.context.files()])
         for path in places.unfinished(self.context.place):
             if path != newest:
@@ -123,7 +123,7 @@ class Round:
         judge.require(path not in places.unfinished(path.parent), f"{path.name}: its journal is there after: {said}")
 
     def _give_up(self) -> None:
-        """The file was removed: its journal says to whoever comes that there is something."""
+        """The file was removed: its journal must show that there is something."""
         judge.require(places.unfinished(self.context.place), "a run without a file has no journal either")
         places.drop_memory(self.reports.handles)
 

@@ -1,4 +1,4 @@
-"""Which rows there are: of workers, and of work units. Shared by those who write and those who judge."""
+"""Which rows there are, of workers and of work units. Writers and judges share it."""
 
 import random
 
@@ -7,7 +7,7 @@ import numpy as np
 from kills.plan import Plan
 from kills.values import Column
 
-UNITS = 1 << 40  # who has such a number is an attempt at a work unit
+UNITS = 1 << 40  # numbers from here on belong to attempts at a work unit
 TRIES = 1 << 16  # attempts at one key
 
 
@@ -16,14 +16,14 @@ def unit_writer(key: int, attempt: int) -> int:
 
 
 def unit_rows(plan: Plan, key: int, attempt: int) -> dict[str, int]:
-    """How many rows a unit has in each table. Some are larger than a page, and some have none."""
+    """Returns how many rows a unit has in each table. Some units are larger than a page, and some have none."""
     chance = random.Random(f"{plan.seed}/{key}/{attempt}")
     sizes = {table: chance.choice([0, 1, 3, 20, 100]) * (1 + (plan.columns < 60)) for table in plan.tables}
     return sizes if any(sizes.values()) else dict.fromkeys(sizes, 2)
 
 
 def first_key(plan: Plan) -> int:
-    """Of a run in the order of keys, which are numbers one behind the other."""
+    """Returns the keys of a run that is ordered by key, which are consecutive numbers."""
     return -(plan.keys // plan.keys_per_group // 2) * plan.keys_per_group
 
 
@@ -45,5 +45,5 @@ def row_bytes(columns: tuple[Column, ...]) -> int:
 
 
 def numbers(who: int, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Writer and row of these rows, the first two columns of each table."""
+    """Returns writer and number of these rows, the first two columns of each table."""
     return np.full(count, who, np.uint64), np.arange(first, first + count, dtype=np.uint64)

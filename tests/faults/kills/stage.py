@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 Say = Callable[..., None]
-LIMIT_S = 600  # of waiting for what will come; machines are slow at times
+LIMIT_S = 600  # the longest wait for what must come; machines are slow at times
 
 
 class StuckError(AssertionError):
-    """Something that had to come did not."""
+    """Something that had to come did not come."""
 
 
 @dataclass
@@ -30,11 +30,11 @@ class Process:
     name: str
     pid: int
     is_alive: bool = True
-    signal: int = 0  # that has ended it, where it was not our SIGKILL
+    signal: int = 0  # the signal that has ended it, unless it was this stage's SIGKILL
 
 
 class Stage:
-    """Has no threads, so that it can fork at any time."""
+    """A stage has no threads, so that it can fork at any time."""
 
     def __init__(self, errors: Path, hear: Callable[[list[Any]], None]) -> None:
         self._read, self._write = os.pipe()
@@ -44,7 +44,7 @@ class Stage:
         self.processes: list[Process] = []
 
     def signal_pipe(self) -> tuple[int, Callable[[], None]]:
-        """An end to be read by children, and what closes the other one, which they see."""
+        """Returns an end for children to read, and a function that closes the other end, which they notice."""
         read, write = os.pipe()
         self._mine.append(write)
 
@@ -64,7 +64,7 @@ class Stage:
         return process
 
     def _be_child(self, name: str, work: Callable[[Say], None]) -> None:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: nobody outlives the round
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no process outlives the round
         for end in [self._read, *self._mine]:
             os.close(end)
         errors = os.open(self._errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -84,7 +84,7 @@ class Stage:
         os._exit(0)
 
     def listen(self, seconds: float) -> None:
-        """Hears what is said in that time, and returns at once when something was."""
+        """Listens to the processes for that time, and returns at once when something was reported."""
         ready, _, _ = select.select([self._read], [], [], seconds)
         while ready:
             try:
@@ -111,7 +111,7 @@ class Stage:
             raise StuckError(f"in {LIMIT_S} s nobody said: {what}")
 
     def kill(self, processes: list[Process]) -> int:
-        """How many of them were alive until now. Returns when all are gone and everything that they said is heard."""
+        """Kills them. Returns how many were alive until now, when all are gone and all their reports were read."""
         for process in processes:
             if process.is_alive:
                 os.kill(process.pid, signal.SIGKILL)
@@ -120,7 +120,7 @@ class Stage:
         return killed
 
     def wait(self, process: Process) -> None:
-        """Until it has ended by itself."""
+        """Waits until it has ended by itself."""
         end_s = time.monotonic() + LIMIT_S
         while not self.has_ended(process):
             if time.monotonic() > end_s:
@@ -129,7 +129,7 @@ class Stage:
         self.listen(0)
 
     def crashed(self) -> list[str]:
-        """Those that a signal has ended which was not ours."""
+        """Returns those that ended by a signal of another process."""
         for process in self.alive():
             self.has_ended(process)
         return [f"{process.name} was ended by signal {process.signal}" for process in self.processes if process.signal]

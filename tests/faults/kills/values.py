@@ -1,4 +1,4 @@
-"""Every value of a recording follows from the column, who wrote it and the row: writers and judges compute it alike."""
+"""Every value of a recording follows from column, writer and row, so writers and judges compute the same."""
 
 import random
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def random_column(chance: random.Random, index: int, is_wide: bool) -> Column:
 
 
 def mixed(numbers: U64) -> U64:
-    """SplitMix64: every bit of the result hangs on every bit of the number."""
+    """SplitMix64: every bit of the result depends on every bit of the number."""
     mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -54,7 +54,7 @@ def mixed(numbers: U64) -> U64:
 
 
 def values(column: Column, who: U64, row: U64) -> Values:
-    """Of these rows of these writers, in their order."""
+    """Returns the values of these rows of these writers, in their order."""
     if column.kind in ("scalar", "array"):
         index = np.arange(column.items, dtype=np.uint64)
         return None, _items(column, who[:, None], row[:, None], index).ravel()

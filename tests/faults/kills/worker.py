@@ -1,4 +1,4 @@
-"""A process that appends rows, and says of each append that it has returned, and of each unit what became of it."""
+"""A process that appends rows. It reports each append that has returned, and what became of each unit."""
 
 import random
 import select
@@ -12,7 +12,7 @@ from kills.stage import Say
 from kills.values import Array, Column, values
 from thalweg._writing.work_unit import UnitOfGroup
 
-MOST_BYTES = 4 << 20  # of one worker: after these it only waits
+MOST_BYTES = 4 << 20  # of one worker; afterwards it only waits
 BATCH_BYTES = 256 << 10
 
 
@@ -33,7 +33,7 @@ def type_of(column: Column) -> tw.Type:
 
 
 def flat_columns(columns: tuple[Column, ...], who: int, first: int, count: int) -> list[Array]:
-    """As `append_columns` takes them."""
+    """Returns the columns as `append_columns` takes them."""
     writers, numbers = rows.numbers(who, first, count)
     flat: list[Array] = [writers, numbers]
     for column in columns:
@@ -70,7 +70,7 @@ class Work:
         self.say("rows", table, self.number, done + count, done + count, time.monotonic_ns())
 
     def unit(self) -> None:
-        """The next key that nobody has taken."""
+        """Returns the next key that no worker has taken."""
         key, self.next_key = self.next_key, (self.next_key + 1) % self.plan.keys
         self.keys_left -= 1
         stored = rows.stored_key(self.plan, key)
@@ -97,7 +97,7 @@ class Work:
                 first += part
 
     def group(self) -> None:
-        """The next group of keys that nobody has taken."""
+        """Returns the next group of keys that no worker has taken."""
         size = self.plan.keys_per_group
         first = self.next_key // size * size
         self.next_key = (first + size) % self.plan.keys

@@ -11,10 +11,10 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kBatchBlocks = 256; // between two looks at what is finished
+constexpr std::uint64_t kBatchBlocks = 256; // number of blocks between two checks for finished events
 constexpr std::uint64_t kLongestPauseNs = 500'000;
 constexpr std::uint64_t kAccountNs = 1'000'000;
-constexpr std::uint64_t kStepNs = 1'000'000; // of the groups' clock in one turn, at most
+constexpr std::uint64_t kStepNs = 1'000'000; // the most that the groups' clock advances in one turn
 
 void sleep_ns(std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
 
@@ -23,7 +23,7 @@ void sleep_ns(std::uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanos
 Builder::Builder(felix::DmaReader reader, std::span<std::unique_ptr<Group> const> groups, BuilderOptions const& options)
     : reader_(std::move(reader)), options_(options) {
     auto const count = std::clamp<std::size_t>(options.threads, 1, std::max<std::size_t>(groups.size(), 1));
-    for (std::size_t index = 0; index < count; ++index) threads_.push_back(std::make_unique<Thread>());
+    for (std::size_t index = 0; index < count; ++index) threads_.push_back(std::make_unique<BuildThread>());
     for (std::size_t index = 0; index < groups.size(); ++index) {
         auto& thread = *threads_[index % count];
         auto& group = *groups[index];
@@ -41,7 +41,7 @@ Builder::Builder(felix::DmaReader reader, std::span<std::unique_ptr<Group> const
 
 Builder::~Builder() { stop(0); }
 
-// What the card writes from now on is for the next run.
+// Blocks that the card writes from now on belong to the next run.
 void Builder::stop(std::uint64_t drain_ns) {
     if (stop_at_ns_ == ~0ull) end_ = reader_.published(threads_[0]->position);
     stop_at_ns_ = base::monotonic_ns() + drain_ns;
@@ -50,14 +50,15 @@ void Builder::stop(std::uint64_t drain_ns) {
     }
 }
 
-void Builder::run(Thread& thread, std::size_t index) {
-    ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is more than we want to sleep
+void Builder::run(BuildThread& thread, std::size_t index) {
+    ::prctl(PR_SET_TIMERSLACK, 1000UL); // the default, 50 us, is longer than the sleep that is wanted
     if (index < options_.processors.size()) machine::pin_this_thread(options_.processors[index]);
     auto const longest_step_ns = std::max(kStepNs, 2 * options_.poll_ns);
     std::uint64_t cursor = 0, accounted_ns = 0, before_ns = base::monotonic_ns();
-    auto pause_ns = options_.poll_ns; // longer, while nothing comes for long
-    // The time of the groups. It stands still while we do, because collectors hold a full index or we are paused, and
-    // hardly moves while we wait for a processor: meanwhile no event grows older, and no link is silent.
+    auto pause_ns = options_.poll_ns; // grows while no blocks come
+    // The clock of the groups. It stands still while this thread does, because collectors hold a full index or reading
+    // is paused, and it hardly moves while the thread waits for a processor. During that time no event grows older, and
+    // no link counts as silent.
     auto clock_ns = before_ns;
     for (auto* const group : thread.groups) group->tick(clock_ns);
     while (true) {
@@ -89,8 +90,8 @@ void Builder::run(Thread& thread, std::size_t index) {
     thread.cpu_ns.set(base::thread_cpu_ns());
 }
 
-// Returns where it stopped: at `end`, or at a block for which a ring has no room.
-std::uint64_t Builder::walk(Thread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end) {
+// Returns where the walk stopped: at `end`, or at a block for which a ring has no room.
+std::uint64_t Builder::walk(BuildThread& thread, bool counts_strangers, std::uint64_t begin, std::uint64_t end) {
     auto const format = reader_.format();
     std::uint64_t blocks = 0, foreign = 0, bad = 0;
     auto const is_own = [&](std::uint16_t elink) { return thread.owners[elink].group != nullptr; };
@@ -125,7 +126,7 @@ std::uint64_t Builder::walk(Thread& thread, bool counts_strangers, std::uint64_t
     return position;
 }
 
-// Whoever comes first does it for all.
+// The first thread that comes releases the blocks for all.
 void Builder::release() {
     if (!release_mutex_.try_lock()) return;
     release_to_card(); // which throws nothing
@@ -134,7 +135,7 @@ void Builder::release() {
 
 void Builder::release_to_card() {
     auto read_by_all = ~std::uint64_t{0};
-    std::uint64_t newest = 0, closed = EventRing::kNobody;
+    std::uint64_t newest = 0, closed = EventRing::kNotAwaited;
     for (auto const& thread : threads_) {
         read_by_all = std::min(read_by_all, thread->position.load(std::memory_order_acquire));
         for (auto const* const group : thread->groups) {
@@ -144,7 +145,7 @@ void Builder::release_to_card() {
     }
     if (read_by_all == released_) return;
     if (newest != 0) reader_.set_newest_event(newest);
-    if (closed != 0 && closed != EventRing::kNobody) reader_.set_closed_event(closed);
+    if (closed != 0 && closed != EventRing::kNotAwaited) reader_.set_closed_event(closed);
     reader_.release(read_by_all);
     released_ = read_by_all;
 }

@@ -6,7 +6,7 @@ namespace thalweg::readout {
 
 bool HoleWait::is_over(std::uint64_t position, std::uint64_t now_ns, std::uint64_t patience_ns) {
     if (position_ != position) {
-        // Holes behind one that was waited for long enough are as old: they do not add up their waiting.
+        // Holes that follow a hole whose wait is over have the same age: their waiting times do not add up.
         bool const follows = position_ != ~0ull && position_ + 1 == position && now_ns - since_ns_ > patience_ns;
         if (!follows) since_ns_ = now_ns;
         position_ = position;
@@ -17,19 +17,20 @@ bool HoleWait::is_over(std::uint64_t position, std::uint64_t now_ns, std::uint64
 void EventCloser::close(OpenStretch& stretch, std::uint64_t passed, bool finishing) {
     auto& ring = context_.ring;
     auto const end = stretch.newest_position() + 1;
-    // Events before the first packet of a stretch never were.
-    auto position = stretch.is_announced() ? open_ : stretch.lowest();
-    THALWEG_ASSERT(position >= open_ && position >= stretch.low(), "an event is closed once, in a stretch of its own");
+    // Events before the first packet of a stretch never existed.
+    auto position = stretch.is_announced() ? watermark_ : stretch.lowest();
+    THALWEG_ASSERT(position >= watermark_ && position >= stretch.low(),
+                   "an event is closed once, in a stretch of its own");
     for (; position < end; ++position) {
         auto* const slot = ring.slot(position);
         auto* const fragment = slot->event == stretch.event_of(position) ? slot : nullptr;
         auto const why = reason_to_close(fragment, position, passed, finishing);
         if (!why) break;
-        if (!stretch.is_announced()) { // only now is it sure where it begins
+        if (!stretch.is_announced()) { // its beginning is known only now
             ring.begin_stretch(stretch.event_of(position), position);
             stretch.announce();
         }
-        open_ = position + 1;
+        watermark_ = position + 1;
         ring.note_closed(position, fragment != nullptr);
         if (fragment != nullptr) {
             finish(fragment, *why);
@@ -69,8 +70,8 @@ void EventCloser::finish(FragmentHeader* fragment, std::uint32_t status) {
 }
 
 void EventCloser::publish(OpenStretch const& oldest) {
-    if (oldest.is_announced()) closed_event_ = oldest.event_of(open_);
-    context_.ring.publish(oldest.is_announced() || closed_event_ != 0 ? open_ : 0, closed_event_);
+    if (oldest.is_announced()) closed_event_ = oldest.event_of(watermark_);
+    context_.ring.publish(oldest.is_announced() || closed_event_ != 0 ? watermark_ : 0, closed_event_);
 }
 
 } // namespace thalweg::readout

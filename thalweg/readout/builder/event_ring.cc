@@ -12,10 +12,11 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kStretches = 256; // remembered; older ones hold nothing that is kept
+constexpr std::size_t kStretches = 256; // how many are remembered; older ones hold nothing that is kept
 constexpr std::uint64_t kHugePageBytes = 2 << 20;
 
-// Page faults would otherwise come while events are built, and translation misses all the time.
+// Touches all memory now. Otherwise page faults would happen while events are built, and small pages would cause
+// translation misses.
 void make_present(base::AlignedBuffer& memory) {
     ::madvise(memory.data(), memory.size(), MADV_HUGEPAGE);
     if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return;
@@ -28,6 +29,7 @@ void make_present(base::AlignedBuffer& memory) {
 EventRing::EventRing(std::uint64_t slots, std::uint32_t fragment_bytes)
     : mask_(slots - 1), fragment_bytes_(fragment_bytes),
       stride_bytes_(base::round_up(fragment_bytes + kOverhangBytes, 64)), has_fragment_((slots + 63) / 64) {
+    THALWEG_ASSERT(std::has_single_bit(slots), "the number of slots is a power of two");
     memory_ = base::AlignedBuffer(base::round_up(slots * stride_bytes_, kHugePageBytes));
     make_present(memory_);
 }
@@ -39,15 +41,17 @@ void EventRing::begin_stretch(std::uint64_t first_event, std::uint64_t first_pos
     } else {
         auto& last = stretches_.back();
         last.events = std::min(last.events, first_position - last.first_position);
-        // The same numbers again: of those of the last stretch nobody can ask any more.
+        // The numbers start again: readers can no longer ask for those of the last stretch.
         if (auto const events = first_event - last.first_event; events < last.events) {
             auto const from = std::max(kept_from_.load(), last.first_position + events);
             books_.skipped += fragments_between(from, last.first_position + last.events);
             last.events = events;
         }
     }
-    // Each takes room of the ring, so those that must be kept are not many.
+    // A stretch takes room of the ring, so few stretches hold something that must be kept.
     while (stretches_.size() >= kStretches && is_gone(stretches_.front())) stretches_.erase(stretches_.begin());
+    THALWEG_ASSERT(stretches_.empty() || stretches_.back().first_position <= first_position,
+                   "stretches ascend, and none lies in another one");
     stretches_.push_back({first_event, first_position, std::uint64_t{1} << 63});
 }
 
@@ -60,9 +64,9 @@ void EventRing::end_stretch(std::uint64_t position) {
     if (!stretches_.empty()) stretches_.back().events = position - stretches_.back().first_position;
 }
 
-void EventRing::publish(std::uint64_t closed_position, std::uint64_t closed_event) {
-    THALWEG_ASSERT_COSTLY(closed_position >= closed_position_.load(), "what is closed stays closed");
-    closed_position_.store(closed_position, std::memory_order_release);
+void EventRing::publish(std::uint64_t watermark, std::uint64_t closed_event) {
+    THALWEG_ASSERT(watermark >= watermark_.load(std::memory_order_relaxed), "what is closed stays closed");
+    watermark_.store(watermark, std::memory_order_release);
     closed_event_.store(closed_event, std::memory_order_release);
 }
 
@@ -81,11 +85,11 @@ void EventRing::evict_before(std::uint64_t position) {
         evicted += fragments_between(first, first + count);
     });
     books_.evicted += evicted;
-    THALWEG_ASSERT_COSTLY(position <= closed_position(), "only what is closed is given up");
+    THALWEG_ASSERT(position <= watermark(), "only what is closed is given up");
     kept_from_.store(position);
 }
 
-// Positions that a jump of the event number skipped hold none.
+// Positions that a jump of the event number skipped hold no event.
 template <typename Visit> void EventRing::visit_events(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
     for (auto const& stretch : stretches_) {
         auto const first = std::max(begin, stretch.first_position);
@@ -123,13 +127,13 @@ void EventRing::account(Books& books, std::uint64_t first_event, std::uint64_t f
     books.cleared += cleared;
 }
 
-EventRing::Books EventRing::books(std::span<Events const> cleared_ahead) const {
+EventRing::Books EventRing::books(std::span<EventSpan const> cleared_ahead) const {
     base::Lock const lock(stretches_mutex_);
     auto books = books_;
-    visit_events(kept_from_.load(), closed_position(), [&](auto first_event, auto first_position, auto count) {
+    visit_events(kept_from_.load(), watermark(), [&](auto first_event, auto first_position, auto count) {
         books.kept += fragments_between(first_position, first_position + count);
         for (auto const& it : cleared_ahead) {
-            auto const first = std::max(it.first, first_event), end = std::min(it.end, first_event + count);
+            auto const first = std::max(it.first, first_event), end = std::min(it.end(), first_event + count);
             if (first >= end) continue;
             auto const position = first_position + (first - first_event);
             auto const fragments = fragments_between(position, position + (end - first));
@@ -152,7 +156,7 @@ void EventRing::release(std::uint64_t event, std::span<Forgotten const> forgotte
     auto const* const stretch = stretch_before(event);
     if (stretch == nullptr) return;
     auto const position = stretch->first_position + std::min(event - stretch->first_event, stretch->events);
-    auto const kept = std::min(position, closed_position());
+    auto const kept = std::min(position, watermark());
     auto const from = kept_from_.load();
     if (kept <= from) return;
     auto books = books_;
@@ -163,7 +167,7 @@ void EventRing::release(std::uint64_t event, std::span<Forgotten const> forgotte
     kept_from_.store(kept);
 }
 
-EventRing::Place EventRing::place_of(std::uint64_t event) const {
+EventRing::EventPlace EventRing::place_of(std::uint64_t event) const {
     base::Lock const lock(stretches_mutex_);
     auto const* const stretch = stretch_before(event);
     if (stretch == nullptr) return {};
@@ -188,6 +192,7 @@ std::vector<Stretch> EventRing::stretches() const {
 
 EventRing::Pin::Pin(EventRing& ring, std::size_t thread, std::uint64_t first_position)
     : pin_(ring.pins_[thread].position) {
+    THALWEG_ASSERT(pin_.load(std::memory_order_relaxed) == ~std::uint64_t{0}, "a thread holds one pin on a ring");
     pin_.store(first_position); // sequentially consistent, as kept_from_ is: one of both sides sees the other
 }
 

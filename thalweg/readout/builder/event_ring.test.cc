@@ -65,8 +65,7 @@ TEST(EventRing, Invariant7EveryFragmentIsInOnePlaceOfTheBooks) {
     EXPECT_EQ(ring.books().kept, 180u);
     ring.release(kFirst + 100, std::array{Forgotten{0, kFirst + 10, Forgotten::evicted},
                                           Forgotten{kFirst + 50, kFirst + 60, Forgotten::skipped}});
-    auto books = ring.books(
-        std::array{EventRing::Events{kFirst + 120, kFirst + 130}, EventRing::Events{kFirst + 195, kFirst + 900}});
+    auto books = ring.books(std::array{EventSpan{kFirst + 120, 10}, EventSpan{kFirst + 195, 705}});
     EXPECT_EQ(books.evicted, 9u);
     EXPECT_EQ(books.skipped, 9u);
     EXPECT_EQ(books.cleared, 72u + 9u + 4u) << "what is cleared ahead of others, too";

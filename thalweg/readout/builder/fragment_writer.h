@@ -1,4 +1,4 @@
-// Packets into the slots of a ring: how a fragment is begun, filled and finished. docs/formats/fragment.md.
+// Writes packets into the slots of a ring: how a fragment is begun, filled and finished (docs/formats/fragment.md).
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace thalweg::readout {
 
-// Short ones in steps of a vector, beyond the end of both: slots and blocks have room for that.
+// Copies short payloads in steps of a vector, beyond the end of both sides: slots and blocks have room for that.
 inline void copy_payload(std::byte* to, std::byte const* from, std::uint32_t size_bytes) {
     constexpr std::uint32_t kStep = 32, kShort = 128;
     if (size_bytes > kShort) [[unlikely]] {
@@ -34,13 +34,14 @@ class FragmentWriter {
     FragmentWriter(GroupContext const& context, GroupHook& hook, std::uint64_t enabled_map);
 
     void begin(FragmentHeader* fragment, std::uint64_t event, PacketKey const& key) const;
-    // Whether it is the first packet of its stream: the first one wins. `kAnyMode`: slices, too.
+    // Returns whether it is the first packet of its stream; only the first one is stored. `kAnyMode`: time slices are
+    // possible, too.
     template <bool kAnyMode>
     bool put(FragmentHeader* fragment, std::size_t stream, felix::Packet const& packet, PacketKey const& key);
-    // Nothing alters it from now on.
+    // Finishes the fragment, which is never altered again.
     void finish(FragmentHeader* fragment, std::uint32_t status);
 
-    std::uint32_t typical_bytes() const { return typical_bytes_; } // of the last fragment that was finished
+    std::uint32_t typical_bytes() const { return typical_bytes_; } // size of the last fragment that was finished
     std::uint64_t overflows() const { return overflows_.get(); }
 
   private:
@@ -53,13 +54,14 @@ class FragmentWriter {
     base::SharedNumber overflows_;
 };
 
-// These two are where every nanosecond counts.
+// These two functions decide the speed of building.
 inline void FragmentWriter::begin(FragmentHeader* fragment, std::uint64_t event, PacketKey const& key) const {
     *fragment = blank_;
     fragment->event = event;
     fragment->bcid = key.bcid;
     fragment->trigger_type = key.trigger_type;
-    fragment->build_us = static_cast<std::uint32_t>(context_.now_ns / 1000); // of the beginning, until it is finished
+    // The time of its beginning, until it is finished.
+    fragment->build_us = static_cast<std::uint32_t>(context_.now_ns / 1000);
     std::memset(reinterpret_cast<std::byte*>(fragment + 1), 0, blank_.header_bytes - sizeof blank_);
 }
 

@@ -38,8 +38,8 @@ void Group::take_block(std::size_t index, std::byte const* block) {
     THALWEG_ASSERT_COSTLY(streams_.balances(index, stretches_.undecided(index)), "every packet goes to one place");
 }
 
-// Every packet of the detector comes by here. What the loop needs is in local variables, which no store into a fragment
-// can change as far as the compiler knows; and it counts in events, from which positions differ by `shift`.
+// Every packet of the detector passes through this loop. It uses local variables, so that the compiler knows that no
+// store into a fragment can change them. It counts in events, which differ from positions by `shift`.
 template <bool kPlain> void Group::take_packets(std::size_t index, std::span<felix::Packet const> packets) {
     auto& stream = streams_[index];
     auto& stretch = stretches_.current();
@@ -86,7 +86,8 @@ template <bool kPlain> void Group::take_packets(std::size_t index, std::span<fel
         }
     }
     stretch.advance_to(window.newest);
-    THALWEG_ASSERT(window.room == 0 || window.low + window.shift >= closer_.open(), "what is closed is never altered");
+    THALWEG_ASSERT(window.room == 0 || window.low + window.shift >= closer_.watermark(),
+                   "what is closed is never altered");
     stream.counters.duplicate.add(duplicates);
     auto const delivered = packets.size() - duplicates - strangers;
     if (delivered == 0) return;
@@ -94,8 +95,8 @@ template <bool kPlain> void Group::take_packets(std::size_t index, std::span<fel
     streams_.note_delivery(index, last);
 }
 
-// Slots that will be written soon have long left the caches. The first stream of an event would have to wait for them;
-// so the slots of the next blocks are asked for now, every stream for its share of their lines.
+// The slots that will be written soon have left the caches, and the first stream of an event would wait for them. So
+// the slots of the next blocks are prefetched now; every stream prefetches its share of their lines.
 Group::Lines Group::share_of_prefetching(std::size_t index, std::size_t packets) const {
     auto const lines = (writer_.typical_bytes() + kLineBytes - 1) / kLineBytes;
     auto const share = (lines + streams_.size() - 1) / streams_.size();
@@ -129,15 +130,15 @@ void Group::begin_epoch(std::uint64_t first_ticks) {
 }
 
 void Group::publish() {
-    if (holds_up_nobody()) {
-        closer_.publish_nobody();
+    if (is_not_awaited()) {
+        closer_.publish_not_awaited();
     } else {
         closer_.publish(stretches_.oldest());
     }
 }
 
-// A group of dead links, as long as others go on without it.
-bool Group::holds_up_nobody() const {
+// Returns whether all links of the group are dead while other groups go on.
+bool Group::is_not_awaited() const {
     auto const& activity = *context_.options.activity;
     auto const& index = context_.options.index;
     auto const began_ns = activity.first_data_ns.load(std::memory_order_relaxed);
@@ -161,7 +162,7 @@ GroupReport Group::report() const {
                        .newest_event = newest_event_.get(),
                        .open_events = closer_.open_events(),
                        .streams = streams_.report()};
-    auto const held = ring.closed_position() + report.open_events - ring.kept_from();
+    auto const held = ring.watermark() + report.open_events - ring.kept_from();
     report.fill = static_cast<double>(held) / static_cast<double>(ring.slots());
     return report;
 }

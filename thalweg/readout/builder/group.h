@@ -1,6 +1,6 @@
-// Builds the fragments of one group: blocks of its streams in, finished fragments in its ring. Here is what every
-// packet comes by; each idea of its own has a class: OpenStretches (with JumpCandidate and EventNumbers: rule 1 of
-// docs/readout.md), EventCloser (rule 2), RingRoom (rule 3), GroupStreams, FragmentWriter, GroupHook.
+// Builds the fragments of one group: blocks of its streams go in, finished fragments come out in its ring. Every packet
+// passes through this class. Each idea has a class of its own: OpenStretches (with JumpCandidate and EventNumbers: rule
+// 1 of docs/readout.md), EventCloser (rule 2), RingRoom (rule 3), GroupStreams, FragmentWriter, GroupHook.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace thalweg::readout {
 
-// Used by one thread; `ring` and `report` by any.
+// One thread uses it; any thread may call `ring` and `report`.
 class Group {
   public:
     explicit Group(GroupOptions options);
@@ -29,30 +29,31 @@ class Group {
     EventRing& ring() { return context_.ring; }
     std::vector<std::uint16_t> const& elinks() const { return context_.options.group.elinks; }
 
-    // Whether every packet of one more block would find a slot. Makes room where it may.
+    // Returns whether every packet of one more block would find a slot. Makes room if the configuration allows it.
     bool has_room() {
         auto const newest = stretches_.current().newest_position();
         return room_.is_enough(newest) || room_.find(newest);
     }
-    // `stream`: index into elinks(). Only when there is room.
+    // Takes a block of the stream `stream`, an index into elinks(). Call it only if has_room() returned true.
     void take_block(std::size_t stream, std::byte const* block);
-    // After some blocks, and every now and then when none come: closes what is finished, and shows it.
+    // Closes finished events and publishes them. Call it after some blocks, and regularly while none come.
     void tick(std::uint64_t now_ns);
-    // In ticks, of an epoch that none of our events is in.
+    // Returns, in ticks, an epoch that contains none of this group's events.
     std::uint64_t next_epoch() const { return stretches_.numbers().epoch_behind(stretches_.current().newest_event()); }
-    // The card was started anew: its events begin again, in this epoch.
+    // The card was restarted: its event numbers begin again, in this epoch.
     void begin_epoch(std::uint64_t first_ticks);
-    // No more blocks will come: closes everything.
+    // Closes everything. No more blocks will come.
     void finish();
-    // Full of events that somebody else still wants, not of events under construction.
-    bool is_held() const { return context_.ring.usable_before() < context_.ring.closed_position(); }
+    // Returns whether the ring is full of closed events that a reader still needs, and not of events under
+    // construction.
+    bool is_held() const { return context_.ring.usable_before() < context_.ring.watermark(); }
 
     std::uint64_t newest_event() const { return newest_event_.get(); }
     std::uint64_t closed_event() const { return context_.ring.closed_event(); }
     GroupReport report() const;
 
   private:
-    // Bytes from a slot's beginning on.
+    // A range of bytes, counted from the beginning of a slot.
     struct Lines {
         std::uint64_t begin;
         std::uint64_t end;
@@ -61,7 +62,7 @@ class Group {
     template <bool kPlain> void take_packets(std::size_t stream, std::span<felix::Packet const> packets);
     Lines share_of_prefetching(std::size_t stream, std::size_t packets) const;
     void publish();
-    bool holds_up_nobody() const;
+    bool is_not_awaited() const;
 
     GroupContext context_;
     GroupHook hook_;

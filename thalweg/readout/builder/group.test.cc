@@ -1,4 +1,4 @@
-// What is in the fragments that a group builds; when it builds and closes them: rules.test.cc.
+// Tests the contents of fragments. rules.test.cc tests when they are begun and closed.
 #include "thalweg/readout/builder/group.h"
 
 #include <gtest/gtest.h>

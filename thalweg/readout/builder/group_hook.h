@@ -1,4 +1,4 @@
-// What a hook does for one group, if there is one, and what of that failed.
+// Calls the hook of one group, if there is one, and counts what failed.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ class GroupHook {
     explicit GroupHook(GroupOptions const& options);
 
     bool is_there() const { return hook_ != nullptr; }
-    // False: the packet has no trigger information.
+    // Returns false if the packet has no trigger information.
     bool read_key(felix::Packet const& packet, std::uint16_t elink, PacketKey& key, bool& damaged);
-    // The payloads of a fragment that is finished.
+    // Rewrites the payloads of a finished fragment.
     void rewrite(FragmentHeader* fragment);
 
     std::uint64_t failures() const { return failures_.get(); }

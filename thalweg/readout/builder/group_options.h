@@ -1,4 +1,4 @@
-// What a group is told, and what its parts work with.
+// The options of a group, and the context that its parts share.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace thalweg::readout {
 
-// What the groups of one handler know of each other: a link that is silent is dead only if others go on.
-struct Activity {
+// What the groups of one handler know of each other: a silent link is dead only if other links go on.
+struct HandlerActivity {
     std::atomic<std::uint64_t> newest_event = 0;
     std::atomic<std::uint64_t> first_data_ns = 0;
 
@@ -33,9 +33,9 @@ struct GroupOptions {
     IndexConfig index;
     felix::BlockFormat format;
     std::uint32_t run = 1;
-    std::uint64_t newest_event = 0; // of the reader before us; 0: there was none
-    std::uint64_t closed_event = 0; // it had closed all before this one; 0: there was none
-    std::shared_ptr<Activity> activity = std::make_shared<Activity>();
+    std::uint64_t newest_event = 0; // the newest event of the previous reader; 0: there was none
+    std::uint64_t closed_event = 0; // every event before this one was closed by the previous reader; 0: there was none
+    std::shared_ptr<HandlerActivity> activity = std::make_shared<HandlerActivity>();
     std::shared_ptr<HookLibrary> hook = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct GroupContext {
     GroupOptions options;
     bool slices; // triggerless
     EventRing ring;
-    std::uint64_t now_ns; // as of the last tick
+    std::uint64_t now_ns; // time of the last tick
 };
 
 } // namespace thalweg::readout

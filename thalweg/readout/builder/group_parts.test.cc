@@ -1,4 +1,4 @@
-// The classes that a group is made of, each by itself. What they make together: rules.test.cc.
+// Tests each class of a group alone. rules.test.cc tests them together.
 #include <gtest/gtest.h>
 
 #include "thalweg/readout/builder/event_closer.h"
@@ -114,7 +114,7 @@ class Parts : public testing::Test {
         options.group.disabled = {1};
         return options;
     }
-    // With a packet of one stream.
+    // Returns a fragment with a packet of one stream.
     FragmentHeader* fragment_of(std::uint64_t event, std::size_t stream) {
         auto* const fragment = context.ring.slot(event);
         std::vector<std::byte> const bytes(64);

@@ -8,7 +8,7 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kLookNs = 1'000'000; // for dead links
+constexpr std::uint64_t kLookNs = 1'000'000; // between two checks for dead links
 
 } // namespace
 

@@ -1,4 +1,4 @@
-// The streams of a group: how far each one is, which of them live, and where their packets went.
+// The streams of a group: the progress of each stream, which streams are live, and where their packets went.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace thalweg::readout {
 
-// Late packets are of a link that lags behind, or of numbers that began anew: then many come in a row, while the newest
-// event stands still.
+// Counts late packets in a row. A link that lags behind sends some. If event numbers began again, many come in a row
+// while the newest event stands still.
 class LateStreak {
   public:
     bool is_longer(std::uint64_t most, std::uint64_t newest_position) {
@@ -28,7 +28,7 @@ class LateStreak {
 
   private:
     std::uint64_t packets_ = 0;
-    std::uint64_t since_ = 0; // position
+    std::uint64_t since_ = 0; // a position
 };
 
 struct GroupStream {
@@ -38,9 +38,9 @@ struct GroupStream {
     PacketCounters counters;
     std::uint16_t elink = 0;
     bool enabled = true;
-    bool out_of_step = false;    // it jumped alone: it may not propose a jump until it is back
-    std::uint64_t progress = 0;  // position of its newest packet, plus 1; 0: none yet
-    std::uint64_t first = ~0ull; // position of its first one
+    bool out_of_step = false;    // it jumped alone, and may not propose a jump until it has returned
+    std::uint64_t progress = 0;  // position of its newest packet, plus 1; 0: no packet yet
+    std::uint64_t first = ~0ull; // position of its first packet
     std::uint64_t last_packet_ns = 0;
     LateStreak late;
     base::SharedNumber live;
@@ -54,26 +54,28 @@ class GroupStreams {
     std::size_t size() const { return streams_.size(); }
     GroupStream& operator[](std::size_t index) { return *streams_[index]; }
     std::uint64_t enabled_map() const { return enabled_map_; }
-    // Of these somebody waits for packets: one has come, and since then it was not silent for long.
+    // Returns the streams for whose packets events wait: a packet came, and the stream was not silent for long since
+    // then.
     std::uint64_t live_map() const { return live_map_; }
     std::uint64_t last_packet_ns() const { return last_packet_ns_; }
 
-    // Packets came, of whatever event.
+    // Notes that packets came, of any event.
     void note_packets(GroupStream& stream) { stream.last_packet_ns = last_packet_ns_ = context_.now_ns; }
-    // Some of them are in fragments now: the last one just before the position `progress`.
+    // Notes that some of them are in fragments now. The last one lies just before the position `progress`.
     void note_delivery(std::size_t index, std::uint64_t progress);
-    // A link is dead when it is silent while others go on; then nobody waits for it. `newest_event`: of the others.
+    // Marks silent links as dead while others go on; events no longer wait for a dead link. `newest_event` is that of
+    // the other groups.
     void look_for_dead(OpenStretch const& newest, std::uint64_t newest_event);
-    // Another card.
+    // Begins again with another card.
     void restart();
 
-    // Every live stream is so far that packets before this position will not come any more.
+    // Returns a position before which no live stream will send packets any more.
     std::uint64_t passed_position() const;
-    // Status bits of an event in which these streams are missing.
+    // Returns the status bits of an event that lacks these streams.
     std::uint32_t why_missing(std::uint64_t missing_map, std::uint64_t position) const;
 
     std::vector<StreamReport> report() const;
-    // Every packet of the stream is counted where it went, but for these.
+    // Returns whether every packet of the stream is counted, except the `undecided` ones.
     bool balances(std::size_t index, std::uint64_t undecided) const;
 
   private:

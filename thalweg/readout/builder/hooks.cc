@@ -36,7 +36,7 @@ HookLibrary::~HookLibrary() {
     if (handle_ != nullptr) ::dlclose(handle_);
 }
 
-// Adds a call to the time budget.
+// Adds the duration of a call to the time used.
 class Hook::Watch {
   public:
     explicit Watch(Hook& hook) : hook_(hook), begin_ns_(base::monotonic_ns()) {}

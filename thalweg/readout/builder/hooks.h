@@ -1,4 +1,4 @@
-// A hook library (readout/builder/hook.h), loaded; its calls are timed against a budget.
+// Loads a hook library (readout/builder/hook.h) and measures its calls against a time budget.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace thalweg::readout {
 
 class HookLibrary {
   public:
-    // Throws base::UsageError where the library cannot be loaded, exports no `thalweg_hook`, or is of another ABI.
+    // Throws base::UsageError if the library cannot be loaded, exports no `thalweg_hook`, or has another ABI.
     static std::shared_ptr<HookLibrary> load(HookConfig const& config);
     ~HookLibrary();
 
@@ -27,7 +27,7 @@ class HookLibrary {
     thalweg_hook_api const* api_ = nullptr;
 };
 
-// One instance, for one group.
+// One instance of the hook, for one group.
 class Hook {
   public:
     Hook(std::shared_ptr<HookLibrary> library, std::uint32_t source_id);
@@ -36,7 +36,7 @@ class Hook {
     bool reads_trigger() const { return library_->api().trigger != nullptr; }
     bool trigger(std::span<std::byte const> packet, std::uint16_t elink, thalweg_trigger& out);
     bool check(std::span<std::byte const> packet, std::uint16_t elink);
-    // The new size; nothing where the hook refused or has no such function.
+    // The result of a rewrite: `done` is false if the hook refused or has no such function.
     struct Rewritten {
         bool done = false;
         bool failed = false;
@@ -44,7 +44,7 @@ class Hook {
     };
     Rewritten rewrite(std::uint64_t event, std::byte* body, std::size_t size_bytes, std::size_t capacity_bytes);
 
-    // Whether a call since the last question took longer than the budget.
+    // Returns whether a call since the last question took longer than the budget.
     bool was_late();
     std::uint64_t overruns() const { return overruns_; }
 

@@ -8,10 +8,11 @@
 namespace thalweg::readout {
 namespace {
 
-// examples/hook: the event number lies where its configuration says, packets begin with 0xA5, bodies are halved.
+// The options of examples/hook: its configuration is the offset of the event number, packets begin with 0xA5, and
+// bodies are halved.
 HookConfig example() { return {.library = THALWEG_TEST_HOOK, .configuration = "4", .budget_ns = 1'000'000'000}; }
 
-// A packet as that hook wants it.
+// Makes a packet as this hook expects it.
 std::vector<std::byte> packet_of(std::uint32_t l1id, std::uint8_t first = 0xA5) {
     std::vector<std::byte> packet(16);
     packet[0] = std::byte{first};

@@ -6,7 +6,7 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kPacketsOfAJump = 8; // one damaged number moves nobody, not even in a group of one stream
+constexpr std::uint64_t kPacketsOfAJump = 8; // one damaged number makes no jump, not even in a group of one stream
 
 } // namespace
 

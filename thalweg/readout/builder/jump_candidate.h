@@ -1,4 +1,4 @@
-// A jump of the event number that some streams have made; it counts when most have.
+// A jump of the event number that some streams have made. It is accepted when most streams have made it.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace thalweg::readout {
 
 class JumpCandidate {
   public:
-    // What one stream has put into it.
+    // The packets that one stream has put into it.
     struct Share {
         std::uint64_t delivered = 0;
         std::uint64_t duplicates = 0;
@@ -22,7 +22,7 @@ class JumpCandidate {
     };
     enum class Verdict : std::uint8_t { open, accepted, rejected };
 
-    // `newest_position`: of the stretch that it would leave.
+    // `newest_position` belongs to the stretch that the jump would leave.
     JumpCandidate(OpenStretch const& stretch, std::uint64_t newest_position, std::uint64_t now_ns)
         : stretch_(stretch), since_ns_(now_ns), since_position_(newest_position) {}
 
@@ -31,7 +31,7 @@ class JumpCandidate {
     Share const& share_of(std::size_t stream) const { return shares_[stream]; }
 
     void note(std::size_t stream, bool duplicate, std::uint64_t position);
-    // It does not count when the others go on for a while. `finishing`: nobody will say more.
+    // Rejects the jump if the other streams go on for a while. `finishing`: no more packets will come.
     Verdict judge(std::uint64_t live_map, std::uint64_t newest_position, std::uint64_t now_ns, IndexConfig const& index,
                   bool finishing) const;
 
@@ -40,7 +40,7 @@ class JumpCandidate {
 
     OpenStretch stretch_;
     std::uint64_t since_ns_;
-    std::uint64_t since_position_; // of the newest event then
+    std::uint64_t since_position_; // position of the newest event at that time
     std::uint64_t streams_ = 0;
     std::uint64_t packets_ = 0;
     std::array<Share, kMaxStreams> shares_ = {};

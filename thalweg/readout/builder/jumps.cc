@@ -44,7 +44,7 @@ void OpenStretches::accept_candidate() {
     current_ = candidate.stretch();
     current_.go_on();
     if (!before.is_announced() && current_.newest_event() < before.newest_event()) {
-        discard(before); // the first numbers of all were wrong
+        discard(before); // the very first numbers were wrong
     } else {
         old_ = before;
     }
@@ -60,7 +60,7 @@ void OpenStretches::accept_candidate() {
     check();
 }
 
-// As if its packets had not come.
+// Removes the stretch as if its packets had not come.
 void OpenStretches::discard(OpenStretch const& stretch) {
     auto const end = stretch.newest_position() + 1;
     for (auto position = stretch.lowest(); position < end; ++position) {

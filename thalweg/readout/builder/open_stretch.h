@@ -1,5 +1,5 @@
-// A stretch under construction: events without a jump, so an event's position in the ring is a sum. Positions
-// [low, limit) are its own.
+// A stretch under construction: events without a jump, so the position of an event is a sum. It owns the positions
+// [low, limit).
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace thalweg::readout {
 
-// Which events are placed at once. Position = event + shift.
+// The events that are placed at once. Position = event + shift.
 struct Window {
     std::uint64_t newest;
     std::uint64_t shift;
     std::uint64_t low;
-    std::uint64_t room;  // from `low` on
-    std::uint64_t limit; // of the stretch and the ring
+    std::uint64_t room;  // number of events from `low` on
+    std::uint64_t limit; // the end of the stretch or of the ring
 
     bool holds(std::uint64_t event) const { return event - low < room; }
 };
@@ -25,7 +25,7 @@ class OpenStretch {
     static constexpr std::uint64_t kNone = ~0ull;
 
     OpenStretch() = default;
-    // Around an event, which lies at `position`.
+    // Begins around an event, which lies at `position`.
     OpenStretch(std::uint64_t event, std::uint64_t position, std::uint64_t low, std::uint64_t limit = kNone)
         : shift_(position - event), newest_(event), low_(low), limit_(limit) {
         check();
@@ -36,15 +36,15 @@ class OpenStretch {
     std::uint64_t newest_position() const { return newest_ + shift_; }
     std::uint64_t low() const { return low_; }
     std::uint64_t limit() const { return limit_; }
-    // Position of the first event of which a packet came; kNone: none has come.
+    // Position of the first event of which a packet came; kNone: no packet came.
     std::uint64_t lowest() const { return lowest_; }
     bool is_empty() const { return lowest_ == kNone; }
-    // To the readers of the ring. From then on it begins with its lowest event.
+    // Returns whether the readers of the ring know it. From then on it begins with its lowest event.
     bool is_announced() const { return announced_; }
 
-    // `open`: what lies before this position is closed; `room_end`: and slots from this one on are not free.
-    Window window(std::uint64_t open, std::uint64_t room_end, std::uint64_t window_events) const {
-        auto const low = std::max(open, low_);
+    // Returns the events that have slots now: from the watermark on, and before `room_end`.
+    Window window(std::uint64_t watermark, std::uint64_t room_end, std::uint64_t window_events) const {
+        auto const low = std::max(watermark, low_);
         auto const limit = std::max(low, std::min({newest_position() + window_events, limit_, room_end}));
         return {.newest = newest_,
                 .shift = shift_,
@@ -58,7 +58,7 @@ class OpenStretch {
         newest_ = event;
         check();
     }
-    // Another one may begin here, or will not after all.
+    // Sets, or removes, the limit: another stretch may begin here.
     void end_before(std::uint64_t position) {
         limit_ = position;
         check();
@@ -77,7 +77,7 @@ class OpenStretch {
     }
 
     std::uint64_t shift_ = 0;  // from an event to its position
-    std::uint64_t newest_ = 0; // the event by which the others are told
+    std::uint64_t newest_ = 0; // the event by which the numbers of others are extended
     std::uint64_t low_ = 0;
     std::uint64_t limit_ = kNone;
     std::uint64_t lowest_ = kNone;

@@ -13,7 +13,7 @@ OpenStretches::OpenStretches(GroupContext& context, GroupStreams& streams, Fragm
 
 Window OpenStretches::window() const {
     if (!begun_) return {.newest = current_.newest_event(), .shift = 0, .low = 0, .room = 0, .limit = 0};
-    return current_.window(closer_.open(), room_.end(), context_.options.index.window_events);
+    return current_.window(closer_.watermark(), room_.end(), context_.options.index.window_events);
 }
 
 void OpenStretches::place(std::size_t index, felix::Packet const& packet, PacketKey const& key) {
@@ -28,7 +28,7 @@ void OpenStretches::place(std::size_t index, felix::Packet const& packet, Packet
     if (place_now(index, packet, key) || place_in_candidate(index, packet, key)) return;
     auto const event = numbers_.event_of(key.raw, current_.newest_event());
     if (candidate_ && event - current_.newest_event() < context_.options.index.window_events) {
-        reject_candidate(); // the others went on as far as it let them
+        reject_candidate(); // the other streams went as far as the window allows
         if (place_now(index, packet, key)) return;
     }
     if (is_late(event) && !has_fallen_back(stream)) {
@@ -44,7 +44,7 @@ void OpenStretches::place(std::size_t index, felix::Packet const& packet, Packet
     if (!place_in_candidate(index, packet, key)) stream.counters.out_of_window.add(1);
 }
 
-// In the newest stretch, or in the one before it while that is open.
+// Places a packet in the newest stretch, or in the one before it while that one is open.
 bool OpenStretches::place_now(std::size_t index, felix::Packet const& packet, PacketKey const& key) {
     auto placed = place_in(current_, packet, index, key);
     if (!placed.done && old_) placed = place_in(*old_, packet, index, key);
@@ -58,7 +58,7 @@ bool OpenStretches::place_now(std::size_t index, felix::Packet const& packet, Pa
 OpenStretches::Placed OpenStretches::place_in(OpenStretch& stretch, felix::Packet const& packet, std::size_t index,
                                               PacketKey const& key) {
     auto const event = numbers_.event_of(key.raw, stretch.newest_event());
-    auto const window = stretch.window(closer_.open(), room_.end(), context_.options.index.window_events);
+    auto const window = stretch.window(closer_.watermark(), room_.end(), context_.options.index.window_events);
     if (!window.holds(event)) return {};
     auto const position = event + window.shift;
     auto* const fragment = context_.ring.slot(position);
@@ -80,15 +80,16 @@ bool OpenStretches::has_fallen_back(GroupStream& stream) const {
     return stream.late.is_longer(context_.options.index.close_after_events, current_.newest_position());
 }
 
-// The first packet of all. Others may come of events before it. What other groups, or the reader before us, have seen
-// tells the epoch.
+// Returns the event of the very first packet; packets of earlier events may follow. What other groups or the previous
+// reader have seen decides the epoch.
 std::uint64_t OpenStretches::first_event_of(std::uint32_t raw) const {
     auto const& options = context_.options;
     return numbers_.first_event(
         raw, std::max({current_.newest_event(), options.newest_event, options.activity->newest_event.load()}));
 }
 
-// A late packet of an event that the reader before us has closed; unless numbers began anew, where many follow.
+// Returns whether this is a late packet of an event that the previous reader has closed. If many such packets follow,
+// event numbers began again.
 bool OpenStretches::was_closed_before(GroupStream& stream, std::uint32_t raw) const {
     auto const event = first_event_of(raw), closed = context_.options.closed_event;
     return event < closed && closed - event <= context_.ring.slots() && !has_fallen_back(stream);
@@ -98,7 +99,7 @@ void OpenStretches::begin(std::uint32_t raw) {
     auto const window = context_.options.index.window_events;
     auto const first = first_event_of(raw), closed = context_.options.closed_event;
     auto const position = next_position();
-    bool const goes_on = first >= closed && first - closed < window; // what the reader before us has left
+    bool const goes_on = first >= closed && first - closed < window; // continues after the previous reader
     current_ = OpenStretch(first, position, goes_on ? position - (first - closed) : position - window);
     closer_.skip_to(current_.low());
     begun_ = true;
@@ -109,9 +110,10 @@ void OpenStretches::begin_epoch(std::uint64_t first_ticks) {
     numbers_.begin_epoch(first_ticks);
     streams_.restart();
     if (!begun_) return;
-    THALWEG_ASSERT(!old_ && !candidate_ && (current_.is_empty() || closer_.open() == current_.newest_position() + 1),
+    THALWEG_ASSERT(!old_ && !candidate_ &&
+                       (current_.is_empty() || closer_.watermark() == current_.newest_position() + 1),
                    "an epoch ends when all its events are closed");
-    if (current_.is_announced()) context_.ring.end_stretch(closer_.open());
+    if (current_.is_announced()) context_.ring.end_stretch(closer_.watermark());
     begun_ = false;
 }
 
@@ -124,12 +126,12 @@ void OpenStretches::close(bool finishing) {
     check();
 }
 
-// The stretch before the jump, until every stream has left it.
+// Closes the stretch before the jump when every stream has left it.
 void OpenStretches::close_old(std::uint64_t passed, bool finishing) {
     auto const end = old_->newest_position() + 1;
     if (!old_->is_empty()) {
         closer_.close(*old_, passed, finishing);
-        if (!old_->is_announced() || closer_.open() < end) return;
+        if (!old_->is_announced() || closer_.watermark() < end) return;
     }
     bool const is_over = context_.now_ns - jumped_ns_ > context_.options.index.close_after_ns;
     if (!finishing && passed <= end && !is_over) return;
@@ -141,7 +143,7 @@ void OpenStretches::close_old(std::uint64_t passed, bool finishing) {
 void OpenStretches::check() const {
     THALWEG_ASSERT(!old_ || old_->limit() <= current_.low(), "stretches share no slot");
     THALWEG_ASSERT(!candidate_ || current_.limit() <= candidate_->stretch().low(), "stretches share no slot");
-    THALWEG_ASSERT(!begun_ || closer_.open() <= current_.newest_position() + 1,
+    THALWEG_ASSERT(!begun_ || closer_.watermark() <= current_.newest_position() + 1,
                    "nothing is closed behind the newest event");
 }
 

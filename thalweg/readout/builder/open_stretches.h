@@ -1,6 +1,6 @@
-// Rule 1 of docs/readout.md: the stretches of a group that are under construction, and how it goes from one to the
-// next. There are up to three: the newest, of which most packets are; the one before it, until all streams have left
-// it; and one to which some streams have jumped.
+// Rule 1 of docs/readout.md: the stretches of a group that are under construction, and the change from one to the next.
+// There are up to three: the current one, to which most packets belong; the one before it, until all streams have left
+// it; and a candidate, to which some streams have jumped.
 //
 //   positions   ... old ... | ... current ... | ... candidate ...
 #pragma once
@@ -25,25 +25,25 @@ class OpenStretches {
     OpenStretches(GroupContext& context, GroupStreams& streams, FragmentWriter& writer, EventCloser& closer,
                   RingRoom const& room);
 
-    bool have_begun() const { return begun_; } // before the first packet there is none
+    bool have_begun() const { return begun_; } // false before the first packet
     OpenStretch& current() { return current_; }
     OpenStretch const& current() const { return current_; }
-    // The one whose events are closed first.
+    // Returns the stretch whose events are closed first.
     OpenStretch const& oldest() const { return old_ ? *old_ : current_; }
     EventNumbers const& numbers() const { return numbers_; }
-    // Which events of the newest stretch are placed at once. Empty before the first packet.
+    // Returns the events of the newest stretch that are placed at once. It is empty before the first packet.
     Window window() const;
     std::uint64_t jumps() const { return jumps_.get(); }
-    // Packets of a stream in a jump of which nobody knows yet whether it counts.
+    // Returns the packets of a stream in a jump that is neither accepted nor rejected yet.
     std::uint64_t undecided(std::size_t stream) const {
         return candidate_ ? candidate_->share_of(stream).packets() : 0;
     }
 
-    // A packet that this window does not hold. It is counted where it goes.
+    // Places a packet that the window does not hold, and counts it.
     void place(std::size_t stream, felix::Packet const& packet, PacketKey const& key);
-    // Closes what is finished. `finishing`: all.
+    // Closes what is finished; everything if `finishing`.
     void close(bool finishing);
-    // The card was started anew: its events begin again, in this epoch. After everything is closed.
+    // The card was restarted: its event numbers begin again, in this epoch. Call it after everything is closed.
     void begin_epoch(std::uint64_t first_ticks);
 
   private:
@@ -71,7 +71,7 @@ class OpenStretches {
     void accept_candidate();
     void reject_candidate();
     void discard(OpenStretch const& stretch);
-    // Where the next one begins has room for packets before the first one that comes.
+    // Returns where the next stretch begins: it has room for packets before the first one that comes.
     std::uint64_t next_position() const {
         return current_.newest_position() + 2 * context_.options.index.window_events + 1;
     }

@@ -1,4 +1,4 @@
-// What a packet says of itself.
+// The key of a packet: what it says about its event.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ template <typename Value> Value load(std::byte const* place) {
     return value;
 }
 
-// False: it is too short to say anything.
+// Returns false if the packet is too short to have a key.
 inline bool read_key(TriggerConfig const& trigger, felix::Packet const& packet, PacketKey& key) {
     if (packet.size_bytes < trigger.l1id_offset + sizeof key.raw) return false;
     key.raw = load<std::uint32_t>(packet.data + trigger.l1id_offset);

@@ -1,4 +1,5 @@
-// Rule 3 of docs/readout.md: whether the ring has free slots for what comes, and which events make room if it has none.
+// Rule 3 of docs/readout.md: whether the ring has free slots for new packets, and which events make room if it has
+// none.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +16,15 @@ class RingRoom {
         find(0);
     }
 
-    // Position: slots before it may be used.
+    // Returns a position: slots before it may be used.
     std::uint64_t end() const { return end_; }
-    // For the packets of one more block.
+    // Returns whether the packets of one more block have room.
     bool is_enough(std::uint64_t newest_position) const { return newest_position + margin_ <= end_; }
     bool find(std::uint64_t newest_position) {
         auto& ring = context_.ring;
         end_ = ring.usable_before() + ring.slots();
         if (!is_enough(newest_position) && context_.options.index.when_full == WhenFull::evict) {
-            ring.evict_before(std::min(newest_position + margin_ - ring.slots(), ring.closed_position()));
+            ring.evict_before(std::min(newest_position + margin_ - ring.slots(), ring.watermark()));
             end_ = ring.usable_before() + ring.slots();
         }
         return is_enough(newest_position);

@@ -1,4 +1,4 @@
-// The rules of events, docs/readout.md, as far as one group has to keep them.
+// Tests the rules of events (docs/readout.md) that one group keeps.
 #include <gtest/gtest.h>
 
 #include "thalweg/readout/builder/test_group.h"
@@ -158,7 +158,7 @@ TEST(Rule1Identity, AWrongNumberDoesNotHoldUpTheOthers) {
     TestGroup test(options);
     for (std::uint32_t i = 0; i < 10; ++i) test.send_all(i);
     test.send(0, 0x7000'0000);
-    // Far more than a window, and no tick between.
+    // The streams advance by far more than a window, without a tick between.
     for (std::uint32_t i = 10; i < 1500; ++i) test.send_all(i);
     test.tick();
     EXPECT_EQ(test.group.report().complete, 1500u);

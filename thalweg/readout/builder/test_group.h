@@ -1,4 +1,4 @@
-// A group that is fed by hand: packets through real blocks, and a clock that stands still until it is told.
+// A group that a test feeds: packets come through real blocks, and the clock moves only if the test says so.
 #pragma once
 
 #include <map>
@@ -37,15 +37,15 @@ class TestGroup {
             writers_.push_back(
                 std::make_unique<felix::BlockWriter>(options_.format, options_.group.elinks[stream], sink));
         }
-        tick(); // its clock, from now on, is ours
+        tick(); // from now on the test sets its clock
     }
 
-    // One packet in a block of its own.
+    // Sends one packet in a block of its own.
     void send(std::size_t stream, std::uint32_t l1id, std::uint32_t size_bytes = 24, std::uint32_t flags = 0) {
         put(stream, l1id, size_bytes, flags);
         writers_[stream]->flush();
     }
-    // Into the open block; flush() hands it over.
+    // Writes a packet into the open block; flush() hands the block over.
     void put(std::size_t stream, std::uint32_t l1id, std::uint32_t size_bytes = 24, std::uint32_t flags = 0) {
         std::vector<std::byte> packet(size_bytes);
         felix::PacketHead const head{l1id, options_.group.elinks[stream], felix::bcid_of(l1id)};
@@ -68,7 +68,7 @@ class TestGroup {
     void tick(std::uint64_t later_ns = 0) { group.tick(now_ns += later_ns); }
     void finish() { group.finish(); }
 
-    // Of a closed event; empty where nothing of it came.
+    // Returns the fragment of a closed event, or an empty span if no packet of it came.
     std::span<std::byte const> fragment(std::uint64_t event) {
         auto const place = group.ring().place_of(event);
         return place.known ? group.ring().fragment(event, place.position) : std::span<std::byte const>();
@@ -83,7 +83,7 @@ class TestGroup {
     Group group;
 
   private:
-    // Vectors may read behind a block, as they may in a DMA buffer.
+    // Vectors may read behind a block, as in a DMA buffer.
     void take(std::size_t stream, std::span<std::byte const> block) {
         block_.assign(block.begin(), block.end());
         block_.resize(block.size() + 64);
@@ -98,7 +98,7 @@ class TestGroup {
     std::vector<std::byte> block_;
 };
 
-// Over the streams of a report.
+// Adds a counter over the streams of a report.
 template <typename Member> std::uint64_t sum(GroupReport const& report, Member member) {
     std::uint64_t sum = 0;
     for (auto const& stream : report.streams) sum += stream.*member;

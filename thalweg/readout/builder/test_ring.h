@@ -1,4 +1,4 @@
-// A ring filled by hand: what a builder would do, without packets.
+// A ring that a test fills: it does what a builder would do, without packets.
 #pragma once
 
 #include <cstring>
@@ -20,7 +20,7 @@ class TestRing {
         event_ = event;
         ring.begin_stretch(event, position_);
     }
-    // The next `count` events, closed. Payload bytes are those of byte_of().
+    // Adds the next `count` events, closed. Payload bytes are those of byte_of().
     TestRing& add(std::uint64_t count, std::uint32_t payload_bytes = 336, std::uint32_t status = 0) {
         for (std::uint64_t i = 0; i < count; ++i) {
             auto* const header = ring.slot(position_++);
@@ -32,7 +32,7 @@ class TestRing {
         }
         return publish();
     }
-    // Nothing came of the next `count` events.
+    // Closes the next `count` events without a packet.
     TestRing& skip(std::uint64_t count) {
         for (std::uint64_t i = 0; i < count; ++i, ++event_) {
             ring.note_closed(position_, false);
@@ -44,9 +44,9 @@ class TestRing {
         ring.publish(position_, event_);
         return *this;
     }
-    void die() { ring.publish(position_, EventRing::kNobody); }
+    void die() { ring.publish(position_, EventRing::kNotAwaited); }
     std::uint64_t next_event() const { return event_; }
-    // A builder that waits for room, as with when_full = busy.
+    // Returns whether a builder with when_full = busy would go on.
     bool has_room() const { return position_ < ring.usable_before() + ring.slots(); }
 
     static int byte_of(std::uint64_t event) { return static_cast<int>(event * 7 % 251); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/random.h"
@@ -11,12 +12,12 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kTurnNs = 2'000'000;          // a turn waits no longer when nothing comes
-constexpr std::uint64_t kLookIntervalNs = 50'000'000; // for the silent and the absent
-constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be greeted
-constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to say bye
-constexpr int kMessagesPerTurn = 16;                  // then it is the next connection's turn
-// Of connections to a handler that are not greeted yet: a handler keeps few that have not said who they are.
+constexpr std::uint64_t kTurnNs = 2'000'000;          // the longest wait of a turn without events
+constexpr std::uint64_t kLookIntervalNs = 50'000'000; // between two checks for silent and absent handlers
+constexpr std::uint64_t kGreetingNs = 3'000'000'000;  // to connect, and to be welcomed
+constexpr std::uint64_t kPartingNs = 1'000'000'000;   // to send the bye
+constexpr int kMessagesPerTurn = 16;                  // then the next connection is served
+// The limit of connections to a handler that are not greeted yet: a handler accepts few connections without a hello.
 constexpr std::size_t kMostComing = 64;
 
 void check(ClientOptions const& options) {
@@ -50,7 +51,7 @@ Client::State::State(ClientOptions const& given)
         handler.address = address.str();
         handler.away_since_ns = base::monotonic_ns();
         for (std::uint32_t i = 0; i < options.connections; ++i) {
-            connections.push_back({Link(address, poller, by_key.size()), handlers.size() - 1});
+            connections.push_back({ClientLink(address, poller, by_key.size()), handlers.size() - 1});
             by_key.push_back(&connections.back());
             handler.connections.push_back(&connections.back());
         }
@@ -70,11 +71,12 @@ void Client::run(EventSink const& sink) {
     struct Publish {
         State& state;
         ~Publish() { state.publish(); }
-    } const publish{state}; // also what came before the sink threw
-    if (state.options.role == Role::collector) state.lease_renewer->start();
+    } const publish{state}; // including what came before the sink threw
+    if (state.options.role == ClientRole::collector) state.lease_renewer->start();
     while (!stop_) {
         state.turn(kTurnNs);
-        // The sink may take its time: until then all handlers are to know which ranges are ours.
+        // Requests are sent first: the sink may take long, and all handlers must know meanwhile which ranges this
+        // client owns.
         state.ask(!stop_);
         state.flush();
         state.hand_on(sink);
@@ -94,13 +96,13 @@ void Client::keep_up(std::uint64_t duration_ns) {
 
 bool Client::settle(std::uint64_t timeout_ns) {
     auto& state = *state_;
-    state.lease_renewer->stop(); // we turn
+    state.lease_renewer->stop(); // this thread turns itself
     auto const end_ns = base::monotonic_ns() + timeout_ns;
     auto const is_settled = [&] {
         return !state.requests.has_clears() && std::all_of(state.handlers.begin(), state.handlers.end(),
                                                            [](auto const& it) { return it.clears.empty(); });
     };
-    auto const tries_again = [&] { // each of these has an end of its own
+    auto const tries_again = [&] { // each of these ends by itself
         return std::any_of(state.handlers.begin(), state.handlers.end(),
                            [](auto const& it) { return it.clears.tries_again() && it.is_ready(); });
     };
@@ -114,7 +116,7 @@ void Client::commit(RangeId const& range) {
         for (auto& handler : state_->handlers) state_->clear(handler, committed);
 }
 
-// Sends what is queued, waits for what comes, and understands it.
+// Sends what is queued, waits for messages, and handles them.
 void Client::State::turn(std::uint64_t wait_ns) {
     if (turned_ns != 0) stood_still(turned_ns, base::monotonic_ns());
     flush();
@@ -136,7 +138,7 @@ void Client::State::flush() {
     for (auto& connection : connections) connection.link.flush();
 }
 
-// In the sink, for longer than it takes others to answer: it was us who did not listen, so waiting begins anew.
+// The sink took longer than handlers take to answer. The delay is the client's own, so all waiting times begin again.
 void Client::State::stood_still(std::uint64_t since_ns, std::uint64_t now) {
     if (now - since_ns < kLookIntervalNs) return;
     auto const later = [&](std::uint64_t& begin_ns) {
@@ -158,24 +160,24 @@ void Client::State::tell_lease_renewer(std::uint64_t now) {
     }
 }
 
-// The bye gives back what is ours, so it comes last: a request that still waited would make it ours again.
+// The bye comes last, because it gives back what the client owns: a request that still waited would claim it again.
 void Client::State::part(std::uint64_t until_ns) {
     for (bool const says_bye : {false, true}) {
-        std::vector<Link*> links;
+        std::vector<ClientLink*> links;
         for (auto& connection : connections)
             if (says_bye == (&connection == &handlers[connection.handler].first_connection()))
                 links.push_back(&connection.link);
         for (auto* link : links) {
-            if (says_bye && link->phase() == Link::Phase::ready) link->queue(MessageType::bye, 0, {}, {});
+            if (says_bye && link->phase() == ClientLink::Phase::ready) link->queue(MessageType::bye, 0, {}, {});
             link->flush();
         }
-        for (auto* link : links) link->part(until_ns, "we have parted");
+        for (auto* link : links) link->part(until_ns, "this client has ended");
     }
 }
 
-void Client::State::serve(Connection& connection, transport::Ready const& ready) {
+void Client::State::serve(HandlerConnection& connection, transport::Ready const& ready) {
     auto& link = connection.link;
-    if (link.phase() == Link::Phase::connecting) {
+    if (link.phase() == ClientLink::Phase::connecting) {
         if (link.finish_connecting()) greet(connection);
         return;
     }
@@ -188,11 +190,11 @@ void Client::State::serve(Connection& connection, transport::Ready const& ready)
     }
 }
 
-void Client::State::look_after(Connection& connection, std::uint64_t now) {
+void Client::State::look_after(HandlerConnection& connection, std::uint64_t now) {
     auto& link = connection.link;
     auto& handler = handlers[connection.handler];
-    if (connection.is_coming() && now > link.since_ns() + kGreetingNs) link.fail("it does not greet");
-    if (link.phase() != Link::Phase::away) return;
+    if (connection.is_coming() && now > link.since_ns() + kGreetingNs) link.fail("it sends no welcome");
+    if (link.phase() != ClientLink::Phase::away) return;
     if (connection.was_up) connection_lost(connection);
     if (handler.away_since_ns == 0) handler.away_since_ns = now;
     if (options.give_up_ns > 0 && now - handler.away_since_ns > options.give_up_ns)
@@ -203,13 +205,14 @@ void Client::State::look_after(Connection& connection, std::uint64_t now) {
     link.connect();
 }
 
-// What was asked for there is asked for again.
-void Client::State::connection_lost(Connection& connection) {
+// Requests of the lost connection are sent again.
+void Client::State::connection_lost(HandlerConnection& connection) {
     connection.was_up = false;
-    if (!ended) ++counters.reconnects; // afterwards handlers may go
+    if (!ended) ++counters.reconnects; // after the end handlers may leave
     auto& handler = handlers[connection.handler];
     requests.take_all_of(connection, [&](Request const& request) {
         if (request.type == MessageType::take) {
+            THALWEG_ASSERT(connection.handler != 0 || takes > 0, "every take at the first handler is counted");
             if (connection.handler == 0) --takes;
             handler.takes_lost = true;
             handler.asks_for_rest = false;
@@ -224,14 +227,14 @@ void Client::State::look_for_silence(std::uint64_t now) {
         bool const is_late = now > request.sent_ns + options.deadline_ms * 1'000'000ull + options.answer_ns;
         if (request.connection->is_ready() && is_late) request.connection->link.fail("it does not answer");
     });
-    std::string who;
+    std::string away;
     for (auto const& handler : handlers) {
         if (handler.away_since_ns == 0) continue;
         auto const& why = handler.first_connection().link.failure();
-        who += fmt::format("{}{} ({})", who.empty() ? "" : ", ", handler.address,
-                           why.empty() ? "it has not greeted yet" : why);
+        away += fmt::format("{}{} ({})", away.empty() ? "" : ", ", handler.address,
+                            why.empty() ? "it has sent no welcome yet" : why);
     }
-    published.set_waiting_for(who);
+    published.set_waiting_for(away);
 }
 
 void Client::State::hand_on(EventSink const& sink) {
@@ -240,7 +243,7 @@ void Client::State::hand_on(EventSink const& sink) {
         if (range->is_whole()) {
             bool const is_anything_left = assembler.hand_on(*range, sink);
             if (!is_anything_left) sampler.has_fallen_behind();
-            if (sink.end_of_range && options.role == Role::collector) sink.end_of_range(range->id());
+            if (sink.end_of_range && options.role == ClientRole::collector) sink.end_of_range(range->id());
             range->give_back(pool);
             spare_ranges.splice(spare_ranges.begin(), ranges, range);
         }
@@ -274,16 +277,16 @@ std::vector<trace::Sample> Client::samples() const {
                              static_cast<double>(value)};
     };
     return {counter("events", "Events handed on.", now.events),
-            counter("incomplete_events", "Events handed on of which something is missing.", now.incomplete),
-            counter("absent_events", "Events of which no packet came.", now.absent),
-            counter("evicted_events", "Events that had to make room before they were asked for.", now.evicted),
-            counter("lost_events", "Events that went with a handler.", now.lost),
-            counter("left_behind_events", "Events of which the first handler had nothing.", now.left_behind),
-            counter("duplicate_events", "Events that came again, and were not handed on again.", now.duplicates),
+            counter("incomplete_events", "Events handed on with something missing.", now.incomplete),
+            counter("absent_events", "Events without any packet.", now.absent),
+            counter("evicted_events", "Events that were evicted before they were asked for.", now.evicted),
+            counter("lost_events", "Events that were lost with a handler.", now.lost),
+            counter("left_behind_events", "Events that the first handler did not have.", now.left_behind),
+            counter("duplicate_events", "Events that arrived again, and were not handed on again.", now.duplicates),
             counter("fragments", "Fragments handed on.", now.fragments),
-            counter("bytes", "Bytes of these fragments.", now.bytes),
-            counter("wrong_fragments", "Fragments that are not what they say, and were left out.", now.wrong),
-            counter("reconnects", "Connections that were lost.", now.reconnects)};
+            counter("bytes", "Size of these fragments, in bytes.", now.bytes),
+            counter("wrong_fragments", "Damaged fragments, which were left out.", now.wrong),
+            counter("reconnects", "Lost connections.", now.reconnects)};
 }
 
 } // namespace thalweg::readout

@@ -1,6 +1,6 @@
-// Collects whole events from many handlers. It takes ranges from the first of them, and from the others what that one
-// knows nothing of; asks all for their fragments, puts events together, checks them, and hands them on in order within
-// a range.
+// Collects whole events from many handlers. The client takes ranges of events from the first handler, and from the
+// others only events that the first one does not know. It asks all handlers for the fragments, assembles and checks the
+// events, and hands them on in order within a range.
 #pragma once
 
 #include <atomic>
@@ -18,34 +18,35 @@
 namespace thalweg::readout {
 
 struct ClientOptions {
-    std::vector<std::string> handlers; // addresses; the first one gives out ranges
+    std::vector<std::string> handlers; // addresses; the first handler gives ranges away
     std::string token;
-    std::uint32_t range_events = 256;      // of one request
-    std::uint64_t credit_bytes = 32 << 20; // asked for and not yet here, of all handlers together
+    std::uint32_t range_events = 256;      // limit of one request
+    std::uint64_t credit_bytes = 32 << 20; // limit of bytes that are requested and not received, over all handlers
     std::uint32_t ranges_in_flight = 8;
-    std::uint32_t deadline_ms = 1000; // of one request
+    std::uint32_t deadline_ms = 1000; // limit of one request
     std::uint32_t connections = 1;    // to each handler
     std::uint64_t reconnect_ns = 200'000'000;
-    std::uint64_t give_up_ns = 0; // a handler that is away for so long: run() throws; 0: it waits for ever
-    // What a handler has not closed so long after it was asked, it will not close: it is counted as lost.
+    std::uint64_t give_up_ns = 0; // run() throws if a handler is away for so long; 0: it waits without limit
+    // An event that a handler has not closed so long after it was asked counts as lost.
     std::uint64_t patience_ns = 10'000'000'000;
-    std::uint64_t answer_ns = 5'000'000'000; // behind the deadline of a request; then its connection is made anew
-    // While a callback takes long our ranges stay ours, but no longer than this: it is taken for hung then.
+    std::uint64_t answer_ns = 5'000'000'000; // an answer may be so late after the deadline; then the client reconnects
+    // The longest callback. The client keeps its ranges while a callback runs, but no longer than this: it then counts
+    // as hung.
     std::uint64_t longest_callback_ns = 600'000'000'000;
-    Role role = Role::collector;
-    double sample_fraction = 1; // of the ranges, for observers
+    ClientRole role = ClientRole::collector;
+    double sample_fraction = 1; // for observers: share of the ranges that are sampled
 };
 
-// Valid during the callback.
+// An event that is handed on. It is valid during the callback.
 struct Event {
     std::uint32_t run = 0;
     std::uint64_t event = 0;
-    // evicted: one handler or more had to give up its part; incomplete: something else is missing of it. What no
-    // handler has anything of is not handed on.
+    // evicted: one or more handlers had given up their part. incomplete: something else is missing. An event of which
+    // no handler has anything is not handed on.
     EventState state = EventState::complete;
-    std::uint32_t handlers_missing = 0;      // handlers that had nothing of it
-    std::uint64_t latency_ns = 0;            // from the request to its last fragment
-    std::span<FragmentView const> fragments; // by handler, then as the handler sent them
+    std::uint32_t handlers_missing = 0;      // handlers that had no part of it
+    std::uint64_t latency_ns = 0;            // time from the request to its last fragment
+    std::span<FragmentView const> fragments; // ordered by handler, then as the handler sent them
 };
 
 struct RangeId {
@@ -54,60 +55,60 @@ struct RangeId {
     std::uint64_t count = 0;
 };
 
-// What events are handed to. Called by run()'s thread.
+// The functions that get the events. The thread of run() calls them.
 struct EventSink {
     std::function<void(Event const&)> event;
-    // All events of a range were handed on. When they are safe, give the range (or the first events of it) to
-    // Client::commit.
+    // All events of a range were handed on. When they are safe, give the range (or its first events) to Client::commit.
     std::function<void(RangeId const&)> end_of_range;
-    // Every few milliseconds, also when nothing comes.
+    // Called every few milliseconds, also when no events come.
     std::function<void()> idle;
 };
 
-// Every event of a range is handed on, or counted as one of absent, cleared, evicted, lost, duplicates.
+// The counters of a client. Every event of a range is handed on, or counted in one of absent, cleared, evicted, lost,
+// duplicates.
 struct ClientCounters {
     std::uint64_t events = 0; // handed on: complete + incomplete
     std::uint64_t complete = 0;
     std::uint64_t incomplete = 0;
-    std::uint64_t absent = 0;      // no handler has seen any of it
-    std::uint64_t cleared = 0;     // somebody has it already
-    std::uint64_t evicted = 0;     // nothing is left of it
-    std::uint64_t lost = 0;        // gone with a handler that was started anew, or that would not give it
-    std::uint64_t parts_lost = 0;  // the same of one handler each; what others have of the event is handed on
-    std::uint64_t left_behind = 0; // of ranges that the first handler did not give: it knows nothing of them
-    std::uint64_t again = 0;       // of ranges that somebody else had before
-    std::uint64_t duplicates = 0;  // events that this client had handed on before, and did not hand on again
+    std::uint64_t absent = 0;     // events that no handler has seen
+    std::uint64_t cleared = 0;    // events that a collector has already
+    std::uint64_t evicted = 0;    // events of which all parts were evicted
+    std::uint64_t lost = 0;       // events that went with a restarted handler, or that it did not send
+    std::uint64_t parts_lost = 0; // parts of one handler that were lost in the same ways, of events that were handed on
+    std::uint64_t left_behind = 0; // events of ranges that another handler than the first one gave
+    std::uint64_t again = 0;       // events of ranges that another collector had before
+    std::uint64_t duplicates = 0;  // events that this client had handed on before, and left out now
     std::uint64_t fragments = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t wrong = 0; // fragments that are not what their header says, or of another event
+    std::uint64_t wrong = 0; // fragments that differ from their header, or belong to another event
     std::uint64_t reconnects = 0;
-    std::uint64_t gaps = 0;           // events between two ranges that no handler knows of any more
-    std::uint64_t refused_clears = 0; // ranges that a handler keeps for another collector, though they are safe here
+    std::uint64_t gaps = 0;           // events between two ranges that no handler knows any more
+    std::uint64_t refused_clears = 0; // ranges that are safe here although a handler keeps them for another collector
     std::uint64_t max_outstanding_bytes = 0;
 };
 
 class Client {
   public:
     explicit Client(ClientOptions const& options);
-    ~Client(); // waits a second at most until handlers have heard that we go
+    ~Client(); // waits up to a second until the handlers have received the bye
 
-    // Until stop(), or until the handlers say that the run has ended and everything is handed on. Throws what the sink
-    // throws; base::SystemError where a handler stays away; base::UsageError where it refuses us. From here to
-    // settle() a thread renews our leases, whatever the sink does meanwhile.
+    // Runs until stop(), or until the handlers report the end of the run and everything was handed on. Throws what the
+    // sink throws, base::SystemError if a handler stays away, and base::UsageError if one refuses the client. From this
+    // call to settle() a thread renews the client's leases, whatever the sink does meanwhile.
     void run(EventSink const& sink);
-    void stop() { stop_ = true; } // from any thread; a range that is being handed on is finished
-    // The range is safe: handlers may forget it. From run()'s thread.
+    void stop() { stop_ = true; } // from any thread; finishes the range that is being handed on
+    // Tells the handlers that they may forget the range, because it is safe. Call it from the thread of run().
     void commit(RangeId const& range);
-    // After run(), while ranges are still to be committed: sends, receives, and keeps them ours, so long.
+    // Sends, receives and renews the leases for so long. Call it after run() while ranges are still to be committed.
     void keep_up(std::uint64_t duration_ns);
-    // After run(): the same until handlers have answered everything that was committed; false: not in time. A handler
-    // that refuses a clear is tried again for two of its leases, whatever the time. Ranges that
-    // were not committed are given back when this object goes; until then they are ours for a lease more.
+    // Does the same until the handlers have answered for everything that was committed; returns false if the time is
+    // over first. If a handler refuses a clear, it is asked again for two leases, whatever `timeout_ns` is. Ranges that
+    // were not committed are given back by the destructor; until then they stay with this client for one more lease.
     bool settle(std::uint64_t timeout_ns);
 
     ClientCounters counters() const;  // from any thread
     std::uint32_t run_number() const; // 0: not known yet
-    std::string waiting_for() const;  // handlers that are away, and why; empty: all are here
+    std::string waiting_for() const;  // handlers that are away, and why; empty: none
     std::vector<trace::Sample> samples() const;
 
   private:

@@ -95,8 +95,8 @@ TEST(Client, WrongFragmentsAreCountedAndNeverHandedOn) {
 }
 
 TEST(Client, AnswersThatLieOrEndInTheMiddleAreAskedForAgain) {
-    // A lie ends the connection, and all that was asked on it is asked again: oftener than that, the same range may
-    // meet every lie, of which the fifth is taken for the handler's last word.
+    // A wrong answer ends the connection, and all its requests are repeated. If answers were wrong more often, one
+    // range could meet each of them, and the client gives up after the fifth.
     TestHandler one({.lie_every = 29}), two({.sources = {3}, .cut_every = 7});
     Collected const all(options_for({&one, &two}));
     EXPECT_EQ(all.counters.complete, 5000u);

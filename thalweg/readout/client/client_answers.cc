@@ -10,7 +10,7 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint32_t kMostFailures = 5; // of one request; then the handler will never answer it
+constexpr std::uint32_t kMostFailures = 5; // for one request; then the handler counts as unable to answer it
 constexpr std::uint64_t kPauseNs = 1'000'000;
 constexpr std::uint64_t kHandBackNs = 200'000'000;
 
@@ -23,8 +23,8 @@ template <class T> T body_of(ReceivedMessage const& message) {
 
 } // namespace
 
-// What a handler sends must make sense: if not, the connection ends and what was asked for is asked for again.
-void Client::State::handle(Connection& connection, ReceivedMessage message) {
+// A message must make sense. Otherwise the connection ends, and its requests are repeated.
+void Client::State::handle(HandlerConnection& connection, ReceivedMessage message) {
     auto const found = requests.take(message.head.tag, connection);
     bool const is_known = found.has_value();
     auto const request = found.value_or(Request{});
@@ -60,7 +60,7 @@ void Client::State::handle(Connection& connection, ReceivedMessage message) {
     pool.give_back(std::move(message.buffer));
 }
 
-void Client::State::on_welcome(Connection& connection, ReceivedMessage const& message) {
+void Client::State::on_welcome(HandlerConnection& connection, ReceivedMessage const& message) {
     auto const welcome = body_of<Welcome>(message);
     auto& handler = handlers[connection.handler];
     bool const is_new = handler.welcome.instance != 0 && handler.welcome.instance != welcome.instance;
@@ -73,20 +73,21 @@ void Client::State::on_welcome(Connection& connection, ReceivedMessage const& me
     bool const takes_here = &connection == &handler.first_connection();
     if (takes_here && std::exchange(handler.takes_lost, false) && !is_new) return give_back(connection);
     connection.was_up = true;
-    if (options.role == Role::observer && connection.handler == 0) begin_run(welcome.run);
+    if (options.role == ClientRole::observer && connection.handler == 0) begin_run(welcome.run);
     if (!takes_here) return;
     for (auto const& range : handler.clears.take_held()) clear(handler, range);
 }
 
-// What was given to us, and never arrived, must be given away again. Ranges that we know of are given to us again, too:
-// `on_taken` leaves these out. What we have of them we may still clear, unless somebody else was faster.
-void Client::State::give_back(Connection& connection) {
+// Gives back ranges that never arrived here, so that they are given away again. Ranges that the client knows are given
+// to it again, too: on_taken() leaves them out. The client may still clear them unless another collector took them
+// first.
+void Client::State::give_back(HandlerConnection& connection) {
     connection.link.queue(MessageType::bye, 0, {}, {});
     connection.link.part(base::monotonic_ns() + kHandBackNs, "ranges that never arrived are given back");
 }
 
-// Its index is gone, and what it had for us. It is asked all the same: so it learns whose the events are that it still
-// gets of our ranges, and they hold up nobody.
+// The handler lost its index, and with it its part of the ranges. The client asks it all the same: so the handler
+// learns who owns events that still arrive, and they do not hold up others.
 void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
     auto& it = handlers[handler];
     auto const is_over = [&](RangeId const& id) { return welcome.run != 0 && welcome.run != id.run; };
@@ -101,15 +102,16 @@ void Client::State::begun_anew(std::size_t handler, Welcome const& welcome) {
         part.begun_anew = true;
         if (is_over(range.id())) range.lose(handler, ~0ull);
     }
-    // Its other connections are to the one that is no more.
+    // The handler's other connections belong to the process that has ended.
     for (auto* each : it.connections) {
-        if (each->is_ready() && each->was_up) each->link.fail("it was started anew");
+        if (each->is_ready() && each->was_up) each->link.fail("it was restarted");
     }
     if (handler == 0) taken_events.started_anew();
 }
 
-// The others may still have what the first one knows nothing of. Who is away may have been killed and come back with
-// what its card wrote meanwhile; neither it nor who goes on is waited for for ever.
+// Returns whether the run has ended. Other handlers may have events that the first one does not know. A handler that is
+// away may have been killed and may return with what its card wrote meanwhile. The wait for it, and for one that goes
+// on, is limited.
 bool Client::State::has_ended(std::uint64_t now) {
     if (ended_ns == 0) ended_ns = now;
     if (now - ended_ns > options.patience_ns) return true;
@@ -124,7 +126,7 @@ void Client::State::on_left_behind(RemoteHandler& handler, Request const& reques
     }
     if (taken.run != run) base::fail_data({fmt::format("it gave away events of run {}, not {}", taken.run, run)});
     RangeId const id{taken.run, taken.first, taken.count};
-    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // what is given anew is sealed anew
+    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // a new key comes with each giving
     counters.left_behind += taken.count;
     counters.gaps -= taken_events.found(taken.first, taken.first + taken.count);
     if (taken.again != 0) counters.again += taken.count;
@@ -144,13 +146,13 @@ void Client::State::on_taken(Request const& request, Taken const& taken) {
         return;
     }
     if (taken_events.counts_from_the_beginning(taken))
-        base::fail_system({fmt::format("handler {} was started anew and counts events of run {} from the beginning",
+        base::fail_system({fmt::format("handler {} was restarted and counts events of run {} from the beginning",
                                        handlers[0].address, run),
                            fmt::format("it gives away event {}, though all before {} were taken before", taken.first,
                                        taken_events.anew_from()),
                            "start it with another run number"});
     RangeId const id{taken.run, taken.first, taken.count};
-    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // what is given anew is sealed anew
+    if (uncommitted.contain(id)) return uncommitted.add({id, request.key}); // a new key comes with each giving
     if (taken.again != 0) counters.again += taken.count;
     counters.gaps += taken_events.add(taken);
     if (taken.run != run) begin_run(taken.run);
@@ -187,17 +189,17 @@ void Client::State::on_events(Request const& request, ReceivedMessage message) {
         if (now - part.waiting_since_ns > options.patience_ns) range.lose(index, range.end());
         return;
     }
-    // A little more than now, and slowly less: an answer that is cut short costs a round trip more.
+    // The estimate rises at once and falls slowly: an answer that is cut short costs another round trip.
     auto const each = 1.125 * static_cast<double>(body.size()) / static_cast<double>(taken);
     handler.event_bytes = std::max(each, 0.98 * handler.event_bytes);
 }
 
-void Client::State::part_failed(Range& range, std::size_t handler) {
+void Client::State::part_failed(ClientRange& range, std::size_t handler) {
     if (++range.part(handler).failures >= kMostFailures) range.lose(handler, range.end());
 }
 
-// It may be about to begin it: handlers of a readout do not begin at the same moment.
-void Client::State::on_wrong_run(Range& range, std::size_t index) {
+// The handler may begin this run soon: the handlers of a readout do not begin at the same moment.
+void Client::State::on_wrong_run(ClientRange& range, std::size_t index) {
     auto& handler = handlers[index];
     auto const now = base::monotonic_ns();
     if (handler.without_run_since_ns == 0) handler.without_run_since_ns = now;
@@ -206,13 +208,13 @@ void Client::State::on_wrong_run(Range& range, std::size_t index) {
     if (has_ended_it || now - handler.without_run_since_ns > options.patience_ns) range.lose(index, ~0ull);
 }
 
-void Client::State::on_refused(Connection& connection, Request const* request, ReceivedMessage const& message) {
+void Client::State::on_refused(HandlerConnection& connection, Request const* request, ReceivedMessage const& message) {
     auto const refused = body_of<Refused>(message);
     auto const words = message.body().subspan(sizeof refused);
     std::string const why(reinterpret_cast<char const*>(words.data()), words.size());
     auto& handler = handlers[connection.handler];
     if (refused.why == Refusal::not_allowed || refused.why == Refusal::not_owner)
-        base::fail_usage({"handler " + handler.address + " refuses us", why});
+        base::fail_usage({"handler " + handler.address + " refuses this client", why});
     if (refused.why == Refusal::busy || refused.why == Refusal::malformed) {
         connection.link.fail(why);
         if (request && request->range) part_failed(*request->range, connection.handler);
@@ -221,14 +223,14 @@ void Client::State::on_refused(Connection& connection, Request const* request, R
     if (!request) return;
     bool const is_other_run = refused.why == Refusal::wrong_run;
     if (request->range && is_other_run) on_wrong_run(*request->range, connection.handler);
-    if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot be
+    if (request->range && !is_other_run) request->range->lose(connection.handler, ~0ull); // events that cannot exist
     if (request->type == MessageType::take) {
         (connection.handler == 0 ? next_take_ns : handler.next_rest_ns) = base::monotonic_ns() + options.reconnect_ns;
-        handler.has_no_rest = is_other_run && refused.run != 0; // else it has not begun yet
+        handler.has_no_rest = is_other_run && refused.run != 0; // otherwise it has not begun yet
     }
     if (request->type != MessageType::clear) return;
     if (is_other_run && refused.run == 0 && handler.run != request->cleared.id.run) {
-        handler.clears.hold(request->cleared); // for when it has begun
+        handler.clears.hold(request->cleared); // until it has begun
     } else {
         ++counters.refused_clears;
     }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/readout/client/client_state.h"
 
@@ -12,7 +13,7 @@ constexpr std::uint32_t kTakeDeadlineMs = 50; // then a shorter range is better 
 
 } // namespace
 
-void Client::State::greet(Connection& connection) {
+void Client::State::greet(HandlerConnection& connection) {
     connection.link.queue(MessageType::hello, 0, hello, {});
     connection.link.flush();
 }
@@ -23,12 +24,13 @@ std::uint32_t Client::State::add_request(Request request) {
 }
 
 void Client::State::ask(bool take_more) {
-    bool const collects = options.role == Role::collector;
+    bool const collects = options.role == ClientRole::collector;
     if (take_more && !ended) collects ? take_ranges() : sample_ranges();
     if (take_more && collects) take_what_is_left();
     for (auto& range : ranges) {
         for (std::size_t handler = 0; handler < handlers.size(); ++handler) {
-            if (range.wants(handler) && !request(range, handler)) return; // the oldest first: others wait, too
+            // The oldest range comes first, and others wait for it.
+            if (range.wants(handler) && !request(range, handler)) return;
         }
     }
 }
@@ -47,9 +49,9 @@ void Client::State::take_ranges() {
     }
 }
 
-// A card that dies may have given the last events to some handlers only. What the first one knows nothing of, it does
-// not give away.
-// However many ranges are in flight: what is left may be what they all wait for.
+// Takes events that only other handlers have: a card that dies may have sent its last events to some handlers only, and
+// the first handler does not give away what it does not know. This does not count ranges in flight, because all of them
+// may wait for these events.
 void Client::State::take_what_is_left() {
     auto const now = base::monotonic_ns();
     for (std::size_t i = 1; i < handlers.size() && run != 0; ++i) {
@@ -59,7 +61,7 @@ void Client::State::take_what_is_left() {
                              now >= handler.next_rest_ns;
         if (!may_ask) continue;
         handler.asks_for_rest = true;
-        handler.has_no_rest = false; // until it says so again
+        handler.has_no_rest = false; // until it reports so again
         auto const key = random_key();
         auto const tag = add_request({.type = MessageType::take, .connection = &connection, .key = key});
         connection.link.send(MessageType::take, tag,
@@ -99,13 +101,13 @@ void Client::State::add_range(RangeId const& id, Seal const& seal) {
     ranges.back().begin(id, seal, handlers.size());
 }
 
-// False: there is no credit left for it.
-bool Client::State::request(Range& range, std::size_t index) {
+// Returns false if there is no credit left for the request.
+bool Client::State::request(ClientRange& range, std::size_t index) {
     auto& handler = handlers[index];
     auto const slot = range.id().first / options.range_events % handler.connections.size();
     auto& connection = *handler.connections[slot];
     if (is_over_and_away(index)) {
-        if (range.left_behind) { // it gave away all it had: of what only others have, it knows nothing
+        if (range.left_behind) { // it gave away all that it had, so it knows nothing of this range
             range.has_nothing(index);
         } else if (base::monotonic_ns() > handler.away_since_ns + options.patience_ns) {
             range.lose(index, range.end());
@@ -119,6 +121,7 @@ bool Client::State::request(Range& range, std::size_t index) {
     auto const share = credit.limit_bytes() / handlers.size();
     auto const bytes = std::min({handler.bytes_to_ask(count, share), credit.limit_bytes(), kMostAnswerBytes});
     if (!requests.reserve(bytes)) return false;
+    THALWEG_ASSERT(range.wants(index), "a handler answers one request of a range at a time");
     part.tag = add_request({.connection = &connection, .range = &range, .reserved_bytes = bytes});
     range.asked(base::monotonic_ns());
     connection.link.send(MessageType::get, part.tag,
@@ -138,36 +141,36 @@ void Client::State::clear(RemoteHandler& handler, OwnRange const& range, std::ui
                          Clear{id.first, id.run, static_cast<std::uint32_t>(id.count), range.key});
 }
 
-// Our rows are safe, so the range is asked for once more, to own it as soon as nobody else does, and cleared. Where its
-// owner lives, it clears the range itself, and this is answered with that.
+// The rows are safe, so the client asks for the range once more, to own it as soon as it is free, and clears it. If its
+// owner is alive, that owner clears it, and this clear succeeds, too.
 void Client::State::clear_again(std::uint64_t now) {
     for (auto& handler : handlers) {
         if (!handler.is_ready()) continue;
         for (auto const& it : handler.clears.take_due(now)) {
             if (it.range.id.first >= handler.anew_until)
-                claim(handler.first_connection(), it.range); // else clear() does
+                claim(handler.first_connection(), it.range); // otherwise clear() does it
             clear(handler, it.range, it.give_up_ns);
         }
     }
 }
 
-// Who asks for events owns them. The answer holds one of them at most: it is not worth a credit.
-void Client::State::claim(Connection& connection, OwnRange const& range) {
+// Asking for events claims them. The answer holds one event at most, which needs no credit.
+void Client::State::claim(HandlerConnection& connection, OwnRange const& range) {
     auto const tag = add_request({.connection = &connection});
     connection.link.send(
         MessageType::get, tag,
         Get{range.id.first, range.id.run, static_cast<std::uint32_t>(range.id.count), 1, 0, seal_of(range.key)});
 }
 
-// A handler that hears nothing of us gives our ranges to somebody else: where there is nothing to say, one event of
-// the oldest is asked for.
+// A handler that hears nothing from the client gives its ranges away. If there is nothing else to send, the client asks
+// for one event of its oldest range.
 void Client::State::renew(std::uint64_t now) {
-    if (uncommitted.empty() || options.role != Role::collector) return;
+    if (uncommitted.empty() || options.role != ClientRole::collector) return;
     for (auto& handler : handlers) {
         auto& connection = handler.first_connection();
         if (!connection.is_ready() || handler.welcome.lease_ns == 0) continue;
         if (now < connection.link.last_sent_ns() + handler.welcome.lease_ns / 3) continue;
-        auto const bytes = sizeof(Events) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
+        auto const bytes = sizeof(EventsHead) + sizeof(EventRecord) + handler.welcome.max_fragment_bytes;
         if (!requests.reserve(bytes)) continue;
         auto const tag = add_request({.connection = &connection, .reserved_bytes = bytes});
         auto const& oldest = uncommitted.oldest();

@@ -1,4 +1,4 @@
-// What a callback may do without harm: take its time, and throw.
+// Tests what a callback may do without harm: take long, and throw.
 #include <array>
 #include <chrono>
 #include <thread>
@@ -13,7 +13,7 @@ using namespace testing;
 using namespace std::chrono_literals;
 
 TEST(ClientCallback, ThatTakesLongIsNotTheSilenceOfHandlers) {
-    // Answers that no socket takes whole: they are still on their way when the callback returns.
+    // Answers that no socket accepts as a whole: they are still on their way when the callback returns.
     TestHandler one({.events = 320, .payload_bytes = 60'000, .checksum = false, .cheap = true}),
         two({.events = 320, .sources = {3}, .payload_bytes = 60'000, .checksum = false, .cheap = true});
     auto options = options_for({&one, &two});
@@ -87,7 +87,7 @@ TEST(ClientCallback, ThatThrowsIsHandedThatEventAgainAndNoneBefore) {
 TEST(ClientCallback, OfAnObserverThatThrowsLeavesNothingThatHangs) {
     TestHandler one({.events = 640});
     auto options = options_for({&one});
-    options.role = Role::observer;
+    options.role = ClientRole::observer;
     auto const begin = std::chrono::steady_clock::now();
     {
         Client client(options);
@@ -98,7 +98,7 @@ TEST(ClientCallback, OfAnObserverThatThrowsLeavesNothingThatHangs) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
-// A handler that greets, and then listens to nothing for a while: what a client clears fills everything between them.
+// A handler that sends a welcome and then reads nothing for a while: the client's clears fill all buffers between them.
 class DeafHandler {
   public:
     DeafHandler() : listener_(transport::listen_at(transport::parse_address("127.0.0.1:0"))) {}
@@ -114,7 +114,7 @@ class DeafHandler {
         transport::send_some(socket_, out);
     }
     void say_what_nobody_reads() { transport::send_some(socket_, std::vector<std::byte>(10'000)); }
-    // What came last, when the other side has gone.
+    // Returns the last message after the other side has gone.
     MessageType listen() {
         while (receive()) {
         }

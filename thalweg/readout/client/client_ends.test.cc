@@ -25,7 +25,7 @@ TEST(Client, SaysOfAHandlerThatNeverGreetsWhatItWaitsFor) {
     client.run({.idle = [&] {
         if (++turns == 3) client.stop();
     }});
-    EXPECT_EQ(client.waiting_for(), listener.address.str() + " (it has not greeted yet)");
+    EXPECT_EQ(client.waiting_for(), listener.address.str() + " (it has sent no welcome yet)");
 }
 
 TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsItself) {
@@ -46,7 +46,7 @@ TEST(Client, AHandlerThatCountsTheEventsOfARunAnewIsNotTakenForOneThatRepeatsIts
         FAIL();
     } catch (base::SystemError const& error) {
         std::string const text = error.what();
-        EXPECT_NE(text.find("handler " + address + " was started anew and counts events of run 7"), std::string::npos)
+        EXPECT_NE(text.find("handler " + address + " was restarted and counts events of run 7"), std::string::npos)
             << text;
     }
     EXPECT_EQ(client.counters().duplicates, 0u);
@@ -100,7 +100,7 @@ TEST(Client, WhatTheSinkThrowsEndsTheRun) {
 TEST(Client, AnObserverSamplesAndClearsNothing) {
     TestHandler one({.events = 5000}), two({.events = 5000, .sources = {3}});
     auto options = options_for({&one, &two});
-    options.role = Role::observer;
+    options.role = ClientRole::observer;
     options.sample_fraction = 0.5;
     options.patience_ns = 10'000'000;
     Client client(options);

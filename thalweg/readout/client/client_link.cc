@@ -6,17 +6,20 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::readout {
 
-void Link::enter(Phase phase) {
+void ClientLink::enter(Phase phase) {
+    THALWEG_ASSERT(phase == Phase::away || static_cast<int>(phase) == static_cast<int>(phase_) + 1,
+                   "a connection goes through its phases in order");
     phase_ = phase;
     since_ns_ = base::monotonic_ns();
 }
 
-void Link::connect() {
+void ClientLink::connect() {
     enter(Phase::connecting);
     try {
         socket_ = transport::begin_connect(address_);
@@ -27,7 +30,7 @@ void Link::connect() {
     }
 }
 
-bool Link::finish_connecting() {
+bool ClientLink::finish_connecting() {
     auto const error = transport::connect_error(socket_);
     if (error == EINPROGRESS) return false;
     if (error != 0) {
@@ -40,7 +43,7 @@ bool Link::finish_connecting() {
     return true;
 }
 
-void Link::fail(std::string const& why) {
+void ClientLink::fail(std::string const& why) {
     if (socket_) poller_.remove(socket_.get());
     socket_.reset();
     out_.clear();
@@ -50,7 +53,7 @@ void Link::fail(std::string const& why) {
     enter(Phase::away);
 }
 
-void Link::part(std::uint64_t until_ns, std::string const& why) {
+void ClientLink::part(std::uint64_t until_ns, std::string const& why) {
     std::array<std::byte, 16384> unread;
     bool has_said_all = false;
     for (auto now = base::monotonic_ns(); phase_ >= Phase::greeting && now < until_ns; now = base::monotonic_ns()) {
@@ -64,8 +67,8 @@ void Link::part(std::uint64_t until_ns, std::string const& why) {
     fail(why);
 }
 
-void Link::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
-                 std::span<std::byte const> more) {
+void ClientLink::queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body,
+                       std::span<std::byte const> more) {
     MessageHead const head{
         .type = type, .length_bytes = static_cast<std::uint32_t>(body.size() + more.size()), .tag = tag};
     auto const bytes = std::as_bytes(std::span(&head, 1));
@@ -74,13 +77,14 @@ void Link::queue(MessageType type, std::uint32_t tag, std::span<std::byte const>
     out_.insert(out_.end(), more.begin(), more.end());
 }
 
-void Link::flush() {
+void ClientLink::flush() {
     if (phase_ < Phase::greeting || out_.empty()) return;
     while (sent_bytes_ < out_.size()) {
         auto const moved = transport::send_some(socket_, std::span(out_).subspan(sent_bytes_));
         if (moved.closed) return fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
         if (moved.bytes == 0) break;
         sent_bytes_ += moved.bytes;
+        THALWEG_ASSERT(sent_bytes_ <= out_.size(), "only queued bytes are sent");
         last_sent_ns_ = base::monotonic_ns();
     }
     bool const is_rest = sent_bytes_ < out_.size();
@@ -91,7 +95,7 @@ void Link::flush() {
     sent_bytes_ = 0;
 }
 
-bool Link::receive_into(std::span<std::byte> room, std::size_t& bytes) {
+bool ClientLink::receive_into(std::span<std::byte> room, std::size_t& bytes) {
     auto const moved = transport::receive_some(socket_, room);
     if (moved.closed) {
         fail(moved.error != 0 ? std::strerror(moved.error) : "it closed the connection");
@@ -102,19 +106,19 @@ bool Link::receive_into(std::span<std::byte> room, std::size_t& bytes) {
     return moved.bytes > 0;
 }
 
-bool Link::receive_head() {
+bool ClientLink::receive_head() {
     while (head_bytes_ < sizeof head_) {
         if (!receive_into(std::span(head_).subspan(head_bytes_), head_bytes_)) return false;
     }
     return true;
 }
 
-bool Link::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
+bool ClientLink::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
     MessageHead head;
     std::memcpy(&head, head_.data(), sizeof head);
     head_bytes_ = 0;
     if (head.marker != kProtocolMarker || head.version != kProtocolVersion || head.length_bytes > most_bytes) {
-        fail(fmt::format("it sent what is no message (marker {:#010x}, version {}, {} bytes)", head.marker,
+        fail(fmt::format("it sent bytes that are no message (marker {:#010x}, version {}, {} bytes)", head.marker,
                          head.version, head.length_bytes));
         return false;
     }
@@ -123,7 +127,7 @@ bool Link::begin_body(MessagePool& pool, std::uint64_t most_bytes) {
     return true;
 }
 
-std::optional<ReceivedMessage> Link::receive(MessagePool& pool, std::uint64_t most_bytes) {
+std::optional<ReceivedMessage> ClientLink::receive(MessagePool& pool, std::uint64_t most_bytes) {
     if (phase_ < Phase::greeting) return std::nullopt;
     if (!message_ && (!receive_head() || !begin_body(pool, most_bytes))) return std::nullopt;
     auto const length = message_->head.length_bytes;
@@ -133,6 +137,7 @@ std::optional<ReceivedMessage> Link::receive(MessagePool& pool, std::uint64_t mo
         if (drained_ || !receive_into(room, body_bytes_)) return std::nullopt;
     }
     head_bytes_ = body_bytes_ - length;
+    THALWEG_ASSERT(head_bytes_ <= sizeof head_, "behind a body at most one head is received");
     std::memcpy(head_.data(), message_->buffer.data() + length, head_bytes_);
     return std::exchange(message_, std::nullopt);
 }

@@ -1,4 +1,4 @@
-// One connection to one handler: messages out, messages in. It knows nothing of what they mean.
+// One connection to one handler: messages out, messages in. It does not know what they mean.
 #pragma once
 
 #include <array>
@@ -20,30 +20,30 @@ namespace thalweg::readout {
 
 struct ReceivedMessage {
     MessageHead head;
-    base::AlignedBuffer buffer; // of the pool
+    base::AlignedBuffer buffer; // from the pool
     std::span<std::byte const> body() const { return {buffer.data(), head.length_bytes}; }
 };
 
-class Link {
+class ClientLink {
   public:
     enum class Phase : std::uint8_t { away, connecting, greeting, ready };
 
-    Link(transport::Address const& address, transport::Poller& poller, std::uint64_t key)
+    ClientLink(transport::Address const& address, transport::Poller& poller, std::uint64_t key)
         : address_(address), poller_(poller), key_(key) {}
 
     Phase phase() const { return phase_; }
     std::string const& failure() const { return failure_; } // why it is away
-    std::uint64_t since_ns() const { return since_ns_; }    // of this phase
+    std::uint64_t since_ns() const { return since_ns_; }    // time when this phase began
     std::uint64_t last_sent_ns() const { return last_sent_ns_; }
 
     void connect();
-    // Looks whether the connection has come about. True: it has, and the handler may be greeted.
+    // Checks whether the connection was made. Returns true if it was, and the handler may be greeted.
     bool finish_connecting();
     void greeted() { enter(Phase::ready); }
-    // Ends the connection; what was queued is dropped.
+    // Ends the connection and drops what was queued.
     void fail(std::string const& why);
-    // Ends it in order, behind a bye: all that was queued arrives, if it can until then. A socket that is closed with
-    // answers unread resets the connection, and what is still on its way is lost.
+    // Ends the connection in order, with a bye: everything queued arrives, if that is possible until `until_ns`.
+    // Closing a socket with unread answers would reset the connection, and lose what is still on its way.
     void part(std::uint64_t until_ns, std::string const& why);
 
     template <class Body> void send(MessageType type, std::uint32_t tag, Body const& body) {
@@ -52,15 +52,15 @@ class Link {
     void queue(MessageType type, std::uint32_t tag, std::span<std::byte const> body, std::span<std::byte const> more);
     void flush();
 
-    // The next message that is whole; none when nothing (more) is there, or the connection has ended. Its body is
-    // received where it stays, and the head of the next message together with it.
+    // Returns the next complete message, or nothing if there is none (any more) or the connection has ended. The body
+    // is received into its final place, together with the head of the next message.
     std::optional<ReceivedMessage> receive(MessagePool& pool, std::uint64_t most_bytes);
 
   private:
     void enter(Phase phase);
     bool receive_head();
     bool begin_body(MessagePool& pool, std::uint64_t most_bytes);
-    // False: nothing came.
+    // Returns false if no bytes came.
     bool receive_into(std::span<std::byte> room, std::size_t& bytes);
 
     transport::Address address_;
@@ -77,9 +77,9 @@ class Link {
     bool waits_to_send_ = false;
 
     std::array<std::byte, sizeof(MessageHead)> head_;
-    std::size_t head_bytes_ = 0; // of it that are here
+    std::size_t head_bytes_ = 0; // received bytes of the head
     std::optional<ReceivedMessage> message_;
-    std::size_t body_bytes_ = 0; // of its body, and of the head behind it
+    std::size_t body_bytes_ = 0; // received bytes of the body and of the next head
     bool drained_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The classes that a client is made of, each by itself.
+// Tests each class of a client alone.
 #include <gtest/gtest.h>
 
 #include "thalweg/readout/client/own_ranges.h"

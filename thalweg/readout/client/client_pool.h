@@ -1,4 +1,5 @@
-// Memory for messages, used again and again: no allocation, and no page touched for the first time, while events flow.
+// Memory for messages that is used again and again: while events flow, nothing is allocated and no page is touched for
+// the first time.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace thalweg::readout {
 class MessagePool {
   public:
     base::AlignedBuffer take(std::size_t size_bytes) {
-        // From the back: what was given back last is still in the cache.
+        // The search starts at the back: the buffer that was given back last is still in the cache.
         auto const found =
             std::find_if(free_.rbegin(), free_.rend(), [&](auto const& buffer) { return buffer.size() >= size_bytes; });
         if (found == free_.rend()) return base::AlignedBuffer(std::bit_ceil(std::max(size_bytes, kLeastBytes)));

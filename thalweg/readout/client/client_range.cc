@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::readout {
@@ -19,7 +20,9 @@ template <class T> T take(std::span<std::byte const>& bytes) {
 
 } // namespace
 
-void Range::begin(RangeId const& id, Seal const& seal, std::size_t handlers) {
+void ClientRange::begin(RangeId const& id, Seal const& seal, std::size_t handlers) {
+    THALWEG_ASSERT(id.count > 0 && handlers > 0, "a range has an event and a handler");
+    THALWEG_ASSERT(buffers_.empty(), "a range is used again after its buffers were given back");
     id_ = id;
     seal_ = seal;
     requested_ns_ = handed_on = 0;
@@ -29,14 +32,14 @@ void Range::begin(RangeId const& id, Seal const& seal, std::size_t handlers) {
     arrived_ns_.assign(id.count, 0);
 }
 
-bool Range::is_whole() const {
-    return std::all_of(parts_.begin(), parts_.end(), [&](Part const& part) { return part.next >= end(); });
+bool ClientRange::is_whole() const {
+    return std::all_of(parts_.begin(), parts_.end(), [&](HandlerProgress const& part) { return part.next >= end(); });
 }
 
-std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
-                            MessagePool& pool, std::uint64_t now_ns) {
+std::uint64_t ClientRange::accept(std::size_t handler, std::span<std::byte const> body, base::AlignedBuffer& buffer,
+                                  MessagePool& pool, std::uint64_t now_ns) {
     auto& part = parts_[handler];
-    auto const answer = take<Events>(body);
+    auto const answer = take<EventsHead>(body);
     if (answer.run != id_.run || answer.first != part.next || answer.next < answer.first || answer.next > end() ||
         answer.count != answer.next - answer.first) {
         base::fail_data(
@@ -49,7 +52,7 @@ std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body
         if (record.event != next || record.bytes > body.size() || record.state > EventState::not_yet)
             base::fail_data({fmt::format("an answer is wrong at event {}", next),
                              fmt::format("it says event {} of {} bytes", record.event, record.bytes)});
-        if (record.state == EventState::not_yet) break; // asked for again, with all behind it
+        if (record.state == EventState::not_yet) break; // it is requested again, with all events behind it
         auto const index = next - id_.first;
         bool const lost = part.begun_anew && record.state == EventState::absent;
         pieces_[handler * id_.count + index] = {body.data(), record.bytes, record.fragments, record.state, lost};
@@ -58,6 +61,7 @@ std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body
     }
     if (next == answer.next && !body.empty()) base::fail_data({"an answer is longer than its events"});
     auto const taken = next - answer.first;
+    THALWEG_ASSERT(part.next <= next && next <= end(), "a handler's progress in a range only advances");
     part.next = next;
     if (taken > 0) {
         part.waiting_since_ns = 0;
@@ -69,14 +73,14 @@ std::uint64_t Range::accept(std::size_t handler, std::span<std::byte const> body
     return taken;
 }
 
-void Range::lose(std::size_t handler, std::uint64_t before) {
+void ClientRange::lose(std::size_t handler, std::uint64_t before) {
     auto& next = parts_[handler].next;
     for (auto const stop = std::min(before, end()); next < stop; ++next) {
         pieces_[handler * id_.count + (next - id_.first)] = {.lost = true};
     }
 }
 
-void Range::give_back(MessagePool& pool) {
+void ClientRange::give_back(MessagePool& pool) {
     for (auto& buffer : buffers_) pool.give_back(std::move(buffer));
     buffers_.clear();
 }

@@ -1,6 +1,23 @@
-// What turns a client's loop. client.cc has the loop and the connections, client_ask.cc what is asked of handlers,
-// client_answers.cc what they say. Each idea of its own has a class: Requests, OwnRanges, TakenEvents, PendingClears
-// (of a RemoteHandler), Sampler, EventAssembler, LeaseRenewer, PublishedState.
+// The state and the loop of a client. client.cc has the loop and the connections, client_ask.cc the requests to the
+// handlers, client_answers.cc their answers. Each idea has a class of its own: Requests, OwnRanges, TakenEvents,
+// PendingClears (in a RemoteHandler), Sampler, EventAssembler, LeaseRenewer, PublishedState.
+//
+// The hand-over of a range, and the functions that move it:
+//   wanted        take_ranges(), take_what_is_left(): a Take with a new key is sent
+//   owned         on_taken(), on_left_behind() -> own(): it is in `uncommitted` and `ranges`
+//   requested     request() asks each handler; on_events() takes the answers, connection_lost() asks again
+//   whole         hand_on() gives its events to the sink, in order: EventAssembler
+//   handed on     the sink makes them durable, and calls Client::commit()
+//   committed     clear() tells each handler; on_cleared() notes the answer
+//                 refused or away: PendingClears, clear_again(). given back: part() sends a bye
+//
+// Invariants:
+//   1. A range is committed only after all its events were handed on and the sink says that they are durable.
+//   2. Every range that a handler gave is in `uncommitted` until it is committed, or given back by the bye.
+//   3. Every event of a range is handed on once, or counted once (EventAssembler).
+//   4. Requested bytes never exceed the credit: Requests reserves them before it sends (Credit).
+//   5. A tag belongs to one request at a time, and an answer counts only on the connection of its request.
+//   6. Where a handler gives ranges again that this client has, they are only added to `uncommitted` with the new key.
 #pragma once
 
 #include <array>
@@ -28,9 +45,9 @@ struct Client::State {
 
     // client.cc
     void turn(std::uint64_t wait_ns);
-    void serve(Connection& connection, transport::Ready const& ready);
-    void look_after(Connection& connection, std::uint64_t now);
-    void connection_lost(Connection& connection);
+    void serve(HandlerConnection& connection, transport::Ready const& ready);
+    void look_after(HandlerConnection& connection, std::uint64_t now);
+    void connection_lost(HandlerConnection& connection);
     void look_for_silence(std::uint64_t now);
     void stood_still(std::uint64_t since_ns, std::uint64_t now);
     void tell_lease_renewer(std::uint64_t now);
@@ -41,15 +58,15 @@ struct Client::State {
     void hand_on(EventSink const& sink);
 
     // client_ask.cc
-    void greet(Connection& connection);
+    void greet(HandlerConnection& connection);
     void ask(bool take_more);
     void take_ranges();
     void take_what_is_left();
     void sample_ranges();
-    bool request(Range& range, std::size_t handler);
+    bool request(ClientRange& range, std::size_t handler);
     void clear(RemoteHandler& handler, OwnRange const& range, std::uint64_t give_up_ns = 0);
     void clear_again(std::uint64_t now);
-    void claim(Connection& connection, OwnRange const& range);
+    void claim(HandlerConnection& connection, OwnRange const& range);
     void renew(std::uint64_t now);
     std::uint32_t add_request(Request request);
     void add_range(RangeId const& id, Seal const& seal);
@@ -57,42 +74,42 @@ struct Client::State {
     bool is_over_and_away(std::size_t handler) const;
 
     // client_answers.cc
-    void handle(Connection& connection, ReceivedMessage message);
-    void on_welcome(Connection& connection, ReceivedMessage const& message);
+    void handle(HandlerConnection& connection, ReceivedMessage message);
+    void on_welcome(HandlerConnection& connection, ReceivedMessage const& message);
     void on_taken(Request const& request, Taken const& taken);
     void on_cleared(Request const& request, Cleared const& cleared);
     void on_left_behind(RemoteHandler& handler, Request const& request, Taken const& taken);
     bool has_ended(std::uint64_t now);
     void on_events(Request const& request, ReceivedMessage message);
-    void on_wrong_run(Range& range, std::size_t handler);
-    void on_refused(Connection& connection, Request const* request, ReceivedMessage const& message);
-    void part_failed(Range& range, std::size_t handler);
-    void give_back(Connection& connection);
+    void on_wrong_run(ClientRange& range, std::size_t handler);
+    void on_refused(HandlerConnection& connection, Request const* request, ReceivedMessage const& message);
+    void part_failed(ClientRange& range, std::size_t handler);
+    void give_back(HandlerConnection& connection);
     void begun_anew(std::size_t handler, Welcome const& welcome);
 
     ClientOptions options;
     std::array<std::uint64_t, 2> client_id;
-    std::vector<std::byte> hello; // its body
+    std::vector<std::byte> hello; // the body of its hello
     transport::Poller poller;
     MessagePool pool;
-    std::list<Connection> connections;
-    std::vector<Connection*> by_key;
+    std::list<HandlerConnection> connections;
+    std::vector<HandlerConnection*> by_key;
     std::vector<RemoteHandler> handlers; // the first one gives ranges away
     Requests requests;
     std::uint64_t most_message_bytes = 0;
 
-    std::list<Range> ranges; // on their way, the oldest first
-    std::list<Range> spare_ranges;
+    std::list<ClientRange> ranges; // on their way, the oldest first
+    std::list<ClientRange> spare_ranges;
     OwnRanges uncommitted;
     TakenEvents taken_events;
     Sampler sampler;
-    std::size_t takes = 0; // under way with the first handler
+    std::size_t takes = 0; // current requests at the first handler
     std::uint64_t next_take_ns = 0;
-    bool take_few = false;      // there was no whole range for a while: the next one may have any length
-    bool ended = false;         // the run is over, and all of it is given away
-    std::uint64_t ended_ns = 0; // when we heard so
+    bool take_few = false;      // no whole range came for a while: the next one may have any length
+    bool ended = false;         // the run is over, and all of it was given away
+    std::uint64_t ended_ns = 0; // time when the client learned that
     std::uint64_t next_look_ns = 0;
-    std::uint64_t turned_ns = 0; // when the last turn ended
+    std::uint64_t turned_ns = 0; // end of the last turn
 
     ClientCounters counters;
     EventAssembler assembler;

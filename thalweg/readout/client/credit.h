@@ -1,9 +1,11 @@
-// How many bytes are asked for and not yet here, of all handlers together: never more than the switch in front of us
-// can hold, or their answers would meet there and be lost.
+// Limits the bytes that are requested and not received, over all handlers, to what the network switch can buffer. With
+// more, answers would collide there and be lost.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+
+#include "thalweg/base/assert.h"
 
 namespace thalweg::readout {
 
@@ -17,7 +19,10 @@ class Credit {
         most_bytes_ = std::max(most_bytes_, outstanding_bytes_);
         return true;
     }
-    void release(std::uint64_t bytes) { outstanding_bytes_ -= bytes; }
+    void release(std::uint64_t bytes) {
+        THALWEG_ASSERT(bytes <= outstanding_bytes_, "only reserved credit is released");
+        outstanding_bytes_ -= bytes;
+    }
 
     std::uint64_t limit_bytes() const { return limit_bytes_; }
     std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }

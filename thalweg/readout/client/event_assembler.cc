@@ -6,7 +6,7 @@
 
 namespace thalweg::readout {
 
-bool EventAssembler::hand_on(Range& range, EventSink const& sink) {
+bool EventAssembler::hand_on(ClientRange& range, EventSink const& sink) {
     THALWEG_ASSERT(range.is_whole(), "only a whole range is handed on");
     auto const& id = range.id();
     if (run_ != id.run) handed_on_ = {};
@@ -40,20 +40,20 @@ bool EventAssembler::hand_on(Range& range, EventSink const& sink) {
     return gone < id.count;
 }
 
-// Of one event, what all handlers have. False: that is nothing, and it is counted why.
-bool EventAssembler::put_together(Range const& range, std::uint64_t index) {
+// Collects what all handlers have of one event. Returns false if there is nothing, and counts why.
+bool EventAssembler::put_together(ClientRange const& range, std::uint64_t index) {
     fragments_.clear();
     event_bytes_ = 0;
     JoinedState joined;
     auto const wrong_before = counters_.wrong;
     for (std::size_t handler = 0; handler < handlers_; ++handler) {
-        auto const& piece = range.piece(handler, index);
-        counters_.parts_lost += piece.lost ? 1 : 0;
+        auto const& part = range.event_part(handler, index);
+        counters_.parts_lost += part.lost ? 1 : 0;
         auto const before = fragments_.size();
-        read_fragments(piece);
+        read_fragments(part);
         bool const is_missing = fragments_.size() == before;
         if (is_missing) ++event_.handlers_missing;
-        joined.add(piece.state, piece.lost, is_missing);
+        joined.add(part.state, part.lost, is_missing);
     }
     if (counters_.wrong != wrong_before) joined.lose();
     event_.state = joined.of_event();
@@ -74,10 +74,10 @@ bool EventAssembler::put_together(Range const& range, std::uint64_t index) {
     return false;
 }
 
-// Fragments that are not what they should be are counted, and never handed on.
-void EventAssembler::read_fragments(Piece const& piece) {
-    std::span<std::byte const> rest{piece.data, piece.bytes};
-    for (std::uint16_t i = 0; i < piece.fragments; ++i) {
+// Damaged fragments are counted, and never handed on.
+void EventAssembler::read_fragments(EventPart const& part) {
+    std::span<std::byte const> rest{part.data, part.bytes};
+    for (std::uint16_t i = 0; i < part.fragments; ++i) {
         try {
             FragmentView const& view = fragments_.emplace_back(rest);
             auto const bytes = view.bytes().size();
@@ -89,11 +89,11 @@ void EventAssembler::read_fragments(Piece const& piece) {
                 ++counters_.wrong;
             }
         } catch (base::DataError const&) {
-            counters_.wrong += piece.fragments - i; // where the next one would begin is not known
+            counters_.wrong += part.fragments - i; // the place of the next fragment is unknown
             return;
         }
     }
-    if (!rest.empty()) ++counters_.wrong; // bytes that belong to nothing
+    if (!rest.empty()) ++counters_.wrong; // bytes that belong to no fragment
 }
 
 } // namespace thalweg::readout

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::readout {
 namespace {
 
-// Ranges come nearly in order, so there are few gaps; where there are more, the oldest are forgotten.
+// Ranges come nearly in order, so there are few gaps. If there are more, the oldest ranges are forgotten.
 constexpr std::size_t kMostRanges = 4096;
 
 } // namespace
@@ -45,6 +47,7 @@ void History::add(std::uint64_t first, std::uint64_t end) {
         end = std::max(end, at->second);
         at = end_of_.erase(at);
     }
+    THALWEG_ASSERT(at == end_of_.end() || end < at->first, "known ranges neither touch nor overlap");
     end_of_.emplace(first, end);
     if (end_of_.size() > kMostRanges) end_of_.erase(end_of_.begin());
 }

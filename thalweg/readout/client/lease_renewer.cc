@@ -6,6 +6,7 @@
 #include <cstring>
 #include <pthread.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/stop.h"
@@ -52,7 +53,7 @@ std::uint64_t LeaseRenewer::shortest_lease_ns() const {
 void LeaseRenewer::renew(std::stop_token const& stop) {
     auto now = base::monotonic_ns();
     if (!holds_ranges_ || now > turned_ns_ + patience_ns_) return;
-    auto const end_ns = now + shortest_lease_ns() / 6; // who does not answer must not keep us from the others
+    auto const end_ns = now + shortest_lease_ns() / 6; // a handler that does not answer must not delay the others
     for (std::size_t i = 0; i < handlers_.size(); ++i) {
         auto const lease_ns = handlers_[i].lease_ns.load();
         if (lease_ns > 0 && now > handlers_[i].said_ns + lease_ns / 2) connect(i);
@@ -70,11 +71,11 @@ void LeaseRenewer::connect(std::size_t index) {
         handler.socket = std::move(socket);
         handler.is_greeted = false;
         ++under_way_;
-    } catch (base::SystemError const&) { // the next time, perhaps
+    } catch (base::SystemError const&) { // it is tried again later
     }
 }
 
-void LeaseRenewer::serve(Handler& handler, transport::Ready const& ready) {
+void LeaseRenewer::serve(RenewedHandler& handler, transport::Ready const& ready) {
     if (!handler.is_greeted) {
         auto const error = transport::connect_error(handler.socket);
         if (error == EINPROGRESS) return;
@@ -91,10 +92,11 @@ void LeaseRenewer::serve(Handler& handler, transport::Ready const& ready) {
     part(handler);
 }
 
-void LeaseRenewer::part(Handler& handler) {
+void LeaseRenewer::part(RenewedHandler& handler) {
     if (!handler.socket) return;
     poller_.remove(handler.socket.get());
     handler.socket.reset();
+    THALWEG_ASSERT(under_way_ > 0, "every socket of the renewer is counted");
     --under_way_;
 }
 

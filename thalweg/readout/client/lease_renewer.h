@@ -1,6 +1,6 @@
-// Tells handlers that a client lives while its own loop stands still: it waits for a callback, or for a disk. Whoever
-// has heard nothing for half a lease is greeted on another connection, as what is said on the client's own may stay
-// unread there, behind answers that nobody takes.
+// Renews the leases of a client while its own loop stands still, because it waits for a callback or a disk. A handler
+// that has heard nothing for half a lease gets a hello on another connection: messages on the client's own connection
+// may stay unread behind answers that the client does not take.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@ namespace thalweg::readout {
 
 class LeaseRenewer {
   public:
-    // `hello`: the body of the client's. A loop that has not turned for `patience_ns` is taken for hung: nothing is
-    // said for it any more, and its leases expire.
+    // `hello` is the body of the client's hello. If the loop has not turned for `patience_ns`, it counts as hung: the
+    // renewer sends nothing more, and the leases expire.
     LeaseRenewer(std::vector<transport::Address> const& handlers, std::vector<std::byte> const& hello,
                  std::uint64_t patience_ns);
 
-    // Of the client's thread.
-    void start(); // if it does not run yet
+    // Called by the client's thread.
+    void start(); // starts the thread if it does not run yet
     void stop() { thread_ = {}; }
     void turned(std::uint64_t now_ns, bool holds_ranges) { turned_ns_ = now_ns, holds_ranges_ = holds_ranges; }
     void said(std::size_t handler, std::uint64_t lease_ns, std::uint64_t when_ns) {
@@ -32,10 +32,10 @@ class LeaseRenewer {
     }
 
   private:
-    struct Handler {
-        explicit Handler(transport::Address const& at) : address(at) {}
+    struct RenewedHandler {
+        explicit RenewedHandler(transport::Address const& at) : address(at) {}
         transport::Address address;
-        base::FileDescriptor socket = {}; // while it is greeted
+        base::FileDescriptor socket = {}; // while it connects and says hello
         bool is_greeted = false;
         std::atomic<std::uint64_t> lease_ns = 0; // 0: not known yet
         std::atomic<std::uint64_t> said_ns = 0;
@@ -45,17 +45,17 @@ class LeaseRenewer {
     std::uint64_t shortest_lease_ns() const;
     void renew(std::stop_token const& stop);
     void connect(std::size_t handler);
-    void serve(Handler& handler, transport::Ready const& ready);
-    void part(Handler& handler);
+    void serve(RenewedHandler& handler, transport::Ready const& ready);
+    void part(RenewedHandler& handler);
 
     std::vector<std::byte> hello_; // the whole message
     std::uint64_t patience_ns_;
-    std::deque<Handler> handlers_;
+    std::deque<RenewedHandler> handlers_;
     std::atomic<std::uint64_t> turned_ns_ = 0;
     std::atomic<bool> holds_ranges_ = false;
-    transport::Poller poller_; // of the thread
+    transport::Poller poller_; // used by the thread
     std::size_t under_way_ = 0;
-    std::jthread thread_; // last: it uses all others
+    std::jthread thread_; // last: it uses all other members
 };
 
 } // namespace thalweg::readout

@@ -1,4 +1,4 @@
-// The ranges that are ours: taken, and not yet committed.
+// The ranges that this client has taken and not committed.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class OwnRanges {
     bool empty() const { return ranges_.empty(); }
     OwnRange const& oldest() const { return ranges_.front(); }
 
-    // Where several handlers gave it to us one by one, each has its own key of it.
+    // Adds a range. If several handlers give the same range, each has a key of its own for it.
     void add(OwnRange const& range) {
         THALWEG_ASSERT(range.id.count > 0, "a range has an event");
         ranges_.push_back(range);
@@ -25,8 +25,8 @@ class OwnRanges {
             return it.id.run == id.run && it.id.first == id.first && it.id.count == id.count;
         });
     }
-    // The range, or its first events, are safe. Returns it once for each of its keys; what is behind these events is
-    // given back with everything else when we go.
+    // Removes the range, or its first events, because they are safe. Returns it once for each of its keys. The rest of
+    // the range is given back with everything else at the end.
     std::vector<OwnRange> commit(RangeId const& id) {
         std::vector<OwnRange> committed;
         for (auto const& it : ranges_) {

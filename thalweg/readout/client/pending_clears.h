@@ -1,4 +1,4 @@
-// Ranges that are safe, of which one handler is still to be told: it is away, or keeps them for somebody else.
+// Committed ranges that one handler does not know yet: it is away, or keeps them for another collector.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace thalweg::readout {
 
-// Somebody else still owned (some of) it: a collector that died, of which the handler that gave the range to us knew so
-// before this one.
+// A clear that was refused because another collector still owned some of the range: one that died, of which the handler
+// that gave the range knew earlier than this one.
 struct RefusedClear {
     OwnRange range;
     std::uint64_t next_try_ns = 0;
@@ -20,15 +20,16 @@ struct RefusedClear {
 
 class PendingClears {
   public:
-    // For when it is there, or has begun the run.
+    // Keeps the range until the handler is there, or has begun the run.
     void hold(OwnRange const& range) { held_.push_back(range); }
     std::vector<OwnRange> take_held() { return std::exchange(held_, {}); }
     template <typename IsOver> void drop_held(IsOver&& is_over) {
         std::erase_if(held_, [&](OwnRange const& range) { return is_over(range.id); });
     }
 
-    // It was refused. `give_up_ns`: of the request, 0 where it was the first. False: it was tried for long enough.
-    // No lease of who died lives longer than one lease more: twice as long is enough on a slow machine, too.
+    // Keeps a refused clear for another try. `give_up_ns` is that of the request, or 0 for the first one. Returns false
+    // if it was tried for long enough. The lease of a dead collector ends after one lease; twice as long is enough on a
+    // slow machine, too.
     bool try_again(OwnRange const& range, std::uint64_t give_up_ns, std::uint64_t lease_ns, std::uint64_t now_ns) {
         if (give_up_ns == 0) give_up_ns = now_ns + 2 * lease_ns;
         if (now_ns >= give_up_ns) return false;

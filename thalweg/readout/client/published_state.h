@@ -1,4 +1,4 @@
-// What other threads may ask of a client while its own runs.
+// The state that other threads may ask for while the client's thread runs.
 #pragma once
 
 #include <cstdint>

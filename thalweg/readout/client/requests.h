@@ -1,4 +1,4 @@
-// What was asked of handlers and is not answered yet, by tag, with the credit that is kept for the answers.
+// The requests that handlers have not answered yet, by tag, with the credit that is reserved for their answers.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace thalweg::readout {
 
 struct ClientRequest {
     MessageType type = MessageType::get;
-    Connection* connection = nullptr;
-    Range* range = nullptr;       // of a get; none: it is a mere sign of life
-    OwnRange cleared = {};        // of a clear
-    std::uint64_t give_up_ns = 0; // of a clear that was refused before: then it is refused for good
-    Key key = {};                 // of a take: what is given is sealed with it
+    HandlerConnection* connection = nullptr;
+    ClientRange* range = nullptr; // for a get; nullptr: it only renews the lease
+    OwnRange cleared = {};        // for a clear
+    std::uint64_t give_up_ns = 0; // for a clear that was refused before: a refusal after this time is final
+    Key key = {};                 // for a take: the key of the range that is given
     std::uint64_t reserved_bytes = 0;
     std::uint64_t sent_ns = 0;
 };
@@ -30,11 +30,11 @@ class Requests {
   public:
     explicit Requests(std::uint64_t credit_bytes) : credit_(credit_bytes) {}
 
-    // Room for an answer, before it is asked for. False: others are to come first.
+    // Reserves room for an answer before it is requested. Returns false if other answers must come first.
     bool reserve(std::uint64_t bytes) { return credit_.reserve(bytes); }
     Credit const& credit() const { return credit_; }
 
-    // Returns its tag, which is never 0.
+    // Returns the tag of the request, which is never 0.
     std::uint32_t add(ClientRequest const& request) {
         if (next_tag_ == 0) ++next_tag_;
         bool const is_new = requests_.emplace(next_tag_, request).second;
@@ -42,18 +42,18 @@ class Requests {
         THALWEG_ASSERT_COSTLY(reserved_bytes() == credit_.outstanding_bytes(), "every byte of credit has its request");
         return next_tag_++;
     }
-    // The request that an answer on this connection is of; none: nobody asked for it there.
-    std::optional<ClientRequest> take(std::uint32_t tag, Connection const& connection) {
+    // Returns the request that an answer on this connection belongs to, or nothing if it was not asked for there.
+    std::optional<ClientRequest> take(std::uint32_t tag, HandlerConnection const& connection) {
         auto const found = requests_.find(tag);
         if (found == requests_.end() || found->second.connection != &connection) return std::nullopt;
         return remove(found);
     }
-    // Its answer, should it come, is of nobody.
+    // Forgets a request. If its answer comes, it belongs to no request.
     void forget(std::uint32_t tag) {
         if (auto const found = requests_.find(tag); found != requests_.end()) remove(found);
     }
-    // All of a connection that is lost.
-    template <typename Visit> void take_all_of(Connection const& connection, Visit&& visit) {
+    // Visits all requests of a lost connection.
+    template <typename Visit> void take_all_of(HandlerConnection const& connection, Visit&& visit) {
         for (auto it = requests_.begin(); it != requests_.end();) {
             auto const here = it++;
             if (here->second.connection == &connection) visit(remove(here));

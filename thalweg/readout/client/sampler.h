@@ -1,4 +1,4 @@
-// Which ranges an observer asks for: it goes from range to range, and takes some of them.
+// Chooses the ranges that an observer asks for: it goes from range to range and takes some of them.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/random.h"
 #include "thalweg/readout/client/client.h"
 
@@ -15,9 +16,9 @@ class Sampler {
   public:
     Sampler(double fraction, std::uint32_t range_events) : fraction_(fraction), range_events_(range_events) {}
 
-    // Nothing is left of where it is: see what there is now.
+    // The handler has nothing left where the sampler is: it looks again at what there is.
     void has_fallen_behind() { has_fallen_behind_ = true; }
-    // The next range; none where the handler is to be asked anew what there is.
+    // Returns the next range, or nothing if the handler must be asked again what there is.
     std::optional<RangeId> next(Welcome const& welcome) {
         if (welcome.closed_event == 0 || has_fallen_behind_) {
             next_ = 0;
@@ -31,6 +32,7 @@ class Sampler {
         while (std::uniform_real_distribution<double>()(random_) >= fraction_) next_ += range_events_;
         auto const rest_of_ecr = kEventsOfEcr - next_ % kEventsOfEcr;
         RangeId const id{welcome.run, next_, std::min<std::uint64_t>(rest_of_ecr, range_events_)};
+        THALWEG_ASSERT(id.count > 0, "a range has an event");
         next_ += id.count;
         return id;
     }
@@ -39,7 +41,7 @@ class Sampler {
     double fraction_;
     std::uint32_t range_events_;
     std::mt19937_64 random_{base::random_word()};
-    std::uint64_t next_ = 0; // event; 0: what is recent
+    std::uint64_t next_ = 0; // an event; 0: begin with recent ones
     bool has_fallen_behind_ = false;
 };
 

@@ -1,5 +1,5 @@
-// For tests: a handler that has no card. It makes up its events, answers as the protocol says, and misbehaves when
-// asked to.
+// A handler without a card, for tests. It invents its events, answers as the protocol says, and misbehaves if a test
+// says so.
 #pragma once
 
 #include <algorithm>
@@ -201,7 +201,8 @@ class TestHandler {
             auto const [head, get] = peer.gathered.back();
             peer.gathered.pop_back();
             asked_bytes_ -= get.max_bytes;
-            // Not counted: of as many requests as `cut_every`, asked again together, always the first would be cut.
+            // They are not counted: if as many requests as `cut_every` are repeated together, the first one would
+            // always be cut.
             if (peer.is_cut) continue;
             ++answers_;
             if (!hits(answers_, options_.ignore_every)) send_events(peer, head.tag, get);
@@ -215,8 +216,8 @@ class TestHandler {
         }
         auto const begin = peer.out.size();
         put(peer.out, MessageHead{.type = MessageType::events, .tag = tag});
-        put(peer.out, Events{});
-        Events events{.first = get.first, .next = get.first, .run = options_.run};
+        put(peer.out, EventsHead{});
+        EventsHead events{.first = get.first, .next = get.first, .run = options_.run};
         bool const not_yet = not_yet_ || hits(answers_, options_.not_yet_every);
         while (events.count < std::min<std::uint64_t>(get.count, options_.most_events)) {
             auto const before = peer.out.size();

@@ -1,4 +1,4 @@
-// For tests: what a handler without a card makes up, and what goes wrong with it.
+// The options of a handler without a card, for tests: its events, and its faults.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace thalweg::readout::testing {
 
-// One payload, of stream 0: bytes that follow from event and source.
+// Makes a fragment with one payload, of stream 0. Its bytes follow from event and source.
 inline std::vector<std::byte> make_fragment(std::uint32_t run, std::uint64_t event, std::uint32_t source,
                                             std::uint32_t payload_bytes, bool checksum = false) {
     FragmentHeader header{.header_bytes = static_cast<std::uint16_t>(header_bytes(1))};
@@ -39,14 +39,14 @@ inline std::vector<std::byte> make_fragment(std::uint32_t run, std::uint64_t eve
 struct TestHandlerOptions {
     std::uint32_t run = 7;
     std::uint64_t first_event = 1000;
-    std::uint64_t events = 5000; // that there are; then the run has ended
+    std::uint64_t events = 5000; // the run ends after so many
     std::vector<std::uint32_t> sources = {1, 2};
     std::uint32_t payload_bytes = 100;
     bool checksum = true;
     std::uint64_t lease_ns = 10'000'000'000;
-    bool cheap = false; // fragments differ in their event number only: for measuring
+    bool cheap = false; // for measurements: fragments differ in their event number only
 
-    // What goes wrong. 0: nothing does; n: every n-th event, or answer.
+    // The faults. 0: none; n: at every n-th event, or answer.
     std::uint64_t absent_every = 0;
     std::uint64_t incomplete_every = 0;
     std::uint64_t evicted_every = 0;
@@ -54,14 +54,14 @@ struct TestHandlerOptions {
     std::uint64_t wrong_event_every = 0;
     std::uint64_t lie_every = 0;      // the answer's lengths do not add up
     std::uint64_t cut_every = 0;      // half an answer, and the connection is closed
-    std::uint64_t not_yet_every = 0;  // of answers: not one event is closed yet
+    std::uint64_t not_yet_every = 0;  // answers in which no event is closed yet
     std::uint64_t ignore_every = 0;   // no answer
-    std::uint64_t most_events = 4096; // of an answer
-    std::size_t reorder = 1;          // so many requests are gathered, then answered from the last to the first
+    std::uint64_t most_events = 4096; // limit of an answer
+    std::size_t reorder = 1;          // so many requests are collected, then answered from the last to the first
     bool refuse_clears = false;
-    bool goes_on = false;   // the run does not end with its last event: whoever wants more than there are waits
-    bool continues = false; // in the numbers of a handler before it
-    bool silent = false;    // greets, and never says more
+    bool goes_on = false;   // the run does not end with its last event: a client that wants more events waits
+    bool continues = false; // the event numbers continue those of an earlier handler
+    bool silent = false;    // sends a welcome and nothing else
     std::string token;
 };
 

@@ -1,4 +1,4 @@
-// For the tests of the client: runs one to the end of the run, and looks at everything that it hands on.
+// For the tests of the client: runs one to the end of the run, and checks everything that it hands on.
 #pragma once
 
 #include <algorithm>

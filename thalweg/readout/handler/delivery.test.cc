@@ -1,4 +1,4 @@
-// A client and servers, without cards: whose the events are while one of them is slow, late, or gone.
+// Tests a client and servers, without cards: who owns the events while one of them is slow, late, or gone.
 #include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Whether another collector is given any of the events within this time.
+// Returns whether another collector gets any of the events within this time.
 bool somebody_else_gets_some(OneHandler const& handler, std::chrono::milliseconds time) {
     TestClient other(handler.address(), std::uint64_t{2});
     auto const end = std::chrono::steady_clock::now() + time;
@@ -25,7 +25,7 @@ bool somebody_else_gets_some(OneHandler const& handler, std::chrono::millisecond
     return false;
 }
 
-// A client that has been handed on everything, commits nothing, and waits in its callback until it may go on.
+// A client that got all events, commits none, and waits in its callback until it may go on.
 struct Slow {
     Slow(ClientOptions const& options, std::atomic<bool>& wait) : client(options) {
         runner = std::jthread([this, &wait] {
@@ -96,7 +96,8 @@ TEST(Delivery, Rule4WhoSaysByeGivesItsRangesBackAtOnceWhateverItLeavesUnread) {
     EXPECT_TRUE(somebody_else_gets_some(one, 5000ms));
 }
 
-// Handlers of a readout are not started at one moment: the first gives ranges away, the second has no run yet.
+// The handlers of a readout do not start at the same moment: the first one gives ranges away, the second one has no run
+// yet.
 TEST(Delivery, AHandlerThatBeginsItsRunLaterIsWaitedForAndLosesNothing) {
     OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
     one.begin(kFirst, kEvents);
@@ -133,7 +134,7 @@ TEST(Delivery, AHandlerThatNeverBeginsTheRunHoldsUpTheOthersOnlyForAWhile) {
     EXPECT_EQ(client.counters().incomplete, client.counters().events);
 }
 
-// What it gets of ranges that were given away before must not hold it up: nobody would ask for it again.
+// Events of ranges that were given away before must not hold the handler up: no client would ask for them again.
 TEST(Delivery, Rule5AHandlerThatIsStartedAnewIsToldWhoseTheRangesAre) {
     OneHandler one(60'000'000'000);
     auto two = std::make_unique<OneHandler>(60'000'000'000, 2, 2);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/random.h"
@@ -29,19 +30,19 @@ void add(BuilderCounters& sum, BuilderCounters const& more) {
 
 } // namespace
 
-char const* name_of(State state) { return kStates[static_cast<std::size_t>(state)]; }
+char const* name_of(RunState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 struct Handler::Run {
     std::uint32_t number = 0;
     std::vector<std::unique_ptr<Group>> groups;
     std::unique_ptr<Index> index;
     std::unique_ptr<Builder> builder;
-    BuilderCounters earlier; // of builders of cards before this one
+    BuilderCounters earlier; // sum over the builders of earlier cards
     std::uint64_t card_instance = 0;
     std::uint64_t cards_gone = 0;
     bool is_gone = false;
     bool ended = false;
-    std::string problem; // with the card that would be next
+    std::string problem; // why the next card cannot be used
     std::uint64_t sent_before = 0, sent_bytes_before = 0, server_cpu_before = 0;
 
     BuilderCounters counters() const {
@@ -61,7 +62,7 @@ Handler::~Handler() {
     if (server_) server_->stop();
 }
 
-State Handler::state() const { return state_; }
+RunState Handler::state() const { return state_; }
 
 std::uint32_t Handler::run() const {
     base::Lock const lock(run_mutex_);
@@ -70,14 +71,14 @@ std::uint32_t Handler::run() const {
 
 std::string Handler::address() const { return server_ ? server_->address() : config_.server.listen; }
 
-void Handler::require(std::initializer_list<State> states, char const* verb) const {
+void Handler::require(std::initializer_list<RunState> states, char const* verb) const {
     if (std::find(states.begin(), states.end(), state_.load()) != states.end()) return;
     base::fail_usage(
         {fmt::format("handler {} cannot {}", config_.name, verb), fmt::format("it is {}", name_of(state_)), ""});
 }
 
 void Handler::configure() {
-    require({State::initial, State::stopped}, "be configured");
+    require({RunState::initial, RunState::stopped}, "be configured");
     if (!config_.hook.library.empty() && !hook_) hook_ = HookLibrary::load(config_.hook);
     if (!server_) {
         auto const pin = [processors = config_.serve_processors](std::uint32_t thread) {
@@ -85,8 +86,8 @@ void Handler::configure() {
         };
         server_ = std::make_unique<Server>(config_.server, instance_, config_.name, pin);
     }
-    state_ = State::configured;
-    server_->set_state(State::configured);
+    state_ = RunState::configured;
+    server_->set_state(RunState::configured);
 }
 
 felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
@@ -94,20 +95,21 @@ felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
     while (true) {
         try {
             return felix::DmaReader::attach(config_.buffer);
-        } catch (base::UsageError const&) { // somebody else reads it
+        } catch (base::UsageError const&) { // another process reads it
             throw;
-        } catch (base::Error const& error) { // it is not there yet, or just being made
+        } catch (base::Error const& error) { // it is not there yet, or is being created
             if (base::monotonic_ns() < end_ns) {
                 sleep_ns(kLookForCardNs);
                 continue;
             }
             base::fail_system({fmt::format("handler {} has no card", config_.name), error.what(),
-                               "start the card, or look at the handler's `buffer`"});
+                               "start the card, or correct the handler's `buffer`"});
         }
     }
 }
 
-// The configuration was checked for blocks of 1 kB; one of 64 kB may hold more packets than a small index has room for.
+// The configuration was checked for blocks of 1 kB. A block of 64 kB may hold more packets than a small index has room
+// for.
 void Handler::check_depth(felix::BlockFormat const& format) const {
     auto const& index = config_.index;
     auto const needed =
@@ -116,14 +118,14 @@ void Handler::check_depth(felix::BlockFormat const& format) const {
     base::fail_usage({fmt::format("handler {} cannot read {}", config_.name, config_.buffer),
                       fmt::format("its blocks of {} bytes need an index of {} events, and index.events is {}",
                                   format.block_bytes, needed, index.events),
-                      "make it deeper"});
+                      "raise index.events"});
 }
 
 void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
-    require({State::configured}, "start");
+    require({RunState::configured}, "start");
     auto reader = wait_for_card(timeout_ns);
     check_depth(reader.format());
-    server_->forget_run(); // and its memory, before there is that of the next one
+    server_->forget_run(); // frees its memory before the next run needs memory
     {
         base::Lock const lock(run_mutex_);
         if (run_)
@@ -132,7 +134,7 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
     }
     auto run = std::make_unique<Run>();
     run->number = number;
-    auto const activity = std::make_shared<Activity>();
+    auto const activity = std::make_shared<HandlerActivity>();
     std::vector<EventRing*> rings;
     std::uint32_t event_bytes = 0;
     for (auto const& group : config_.groups) {
@@ -159,12 +161,13 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
         run_ = std::move(run);
         start_builder(std::move(reader));
     }
-    state_ = State::running;
-    server_->set_state(State::running);
+    state_ = RunState::running;
+    server_->set_state(RunState::running);
     watcher_ = std::jthread([this](std::stop_token const& stop) { watch_card(stop); });
 }
 
 void Handler::start_builder(felix::DmaReader reader) {
+    THALWEG_ASSERT(!run_->builder, "a buffer has one builder at a time");
     run_->card_instance = reader.card_instance();
     run_->builder = std::make_unique<Builder>(std::move(reader), run_->groups,
                                               BuilderOptions{.threads = build_threads(config_),
@@ -173,40 +176,42 @@ void Handler::start_builder(felix::DmaReader reader) {
 }
 
 void Handler::pause() {
-    require({State::running}, "pause");
+    require({RunState::running}, "pause");
     base::Lock const lock(run_mutex_);
     run_->builder->pause(true);
-    state_ = State::paused;
-    server_->set_state(State::paused);
+    state_ = RunState::paused;
+    server_->set_state(RunState::paused);
 }
 
 void Handler::resume() {
-    require({State::paused}, "go on");
+    require({RunState::paused}, "go on");
     base::Lock const lock(run_mutex_);
     run_->builder->pause(false);
-    state_ = State::running;
-    server_->set_state(State::running);
+    state_ = RunState::running;
+    server_->set_state(RunState::running);
 }
 
 void Handler::stop(std::uint64_t drain_ns) {
-    require({State::running, State::paused}, "stop");
+    require({RunState::running, RunState::paused}, "stop");
     watcher_ = {};
     auto const end_ns = base::monotonic_ns() + drain_ns;
     auto& run = own_run();
     run.builder->stop(drain_ns);
     for (auto const& group : run.groups) group->finish();
-    state_ = State::stopped;
-    server_->set_state(State::stopped);
+    state_ = RunState::stopped;
+    server_->set_state(RunState::stopped);
     server_->end_run();
     auto const now = base::monotonic_ns();
     server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
     base::Lock const lock(run_mutex_);
     run.earlier = run.counters();
     run.ended = true;
-    run.builder.reset(); // and with it the lock on the buffer
+    run.builder.reset(); // unlocks the buffer, too
+    for (auto const& report : group_reports())
+        THALWEG_ASSERT_COSTLY(report.balances(), "every built event is in one account");
 }
 
-// A card that is silent for a second is gone; another one may take its place at any time.
+// A card that is silent for a second counts as gone; another one may take its place at any time.
 void Handler::watch_card(std::stop_token const& stop) {
     auto& run = own_run();
     while (!stop.stop_requested()) {
@@ -230,7 +235,7 @@ void Handler::watch_card(std::stop_token const& stop) {
                 fmt::format("the new card of {} has blocks of another format: begin a new run for it", config_.buffer);
             continue;
         }
-        // What the old card has written is read to its end, however long an index is full.
+        // Everything that the old card has written is read first, however long an index is full.
         while (!run.builder->has_read_all() && !stop.stop_requested()) sleep_ns(kLookForCardNs);
         if (!stop.stop_requested()) change_card(std::move(*next));
     }
@@ -247,7 +252,7 @@ void Handler::change_card(felix::DmaReader reader) {
     run_->is_gone = false;
     run_->problem.clear();
     start_builder(std::move(reader));
-    run_->builder->pause(state_ == State::paused);
+    run_->builder->pause(state_ == RunState::paused);
 }
 
 bool Handler::Report::balances() const {
@@ -267,7 +272,8 @@ std::uint64_t Handler::Report::lost() const {
 
 std::vector<GroupReport> Handler::group_reports() const {
     std::vector<GroupReport> reports;
-    auto const books = run_->index->books(); // before the groups tell what they have built: that is never less
+    // Read before the groups report what they have built, so that this is never less.
+    auto const books = run_->index->books();
     for (std::size_t i = 0; i < run_->groups.size(); ++i) {
         auto& report = reports.emplace_back(run_->groups[i]->report());
         report.cleared = books[i].cleared;
@@ -300,7 +306,7 @@ Handler::Report Handler::report() const {
 
 std::string Handler::not_ready() const {
     auto const state = state_.load();
-    if (state != State::running) return fmt::format("{} is {}", config_.name, name_of(state));
+    if (state != RunState::running) return fmt::format("{} is {}", config_.name, name_of(state));
     base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
     if (!run_->problem.empty()) return run_->problem;

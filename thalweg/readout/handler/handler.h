@@ -1,4 +1,4 @@
-// A Data Handler: one DMA buffer, its fragments, and whoever asks for them. It goes through the states of run control.
+// A data handler serves the fragments of one DMA buffer to clients. It goes through the states of run control.
 #pragma once
 
 #include <atomic>
@@ -21,46 +21,48 @@ namespace thalweg::readout {
 
 class Handler {
   public:
-    // State initial: the configuration is checked, nothing is touched.
+    // Checks the configuration and touches nothing. The state is then `initial`.
     explicit Handler(HandlerConfig config);
     ~Handler();
 
-    // initial or stopped -> configured: memory, hooks and the server's address. Throws where one cannot be had.
+    // initial or stopped -> configured: prepares memory, hooks and the server's address. Throws if one is not
+    // available.
     void configure();
-    // configured -> running. Waits for the card up to `timeout_ns`; throws base::SystemError where there is none.
+    // configured -> running. Waits for the card for up to `timeout_ns`; throws base::SystemError if there is none.
     void start(std::uint32_t run, std::uint64_t timeout_ns);
-    // running <-> paused: blocks are left in the buffer.
+    // running <-> paused: a paused handler leaves blocks in the buffer.
     void pause();
     void resume();
-    // running or paused -> stopped: what the buffer holds is built, open events are closed, collectors may fetch the
-    // rest for up to `drain_ns`.
+    // running or paused -> stopped: builds what the buffer holds, closes open events, and waits for collectors for up
+    // to `drain_ns`.
     void stop(std::uint64_t drain_ns);
 
-    State state() const;
+    RunState state() const;
     std::uint32_t run() const;
-    std::string address() const; // of the server
+    std::string address() const; // address of the server
     HandlerConfig const& config() const { return config_; }
 
-    // Of the running or last run: what came in and what became of it, by stream and by group.
+    // The current or the last run: what came in and where it went, by stream and by group.
     struct Report {
         std::uint32_t run = 0;
         std::vector<GroupReport> groups;
         BuilderCounters builder;      // over all cards of the run
-        std::uint64_t cards_gone = 0; // how often the card fell silent or was started anew
+        std::uint64_t cards_gone = 0; // how often the card fell silent or was restarted
         std::uint64_t server_cpu_ns = 0;
         std::uint64_t fragments_sent = 0;
         std::uint64_t bytes_sent = 0;
 
-        bool ended = false; // nothing more is built: what is kept is discarded, if nobody comes for it
+        bool ended = false; // nothing more is built: what is kept is discarded unless a collector asks for it
 
-        // Rule 6: packets = delivered + duplicate + late + out of window + orphaned, for every stream. And invariant 7,
-        // at the end: built = cleared + evicted + skipped + discarded, for every group.
+        // Rule 6: packets = delivered + duplicate + late + out of window + orphaned, for every stream. At the end also
+        // invariant 7: built = cleared + evicted + skipped + discarded, for every group.
         bool balances() const;
-        // Fragments of all groups that nobody has, and nobody wanted to have evicted.
+        // Returns the fragments of all groups that no collector has, without those that the configuration allowed to
+        // evict.
         std::uint64_t lost() const;
     };
     Report report() const;
-    // Why no events come: the state, a card that is gone; empty: all is well.
+    // Returns why no events come (the state, a card that is gone), or an empty text if all is well.
     std::string not_ready() const;
     std::vector<trace::Sample> samples() const;
 
@@ -74,21 +76,21 @@ class Handler {
     void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
     void watch_card(std::stop_token const& stop);
     void change_card(felix::DmaReader reader);
-    void require(std::initializer_list<State> states, char const* verb) const;
+    void require(std::initializer_list<RunState> states, char const* verb) const;
 
     HandlerConfig config_;
     std::uint64_t instance_;
-    std::atomic<State> state_ = State::initial;
+    std::atomic<RunState> state_ = RunState::initial;
     std::shared_ptr<HookLibrary> hook_;
     std::unique_ptr<Server> server_;
-    // The run, for those who change it: who controls and the watcher of the card, one at a time. They may look at it
-    // without the mutex, which is against those who only look.
+    // The run, for the threads that change it: run control and the watcher of the card, of which only one acts at a
+    // time. They may read it without the mutex, which protects it from threads that only read.
     Run& own_run() THALWEG_UNCHECKED_LOCKS { return *run_; }
 
     mutable base::Mutex run_mutex_;
     std::unique_ptr<Run> run_ THALWEG_GUARDED_BY(run_mutex_);
-    std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // with the runs before this one
-    std::jthread watcher_;                                              // of the card
+    std::uint64_t discarded_before_ THALWEG_GUARDED_BY(run_mutex_) = 0; // including the runs before this one
+    std::jthread watcher_;                                              // watches the card
 };
 
 } // namespace thalweg::readout

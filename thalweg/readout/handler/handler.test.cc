@@ -1,4 +1,4 @@
-// A card, a handler and a client in one process: the whole way of a packet, on good days and on bad ones.
+// Tests a card, a handler and a client in one process: the whole way of a packet, with and without faults.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -45,7 +45,7 @@ HandlerConfig handler_config(felix::CardOptions const& card, std::uint32_t strea
     return config;
 }
 
-// Whether a condition comes true, however little of a processor there is for it.
+// Returns whether a condition becomes true, however slow the machine is.
 template <class Condition> bool soon(Condition const& condition) {
     for (int i = 0; i < 6000; ++i) {
         if (condition()) return true;
@@ -67,13 +67,13 @@ class RunningCard {
     std::jthread thread_;
 };
 
-// What a checking client has seen.
+// The events that a checking client has got.
 struct Seen {
     std::uint64_t events = 0, fragments = 0, payloads = 0, wrong = 0;
     std::map<std::uint64_t, int> times; // an event was handed on
 };
 
-// Every payload is the one of its event and e-link, whole, unless the fragment says what is wrong.
+// Checks that every payload belongs to its event and e-link, and is complete unless the fragment reports a problem.
 void check(Event const& event, HandlerConfig const& config, Seen& seen) {
     ++seen.events;
     ++seen.times[event.event];
@@ -111,7 +111,7 @@ Seen collect(HandlerConfig const& config, std::string const& address) {
     return seen;
 }
 
-// The same beside the card, until it has said all and the handler has stopped.
+// Collects while the card runs, until the card has sent everything and the handler has stopped.
 Seen collect_all(HandlerConfig const& config, Handler& handler, RunningCard& card) {
     Seen seen;
     std::jthread collector([&] { seen = collect(config, handler.address()); });
@@ -200,7 +200,7 @@ TEST(Handler, GoesThroughTheStatesOfRunControl) {
     auto const config = handler_config(options, 4);
     RunningCard card(options);
     Handler handler(config);
-    EXPECT_EQ(handler.state(), State::initial);
+    EXPECT_EQ(handler.state(), RunState::initial);
     EXPECT_THROW(handler.start(1, 0), base::UsageError);
     handler.configure();
     EXPECT_NE(handler.not_ready(), "");
@@ -219,7 +219,7 @@ TEST(Handler, GoesThroughTheStatesOfRunControl) {
     handler.resume();
     EXPECT_TRUE(soon([&] { return newest() > paused; }));
     handler.stop(0);
-    EXPECT_EQ(handler.state(), State::stopped);
+    EXPECT_EQ(handler.state(), RunState::stopped);
     EXPECT_TRUE(handler.report().balances());
     handler.configure();
     handler.start(2, 60 * kSecond);
@@ -233,7 +233,7 @@ TEST(Handler, SaysThatThereIsNoCard) {
     Handler handler(config);
     handler.configure();
     EXPECT_THROW(handler.start(1, kSecond / 10), base::SystemError);
-    EXPECT_EQ(handler.state(), State::configured);
+    EXPECT_EQ(handler.state(), RunState::configured);
 }
 
 TEST(Rule3FullIndex, TheCardStallsWhileNobodyClears) {
@@ -308,7 +308,7 @@ TEST(Rule5Restart, ACardThatIsStartedAnewBeginsAnEpoch) {
 }
 
 TEST(Rule2Closing, AnIndexFullOfOpenEventsClosesThem) {
-    // One link falls silent for longer than the index is deep: only time can close these events, so it must go on.
+    // One link is silent for longer than the index is deep. Only time can close these events, so it must go on.
     auto options = card_options(4, 60'000);
     options.faults.dead_link = 1e-4;
     options.faults.dead_events = 50'000;
@@ -347,7 +347,7 @@ TEST(Rule5Restart, WhatTheOldCardWroteIsReadToItsEndBeforeTheNewOneBegins) {
     EXPECT_EQ(seen.wrong, 0u);
 }
 
-// Closing goes by the distance of events here, so that a slow machine loses no more than a quick one.
+// Events close by the distance of events here, so that a slow machine loses no more than a quick one.
 TEST(Rule6Books, BalanceAfterMillionsOfPacketsWithEveryFault) {
     auto options = card_options(28, 360'000); // ten million packets
     options.sizes = {8, 40};

@@ -1,4 +1,4 @@
-// A handler as Prometheus sees it.
+// The metrics of a handler for Prometheus.
 #include <fmt/format.h>
 
 #include "thalweg/readout/handler/handler.h"
@@ -75,7 +75,7 @@ constexpr Column<GroupReport> kOfGroups[] = {
 
 #undef THALWEG_NUMBER
 
-// Prometheus wants the samples of one name together, so names are the outer loop.
+// Prometheus wants all samples of one name together, so names are the outer loop.
 class Samples {
   public:
     explicit Samples(std::string handler) : handler_(std::move(handler)) {}

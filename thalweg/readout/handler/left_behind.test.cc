@@ -1,4 +1,5 @@
-// Events that only another handler than the first has: a card that dies may have given its last ones to some only.
+// Tests events that the first handler does not have: a card that dies may have sent its last events to some handlers
+// only.
 #include <gtest/gtest.h>
 #include <map>
 
@@ -83,8 +84,8 @@ TEST(LeftBehind, AtTheEndOfARunItIsHandedOnBeforeTheClientEnds) {
     EXPECT_EQ(cleared(two), 200u);
 }
 
-// A collector died. The first handler has given its ranges to the next one already, and the second one has not heard
-// for a lease yet that it is silent.
+// A collector died. The first handler has given its ranges to the next one, but the second handler still waits for the
+// end of the lease.
 TEST(LeftBehind, WhatASecondHandlerStillKeepsForADeadCollectorIsClearedByItsSuccessor) {
     OneHandler one(60'000'000'000), two(600'000'000, 2, 2);
     one.begin(kFirst, 192), two.begin(kFirst, 192);
@@ -100,7 +101,7 @@ TEST(LeftBehind, WhatASecondHandlerStillKeepsForADeadCollectorIsClearedByItsSucc
     EXPECT_EQ(all.client.counters().left_behind, 0u);
 }
 
-// Which is not to say that it has nothing.
+// A handler that has not begun is not a handler that has nothing.
 TEST(LeftBehind, AHandlerThatHadNotBegunTheRunIsWaitedForAtItsEnd) {
     OneHandler one(60'000'000'000), two(60'000'000'000, 2, 2);
     one.begin(kFirst + 8, 192);

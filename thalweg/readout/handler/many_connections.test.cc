@@ -1,4 +1,4 @@
-// A client with thousands of connections: a server keeps few that have not said who they are.
+// Tests a client with thousands of connections: a server keeps few connections without a hello.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-// Which processors the threads of handlers get.
+// Assigns processors to the threads of handlers.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace thalweg::readout {
 
-// The threads of one handler by role: "build", "serve".
+// Returns the threads of one handler by role: "build", "serve".
 machine::Demand demand_of(HandlerConfig const& config);
 
-// Fills in build_processors and serve_processors. Handlers that say "auto" are planned together: each gets a chiplet.
-// Returns what does not fit. Throws base::UsageError where a handler asks for processors that are not there.
+// Fills in build_processors and serve_processors. Handlers with "auto" are planned together: each gets a chiplet.
+// Returns what does not fit. Throws base::UsageError if a handler asks for processors that do not exist.
 std::vector<std::string> resolve_pinning(std::vector<HandlerConfig>& handlers, machine::Topology const& topology);
 
 } // namespace thalweg::readout

@@ -7,7 +7,7 @@
 namespace thalweg::readout {
 namespace {
 
-// As build_threads(), but of a machine that need not be this one.
+// Returns the same as build_threads(), for a machine that need not be this one.
 std::uint32_t build_threads_on(machine::Topology const& topology, HandlerConfig const& config) {
     if (config.threads != 0) return config.threads;
     auto const groups = static_cast<std::uint32_t>(config.groups.size());

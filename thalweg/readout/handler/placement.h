@@ -1,4 +1,4 @@
-// The same as resolve_pinning, thread by thread and of any machine: to be shown to people.
+// Computes the same as resolve_pinning, thread by thread and for any machine, to show it to users.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace thalweg::readout {
 
-// Of all handlers of one file; nothing is said of processors to threads that may run anywhere.
+// Plans all handlers of one file. Threads that may run anywhere get no processors.
 machine::Plan place(std::vector<HandlerConfig> handlers, machine::Topology const& topology);
 
 } // namespace thalweg::readout

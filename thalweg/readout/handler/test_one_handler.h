@@ -1,4 +1,4 @@
-// A server over a ring that tests fill with whole fragments: a handler without a card.
+// A handler without a card: a server over a ring that tests fill with whole fragments.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace thalweg::readout {
 
 inline constexpr std::uint64_t kFirst = (1ull << 32) + 100; // epoch 1
 inline constexpr std::uint32_t kRun = 7;
-inline constexpr std::uint64_t kLeaseNs = 2'000'000'000; // a busy machine may keep a thread waiting for half of it
+inline constexpr std::uint64_t kLeaseNs = 2'000'000'000; // a busy machine may delay a thread by half of it
 inline constexpr std::uint64_t kEvents = 192;            // three ranges
 
 class OneHandler {
@@ -33,11 +33,11 @@ class OneHandler {
         ring.emplace(4096, 512);
         index.emplace(std::vector{&*ring});
         server->begin_run(kRun, *index, 1, 512);
-        server->set_state(State::running);
+        server->set_state(RunState::running);
         position_ = 0;
         return jump(first, events);
     }
-    // Goes on with these events; what lies between was never there.
+    // Goes on with these events. The events in between never existed.
     OneHandler& jump(std::uint64_t first, std::uint64_t events) {
         if (position_ > 0) ring->end_stretch(position_);
         ring->begin_stretch(first, position_);

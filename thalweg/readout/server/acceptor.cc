@@ -4,17 +4,18 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kSleepNs = 10'000'000;
-constexpr std::uint64_t kPauseNs = 100'000'000; // after the machine was out of something
-constexpr int kMostInARow = 64;                 // who is connected already is served in between
-// Where a thread has as many silent ones as may be, one goes for each that comes. Of all 512, 64 go in 10 ms at most:
-// who comes into a crowd has 70 ms to say hello, however many knock and however fast (of those that came at once and
-// made it, the first have 10). They wait with the kernel meanwhile.
+constexpr std::uint64_t kPauseNs = 100'000'000; // after the machine ran out of a resource
+constexpr int kMostInARow = 64;                 // then existing connections are served
+// If a thread has as many silent connections as allowed, each new one pushes out the oldest. At most 64 of 512 go in 10
+// ms, so a new client has 70 ms to say hello, however many others connect and however fast. (The first clients of a
+// burst that was accepted at once have only 10 ms.) The others wait in the kernel meanwhile.
 constexpr int kBatch = 64;
 constexpr std::uint64_t kBatchNs = 10'000'000;
 constexpr std::uint64_t kListenerKey = ServerThread::kOtherKeys;
@@ -25,8 +26,8 @@ Acceptor::Acceptor(ServerConfig const& config, std::string name)
     : name_(std::move(name)), allowed_(config.allow),
       listener_(transport::listen_at(transport::parse_address(config.listen))), address_(listener_.address.str()) {
     options_.congestion_control = config.congestion_control;
-    if (!options_.congestion_control.empty()) // a name that the kernel does not know is said now, not to each client
-        transport::begin_connect(listener_.address, options_);
+    // A name that the kernel does not know is an error now, and not for each client.
+    if (!options_.congestion_control.empty()) transport::begin_connect(listener_.address, options_);
 }
 
 std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& threads) {
@@ -50,7 +51,8 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
             if (!accepted) return kSleepNs;
             if (!allowed_.contain(accepted->peer)) {
                 refuse(*accepted,
-                       {Refusal::not_allowed, fmt::format("{} lets nobody in from {}", name_, accepted->peer.str())},
+                       {Refusal::not_allowed,
+                        fmt::format("{} accepts no connections from {}", name_, accepted->peer.str())},
                        own.own_counters());
                 continue;
             }
@@ -58,15 +60,16 @@ std::uint64_t Acceptor::turn(std::vector<std::unique_ptr<ServerThread>> const& t
             ++batch_;
             threads[next_thread_++ % threads.size()]->hand_over(std::move(accepted->socket));
         }
-    } catch (base::SystemError const&) { // out of descriptors or memory
+    } catch (base::SystemError const&) { // no descriptors or no memory
         own.own_counters().accept_failures.add(1);
         pause(own, own.now_ns() + kPauseNs);
     }
     return kSleepNs;
 }
 
-// Who knocks would wake us again and again.
+// Stops listening for a while. A connection that waits would otherwise wake the thread again and again.
 void Acceptor::pause(ServerThread& own, std::uint64_t until_ns) {
+    THALWEG_ASSERT(listens_, "a pause begins while the acceptor listens");
     own.poller().remove(listener_.socket.get());
     listens_ = false;
     resume_ns_ = until_ns;

@@ -1,5 +1,6 @@
-// Lets clients in: one listener, in the first thread of a server, which deals connections out to all in turn. With
-// SO_REUSEPORT the kernel would deal them out by hash: unevenly, where there are few, and nobody could count them all.
+// Accepts clients: the first thread of a server has the only listener and deals connections out to all threads in turn.
+// With SO_REUSEPORT the kernel would deal them out by hash, which is uneven for few connections, and their total could
+// not be limited.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class Acceptor {
     Acceptor(ServerConfig const& config, std::string name);
 
     std::string const& address() const { return address_; }
-    // In the first of `threads`. Returns how long it may sleep.
+    // Runs in the first of `threads`. Returns how long this thread may sleep.
     std::uint64_t turn(std::vector<std::unique_ptr<ServerThread>> const& threads);
 
   private:
@@ -31,9 +32,9 @@ class Acceptor {
     transport::Listener listener_;
     std::string address_;
     std::size_t next_thread_ = 0;
-    std::uint64_t resume_ns_ = 0; // until then it does not listen
+    std::uint64_t resume_ns_ = 0; // it does not listen until then
     std::uint64_t batch_end_ns_ = 0;
-    int batch_ = 0; // connections that were dealt out since the batch began
+    int batch_ = 0; // connections dealt out since the batch began
     bool listens_ = false;
 };
 

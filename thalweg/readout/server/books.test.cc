@@ -1,4 +1,5 @@
-// Invariant 7, seen from the server: whatever collectors do, every fragment is cleared, evicted, skipped or kept.
+// Tests invariant 7 from the server's side: whatever collectors do, every fragment is cleared, evicted, skipped or
+// kept.
 #include <gtest/gtest.h>
 #include <random>
 
@@ -67,7 +68,7 @@ TEST_P(Invariant7WithRandomSteps, TheBooksBalanceAfterEveryOne) {
         auto& ring = rings[which];
         auto const owner = draw(2) == 0 ? kAlice : kBob;
         auto const first = std::max(index.first_event(), kFirst) + draw(60);
-        auto const room = ring.ring.usable_before() + ring.ring.slots() - ring.ring.closed_position();
+        auto const room = ring.ring.usable_before() + ring.ring.slots() - ring.ring.watermark();
         switch (draw(8)) {
         case 0:
         case 1: {
@@ -91,8 +92,7 @@ TEST_P(Invariant7WithRandomSteps, TheBooksBalanceAfterEveryOne) {
             break;
         default:
             if (draw(4) == 0)
-                ring.ring.evict_before(ring.ring.kept_from() +
-                                       draw(ring.ring.closed_position() - ring.ring.kept_from() + 1));
+                ring.ring.evict_before(ring.ring.kept_from() + draw(ring.ring.watermark() - ring.ring.kept_from() + 1));
             index.tick(now);
         }
         auto const books = index.books();

@@ -1,4 +1,4 @@
-// Bytes that are appended, and never cleared first: responses are as large as what they copy.
+// A growing buffer that is not cleared first, because its bytes are written right away.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include "thalweg/base/assert.h"
 
 namespace thalweg::readout {
 
@@ -19,12 +21,15 @@ class ByteBuffer {
     std::span<std::byte const> bytes() const { return {data_.get(), size_}; }
     void clear() { size_ = 0; }
 
-    // Where the next `count` bytes go; say with `grow` how many they were.
+    // Returns room for the next `count` bytes. Call grow() with the number of bytes that were written.
     std::byte* room(std::size_t count) {
         if (size_ + count > capacity_) reserve(std::max(size_ + count, 2 * capacity_));
         return data_.get() + size_;
     }
-    void grow(std::size_t count) { size_ += count; }
+    void grow(std::size_t count) {
+        size_ += count;
+        THALWEG_ASSERT(size_ <= capacity_, "bytes are written where there is room");
+    }
 
     void append(void const* bytes, std::size_t count) {
         std::memcpy(room(count), bytes, count);
@@ -46,18 +51,19 @@ class ByteBuffer {
     std::size_t capacity_ = 0;
 };
 
-// Buffers of one thread that have been used: the last one comes back first, while caches still hold it.
+// The unused buffers of one thread. The last one returned is taken first, because caches may still hold it.
 class BufferPool {
   public:
     ByteBuffer take() {
         if (buffers_.empty()) return {};
         auto buffer = std::move(buffers_.back());
         buffers_.pop_back();
+        THALWEG_ASSERT(bytes_ >= buffer.capacity(), "a pool counts the buffers that it has");
         bytes_ -= buffer.capacity();
         least_ = std::min(least_, buffers_.size());
         return buffer;
     }
-    // Frees what has lain idle since the last call. Bytes.
+    // Frees the buffers that were not needed since the last call. Returns the freed bytes.
     std::size_t trim() {
         std::size_t freed = 0;
         for (std::size_t i = 0; i < least_; ++i) freed += buffers_[i].capacity();
@@ -75,10 +81,10 @@ class BufferPool {
     static constexpr std::size_t kSmallBytes = 4096;
 
   private:
-    static constexpr std::size_t kMaxBytes = 64 << 20; // that lie idle
+    static constexpr std::size_t kMaxBytes = 64 << 20; // limit of the unused buffers
     std::vector<ByteBuffer> buffers_;
     std::size_t bytes_ = 0;
-    std::size_t least_ = 0; // buffers that were not needed since the last trim(): the first ones
+    std::size_t least_ = 0; // the first ones were not needed since the last trim(): so many buffers
 };
 
 } // namespace thalweg::readout

@@ -1,11 +1,12 @@
-// Who is connected to a server, and what answers on their way take: of all its threads together, and by role, so that
-// observers never have what collectors need.
+// Limits the connections of a server, and the memory of its answers, over all threads and by role, so that observers
+// never take what collectors need.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/readout/config.h"
 #include "thalweg/readout/protocol.h"
 
@@ -18,31 +19,34 @@ class ConnectionQuota {
                                                                                        config.queued_total_bytes,
                                                                                        config.queued_total_bytes / 4} {}
 
-    // One more that has said who it is. False: there are as many as there may be, or as many observers.
-    bool admit(Role role) {
+    // Counts one more client, which has said its role. Returns false if the limit of all clients, or of observers, is
+    // reached.
+    bool admit(ClientRole role) {
         auto const all = ++all_;
-        auto const observers = observers_ += role == Role::observer;
-        if (all <= most_[0] && (role == Role::collector || observers <= most_[1])) return true;
+        auto const observers = observers_ += role == ClientRole::observer;
+        if (all <= most_[0] && (role == ClientRole::collector || observers <= most_[1])) return true;
         leave(role);
         return false;
     }
-    void leave(Role role) {
-        --all_;
-        observers_ -= role == Role::observer;
+    void leave(ClientRole role) {
+        bool const is_observer = role == ClientRole::observer;
+        auto const all = all_--;
+        auto const observers = observers_.fetch_sub(is_observer);
+        THALWEG_ASSERT(all > 0 && observers >= is_observer, "only admitted clients leave");
     }
-    std::uint32_t most(Role role) const { return most_[index(role)]; }
+    std::uint32_t most(ClientRole role) const { return most_[index(role)]; }
 
-    // Bytes of answers that are queued here or in the kernel.
-    bool has_room(Role role) const {
+    // The functions below count the bytes of answers that are queued here or in the kernel.
+    bool has_room(ClientRole role) const {
         return bytes_[index(role)].load(std::memory_order_relaxed) < most_bytes_[index(role)];
     }
-    void holds(Role role, std::uint64_t before, std::uint64_t now) {
+    void holds(ClientRole role, std::uint64_t before, std::uint64_t now) {
         if (now != before) bytes_[index(role)].fetch_add(now - before, std::memory_order_relaxed);
     }
-    std::uint64_t bytes(Role role) const { return bytes_[index(role)].load(std::memory_order_relaxed); }
+    std::uint64_t bytes(ClientRole role) const { return bytes_[index(role)].load(std::memory_order_relaxed); }
 
   private:
-    static std::size_t index(Role role) { return role == Role::observer ? 1 : 0; }
+    static std::size_t index(ClientRole role) { return role == ClientRole::observer ? 1 : 0; }
 
     std::uint32_t most_[2];
     std::uint64_t most_bytes_[2];

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::readout {
 namespace {
 
 constexpr std::uint64_t kStillNs = 100'000'000; // a ring that closes nothing for so long stands still
-constexpr std::uint64_t kNobody = EventRing::kNobody;
-constexpr std::uint64_t kFarthest = 1ull << 31; // that one handler can lag behind another: half of what L1IDs tell
+constexpr std::uint64_t kNotAwaited = EventRing::kNotAwaited;
+constexpr std::uint64_t kFarthest = 1ull << 31; // how far one handler may lag behind another: half the range of an L1ID
 
-// The event at a position; 0 where the ring has not begun.
+// Returns the event at a position; 0 if the ring has not begun.
 std::uint64_t event_at(EventRing const& ring, std::uint64_t position) {
     std::uint64_t event = 0;
     for (auto const& stretch : ring.stretches()) {
@@ -32,31 +34,31 @@ Index::Index(std::vector<EventRing*> rings, std::uint64_t lease_ns)
 }
 
 std::uint64_t Index::closed_event() const {
-    auto closed = kNobody;
+    auto closed = kNotAwaited;
     for (auto const* ring : rings_) closed = std::min(closed, ring->closed_event());
-    if (closed != kNobody && !ended_) return closed;
-    closed = 0; // no group lives, or waits for more: what they have closed
-    for (auto const* ring : rings_) closed = std::max(closed, event_at(*ring, ring->closed_position()));
+    if (closed != kNotAwaited && !ended_) return closed;
+    closed = 0; // no group is live or will get more: the highest watermark counts
+    for (auto const* ring : rings_) closed = std::max(closed, event_at(*ring, ring->watermark()));
     return closed;
 }
 
 std::uint64_t Index::first_event() const {
-    std::uint64_t moved = 0, begun = kNobody;
-    bool may_begin = false; // one that others wait for, and nobody knows where
+    std::uint64_t moved = 0, begun = kNotAwaited;
+    bool may_begin = false; // some group has not begun, and its first event is unknown
     for (auto const* ring : rings_) {
         auto const event = event_at(*ring, ring->kept_from());
-        // A ring that has given up nothing may have begun later than the others: it does not tell what is kept.
+        // A ring that has given up nothing may have begun later than the others, so its first event does not count.
         if (event > ring->next_known(0)) moved = std::max(moved, event);
         if (event > 0) begun = std::min(begun, event);
-        if (event == 0 && ring->closed_event() != kNobody) may_begin = true;
+        if (event == 0 && ring->closed_event() != kNotAwaited) may_begin = true;
     }
     if (moved > 0) return moved;
-    return begun == kNobody || may_begin ? 0 : begun;
+    return begun == kNotAwaited || may_begin ? 0 : begun;
 }
 
-EventRange Index::available(std::uint64_t from, std::uint64_t min_count) const {
+EventSpan Index::available(std::uint64_t from, std::uint64_t min_count) const {
     auto const closed = closed_event();
-    auto first = kNobody;
+    auto first = kNotAwaited;
     for (auto const* ring : rings_)
         if (auto const next = ring->next_known(from); next >= from && next != 0) first = std::min(first, next);
     if (first >= closed) return {};
@@ -66,6 +68,7 @@ EventRange Index::available(std::uint64_t from, std::uint64_t min_count) const {
     auto const count = std::min({run, rest_of_ecr, closed - first});
     bool const may_grow = first + count == closed && count < std::min(run, rest_of_ecr);
     if (count < min_count && may_grow) return {};
+    THALWEG_ASSERT(count > 0 && first + count <= closed, "only closed events are given away");
     return {first, count};
 }
 
@@ -104,21 +107,22 @@ bool Index::has_more() {
 
 void Index::free_cleared() {
     auto const before = leases_.cleared_before();
-    auto const forgotten = leases_.forgotten(); // after that, so that it tells of all before it
+    auto const forgotten = leases_.forgotten(); // read afterwards, so that it covers everything before `before`
     for (auto* ring : rings_) ring->release(before, forgotten);
 }
 
-// At least half of its slots hold what is closed, and nothing more closes: how many others a builder wants to be free,
-// only the builder knows.
+// Returns whether a ring is half full of closed events and nothing more closes. Only the builder knows how many free
+// slots it needs.
 bool Index::is_full(std::uint64_t now_ns) {
     auto const closed = closed_event();
     if (closed != std::exchange(last_closed_, closed)) last_closed_ns_ = now_ns;
     if (now_ns - last_closed_ns_ <= kStillNs) return false;
     return std::ranges::any_of(
-        rings_, [](auto const* ring) { return ring->closed_position() - ring->kept_from() >= ring->slots() / 2; });
+        rings_, [](auto const* ring) { return ring->watermark() - ring->kept_from() >= ring->slots() / 2; });
 }
 
 std::uint64_t Index::tick(std::uint64_t now_ns) {
+    THALWEG_ASSERT(now_ns >= last_closed_ns_, "the clock of a server only advances");
     if (auto const first = first_event(); first != 0) leases_.forget_before(first);
     bool const full = is_full(now_ns);
     leases_.expire(now_ns, full);

@@ -36,7 +36,7 @@ Answer parse(std::span<std::byte const> bytes, std::uint64_t next) {
     return answer;
 }
 
-// Both ways to read, which must agree.
+// Reads in both ways, which must agree.
 Answer read(Index& index, std::uint64_t first, Index::Limits const& limits) {
     ByteBuffer flat;
     auto const next = index.read(first, limits, 3, flat);
@@ -135,8 +135,8 @@ TEST(Index, EventsOfAJumpAreAbsentAndHoldUpNobody) {
     Index index({&a.ring, &b.ring});
     EXPECT_EQ(states(read(index, kFirst + 3, {.count = 6})), "cciaaa");
     EXPECT_EQ(states(read(index, ecr - 2, {.count = 5})), "aaicc");
-    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventRange{kFirst, 6}));
-    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventRange{ecr, 5}));
+    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventSpan{kFirst, 6}));
+    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventSpan{ecr, 5}));
     EXPECT_TRUE(index.clear(ecr, 5, kAlice, 0));
     EXPECT_TRUE(index.clear(kFirst, 6, kAlice, 0));
     EXPECT_EQ(a.ring.kept_from(), 10u);
@@ -149,10 +149,10 @@ TEST(Index, RangesAreOfClosedEventsWithinOneEcr) {
     TestRing a(near_end, 64);
     a.add(10);
     Index index({&a.ring});
-    EXPECT_EQ(index.take(kAlice, 100, 100, 0)->range, (EventRange{near_end, 3})) << "it will never be more";
+    EXPECT_EQ(index.take(kAlice, 100, 100, 0)->range, (EventSpan{near_end, 3})) << "it will never be more";
     EXPECT_FALSE(index.take(kAlice, 100, 8, 0)) << "it may still become more";
     EXPECT_TRUE(index.has_more());
-    EXPECT_EQ(index.take(kAlice, 100, 7, 0)->range, (EventRange{near_end + 3, 7}));
+    EXPECT_EQ(index.take(kAlice, 100, 7, 0)->range, (EventSpan{near_end + 3, 7}));
     EXPECT_FALSE(index.has_more());
 }
 
@@ -171,11 +171,11 @@ TEST(Index, WhatOnlySomeGroupsHaveSeenIsServedWhenTheRunHasEnded) {
     TestRing a(kFirst, 64), b(kFirst, 64);
     a.add(10), b.add(4);
     Index index({&a.ring, &b.ring});
-    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventRange{kFirst, 4}));
+    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventSpan{kFirst, 4}));
     EXPECT_FALSE(index.has_more());
     index.end_run();
     EXPECT_TRUE(index.has_more());
-    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventRange{kFirst + 4, 6}));
+    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventSpan{kFirst + 4, 6}));
     EXPECT_EQ(states(read(index, kFirst, {.count = 10})), "cccciiiiii");
 }
 
@@ -193,7 +193,7 @@ TEST(Index, Rule5NothingIsForgottenBeforeAllGroupsHaveBegun) {
     index.tick(0);
     begin(early, kFirst, 15);
     EXPECT_EQ(index.first_event(), kFirst);
-    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventRange{kFirst, 15}));
+    EXPECT_EQ(index.take(kAlice, 100, 1, 0)->range, (EventSpan{kFirst, 15}));
     EXPECT_TRUE(index.clear(kFirst, 7, kAlice, 0));
     EXPECT_EQ(index.first_event(), kFirst + 7);
 }
@@ -239,7 +239,8 @@ TEST(Index, WhatNobodyAsksForStaysWhileThereIsRoom) {
     EXPECT_EQ(index.tick(40 * kSecondNs + 200'000'000), 19u) << "now it stands still";
 }
 
-// It was there long before the others, its index is full, and what is asked for is beyond all that it may promise.
+// The handler began long before the others, its index is full, and clients ask for events beyond all that it may
+// promise.
 TEST(Index, AHandlerThatLagsFarBehindWhatIsAskedForCatchesUp) {
     constexpr std::uint64_t kSecondNs = 1'000'000'000, kReach = 100, kWanted = kFirst + 10'000;
     TestRing a(kFirst, 64);
@@ -270,7 +271,7 @@ TEST(Index, NobodyOwnsOrClearsWhatIsFarAhead) {
     EXPECT_TRUE(index.claim(kFirst + 110, 5, kAlice, 0, 100));
     EXPECT_TRUE(index.clear(kFirst + 110, 5, kAlice, 0));
     EXPECT_FALSE(index.clear(kFirst, 10, kAlice, 0)) << "nobody's";
-    EXPECT_EQ(index.take(kBob, 10, 1, 0)->range, (EventRange{kFirst, 10}));
+    EXPECT_EQ(index.take(kBob, 10, 1, 0)->range, (EventSpan{kFirst, 10}));
 }
 
 TEST(Index, AReaderOfOldEventsKeepsNoSlotsBusy) {

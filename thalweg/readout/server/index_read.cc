@@ -1,17 +1,18 @@
-// The hot path of serving: everything that can be known of a range at once is found out once, and what remains for an
-// event is a look at its headers and a copy.
+// The hot path of serving. All that is common to the events of a range is computed once; for each event only its
+// headers are checked and its fragments copied.
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/readout/server/index.h"
 
 namespace thalweg::readout {
 namespace {
 
-// Slots are far apart and rarely in a cache: they are asked for so many events ahead.
+// The headers of slots this many events ahead are prefetched, because slots are far apart and rarely in a cache.
 constexpr std::uint64_t kEventsAhead = 3;
 
-constexpr std::size_t kLikelyBytes = 512; // of a fragment, before one was seen
+constexpr std::size_t kLikelyBytes = 512; // size of a fragment before one was seen
 
 void prefetch(void const* data, std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<char const*>(data) + at);
@@ -23,17 +24,17 @@ struct Index::Segment {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
     bool readable = false;
-    EventState state = EventState::absent; // where there is nothing to read
+    EventState state = EventState::absent; // if there is nothing to read
 };
 
-// One Pin for each ring that holds something of a range.
+// Holds one Pin for each ring that has some of the range.
 struct Index::Pinned {
     Pinned(Index& index, std::uint64_t first, std::uint64_t end, std::size_t thread) : scratch(index.scratch_[thread]) {
         for (std::size_t i = 0; i < index.rings_.size(); ++i) {
             auto& ring = *index.rings_[i];
             auto const known = ring.next_known(first);
             if (known == 0 || known >= end) continue;
-            // No older position than is kept: a slot that is free already must not seem to be in use.
+            // The pin is not older than what is kept: a free slot must not look used.
             scratch.pins[i].emplace(ring, thread, std::max(ring.place_of(known).position, ring.kept_from()));
         }
     }
@@ -43,11 +44,11 @@ struct Index::Pinned {
         for (auto& pin : scratch.pins) pin.reset();
     }
 
-    Scratch& scratch;
+    RingScratch& scratch;
 };
 
 EventState Index::state_of_unknown(std::uint64_t event, Leases::Standing::Kind standing) const {
-    // Rings remember only so many stretches: of what is older, leases may know more.
+    // A ring remembers a limited number of stretches. Leases may know more of older events.
     for (auto const* ring : rings_)
         if (auto const oldest = ring->next_known(0); oldest != 0 && oldest <= event) return EventState::absent;
     if (standing == Leases::Standing::cleared) return EventState::cleared;
@@ -59,7 +60,7 @@ Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::ve
     for (std::size_t i = 0; i < rings_.size(); ++i) {
         auto& ring = *rings_[i];
         auto const place = ring.place_of(event);
-        auto const closed = ring.closed_position();
+        auto const closed = ring.watermark();
         auto const kept = ring.kept_from();
         cursors[i] = {&ring, place.position, place.known && place.position < closed, nullptr};
         if (!place.known) {
@@ -73,7 +74,8 @@ Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::ve
         is_gone = true;
         end = std::min(end, event + (kept - place.position));
     }
-    // Asked after the rings were: what was cleared and freed meanwhile is not taken for evicted.
+    // The leases are asked after the rings: otherwise an event that was cleared and freed in between would look
+    // evicted.
     auto const standing = leases_.standing(event, end);
     end = standing.until;
     if (!is_known) return {event, end, false, state_of_unknown(event, standing.kind)};
@@ -84,7 +86,7 @@ Index::Segment Index::segment_at(std::uint64_t event, std::uint64_t end, std::ve
 
 // Returns the first event that did not fit.
 template <typename Sink>
-std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_bytes, Scratch& scratch, Tally& tally,
+std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_bytes, RingScratch& scratch, Tally& tally,
                                    Sink&& sink) {
     auto& cursors = scratch.cursors;
     for (std::uint64_t ahead = 0; ahead < std::min(kEventsAhead, segment.end - segment.first); ++ahead)
@@ -111,7 +113,7 @@ std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_byt
             status |= header->status;
         }
         if (!sink.fits(sizeof record + record.bytes, max_bytes)) return event;
-        // A group of dead links holds up nobody, but what it lacks is missing.
+        // Events do not wait for a group of dead links, but its fragment counts as missing.
         bool const all_complete = record.fragments == cursors.size() && (status & kIncomplete) == 0;
         record.state = state_of_readable(record.fragments, all_complete);
         tally.events[static_cast<std::size_t>(record.state)]++;
@@ -124,7 +126,7 @@ std::uint64_t Index::walk_readable(Segment const& segment, std::uint64_t max_byt
 }
 
 template <typename Sink>
-std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, Scratch& scratch, Tally& tally, Sink&& sink) {
+std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, RingScratch& scratch, Tally& tally, Sink&& sink) {
     auto const end = first + limits.count;
     auto const closed = closed_event();
     auto event = first;
@@ -150,7 +152,7 @@ std::uint64_t Index::walk(std::uint64_t first, Limits const& limits, Scratch& sc
 
 namespace {
 
-// Copies to the end of a buffer.
+// Copies fragments to the end of a buffer.
 struct Flattened {
     ByteBuffer& out;
     std::size_t begin;
@@ -167,7 +169,8 @@ struct Flattened {
     }
 };
 
-// Notes where everything lies. There is room for all records before the first comes, so that they stay where they are.
+// Notes where the fragments lie. The buffer has room for all records before the first one is added, so they do not
+// move.
 struct Scattered {
     Index::Pieces& out;
     std::uint64_t bytes = 0;
@@ -196,6 +199,7 @@ std::uint64_t Index::read(std::uint64_t first, Limits const& limits, std::size_t
     Tally unused;
     Pinned const pinned(*this, first, first + limits.count, thread);
     auto const next = walk(first, limits, pinned.scratch, tally ? *tally : unused, Flattened{out, out.size()});
+    THALWEG_ASSERT(first <= next && next - first <= limits.count, "an answer holds events that were asked for");
     return next;
 }
 

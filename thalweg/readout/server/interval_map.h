@@ -1,4 +1,4 @@
-// Values of ranges of events: neighbours with the same value are one piece.
+// Maps ranges of events to values. Neighbouring ranges with the same value are one piece.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <iterator>
 #include <map>
 #include <optional>
+
+#include "thalweg/base/assert.h"
 
 namespace thalweg::readout {
 
@@ -18,7 +20,7 @@ template <typename Value> class IntervalMap {
         Value value;
     };
 
-    // Of [first, end), whatever it was before.
+    // Sets the value of [first, end), whatever it was before.
     void assign(std::uint64_t first, std::uint64_t end, Value const& value) {
         if (first >= end) return;
         erase(first, end);
@@ -48,13 +50,13 @@ template <typename Value> class IntervalMap {
         return Piece{it->first, it->second.end, it->second.value};
     }
 
-    // Where the next piece begins behind `event`; `limit` where there is none before that.
+    // Returns where the next piece behind `event` begins, or `limit` if none begins before it.
     std::uint64_t next_begin(std::uint64_t event, std::uint64_t limit) const {
         auto const it = pieces_.upper_bound(event);
         return it == pieces_.end() ? limit : std::min(it->first, limit);
     }
 
-    // Pieces of [first, end), clipped to it, until `visit(piece)` returns false.
+    // Visits the pieces of [first, end), clipped to this range, until `visit(piece)` returns false.
     template <typename Visit> void visit(std::uint64_t first, std::uint64_t end, Visit&& visit) const {
         if (first >= end) return;
         auto it = before_or_at(first);
@@ -75,7 +77,7 @@ template <typename Value> class IntervalMap {
     };
     using Pieces = std::map<std::uint64_t, Rest>;
 
-    // The piece that begins at `event`, or the last one before it.
+    // Returns the piece that begins at `event`, or the last one before it.
     static auto find(auto& pieces, std::uint64_t event) {
         auto const after = pieces.upper_bound(event);
         return after == pieces.begin() ? pieces.end() : std::prev(after);
@@ -86,6 +88,7 @@ template <typename Value> class IntervalMap {
     void cut(std::uint64_t at) {
         auto const it = before_or_at(at);
         if (it == pieces_.end() || it->first == at || it->second.end <= at) return;
+        THALWEG_ASSERT(it->first < at && at < it->second.end, "a piece is cut inside");
         pieces_.emplace(at, it->second);
         it->second.end = at;
     }

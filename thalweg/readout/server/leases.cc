@@ -7,10 +7,8 @@
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kMaxForgotten = 1024;
 constexpr std::size_t kMaxRelieved = 1024;
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
-constexpr std::uint64_t kQuietNs = 1'000'000'000; // nobody has asked for so long: all have what they know of
+constexpr std::uint64_t kQuietNs = 1'000'000'000; // after so long without a request, all clients have what they know of
 
 } // namespace
 
@@ -20,27 +18,30 @@ void Leases::set_lease_ns(std::uint64_t lease_ns, std::uint64_t longest_ns) {
     longest_ns_ = longest_ns;
 }
 
-void Leases::set(std::uint64_t first, std::uint64_t end, State const& state) {
+void Leases::set(std::uint64_t first, std::uint64_t end, Ownership const& state) {
     if (first >= end) return;
-    auto* const owners = &owners_; // the lambda, too, runs under the mutex, and cannot say so
+    auto* const owners = &owners_; // the lambda runs under the mutex, too, but cannot be annotated
     std::uint64_t no_longer_owned = 0;
     pieces_.visit(first, end, [&](auto const& piece) {
-        if (piece.value.kind != State::owned) return true;
+        THALWEG_ASSERT(piece.value.kind != Ownership::cleared || state.kind == Ownership::cleared, "cleared is final");
+        if (piece.value.kind != Ownership::owned) return true;
         auto const owner = owners->find(piece.value.owner.id);
+        THALWEG_ASSERT(owner != owners->end(), "an owned range has an owner with an account");
         owner->second.events -= piece.end - piece.first;
         no_longer_owned += piece.end - piece.first;
         if (owner->second.events == 0) owners->erase(owner);
         return true;
     });
+    THALWEG_ASSERT(no_longer_owned <= outstanding_, "outstanding events are owned events");
     outstanding_ -= no_longer_owned;
     pieces_.assign(first, end, state);
 }
 
-std::vector<EventRange> Leases::free_in(std::uint64_t first, std::uint64_t end) const {
-    std::vector<EventRange> gaps;
+std::vector<EventSpan> Leases::free_in(std::uint64_t first, std::uint64_t end) const {
+    std::vector<EventSpan> gaps;
     auto from = first;
     pieces_.visit(first, end, [&](auto const& piece) {
-        if (piece.value.kind == State::returned) return true;
+        if (piece.value.kind == Ownership::returned) return true;
         if (piece.first > from) gaps.push_back({from, piece.first - from});
         from = piece.end;
         return true;
@@ -50,7 +51,7 @@ std::vector<EventRange> Leases::free_in(std::uint64_t first, std::uint64_t end) 
 }
 
 void Leases::own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end, std::uint64_t now_ns) {
-    set(first, end, {State::owned, owner, now_ns});
+    set(first, end, {Ownership::owned, owner, now_ns});
     auto& it = owners_[owner.id];
     it.events += end - first;
     it.seen_ns = now_ns;
@@ -60,22 +61,22 @@ void Leases::own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end
 
 void Leases::return_all(OwnerId const& owner, std::uint64_t now_ns) {
     if (!owners_.contains(owner)) return;
-    std::vector<IntervalMap<State>::Piece> owned;
+    std::vector<IntervalMap<Ownership>::Piece> owned;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
-        if (piece.value.kind == State::owned && piece.value.owner.id == owner) owned.push_back(piece);
+        if (piece.value.kind == Ownership::owned && piece.value.owner.id == owner) owned.push_back(piece);
         return true;
     });
-    for (auto const& it : owned) set(it.first, it.end, {State::returned, it.value.owner});
+    for (auto const& it : owned) set(it.first, it.end, {Ownership::returned, it.value.owner});
     if (!owned.empty()) search_from_ = std::min(search_from_, owned.front().first);
     if (!owned.empty()) last_returned_ns_ = now_ns;
     if (pieces_.size() > kMaxPieces / 2) forget_returned();
 }
 
-// Who had them is good to know, but not at the price of room for others.
+// Forgets the last owners of returned ranges, because they take room that other ranges need.
 void Leases::forget_returned() {
-    std::vector<EventRange> ranges;
+    std::vector<EventSpan> ranges;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
-        if (piece.value.kind == State::returned) ranges.push_back({piece.first, piece.end - piece.first});
+        if (piece.value.kind == Ownership::returned) ranges.push_back({piece.first, piece.end - piece.first});
         return true;
     });
     for (auto const& range : ranges) pieces_.erase(range.first, range.end());
@@ -105,13 +106,13 @@ void Leases::return_silent(std::uint64_t now_ns) {
     for (auto const& id : silent) return_all(id, now_ns);
 }
 
-// What is oldest holds up all others: nothing behind it can be forgotten.
+// Takes the oldest range from a slow owner, because it holds up all others: no later event can be forgotten.
 void Leases::relieve_slow(std::uint64_t now_ns, bool is_full) {
     auto const oldest = pieces_.at(floor_);
-    if (!oldest || oldest->value.kind != State::owned) return;
+    if (!oldest || oldest->value.kind != Ownership::owned) return;
     auto const owner = oldest->value.owner.id;
     auto const longest_ns =
-        is_full && somebody_else_lives(owner, now_ns) ? std::min(lease_ns_, longest_ns_) : longest_ns_;
+        is_full && another_collector_lives(owner, now_ns) ? std::min(lease_ns_, longest_ns_) : longest_ns_;
     if (now_ns - std::min(now_ns, oldest->value.since_ns) <= longest_ns) return;
     return_all(owner, now_ns);
     std::erase_if(relieved_until_ns_, [&](auto const& it) { return it.second < now_ns; });
@@ -129,13 +130,13 @@ void Leases::note_heard(OwnerId const& owner, std::uint64_t now_ns) {
     heard_[0] = {owner, now_ns, true};
 }
 
-bool Leases::somebody_else_lives(OwnerId const& owner, std::uint64_t now_ns) const {
+bool Leases::another_collector_lives(OwnerId const& owner, std::uint64_t now_ns) const {
     return std::ranges::any_of(heard_, [&, lease_ns = lease_ns_](Heard const& it) {
         return it.owner != owner && is_recent(it, now_ns, lease_ns);
     });
 }
 
-bool Leases::somebody_lives(std::uint64_t now_ns) const {
+bool Leases::any_collector_lives(std::uint64_t now_ns) const {
     return std::ranges::any_of(heard_,
                                [&, lease_ns = lease_ns_](Heard const& it) { return is_recent(it, now_ns, lease_ns); });
 }
@@ -143,20 +144,21 @@ bool Leases::somebody_lives(std::uint64_t now_ns) const {
 std::uint64_t Leases::owned_events() const {
     std::uint64_t sum = 0;
     pieces_.visit(0, kNever, [&](auto const& piece) {
-        if (piece.value.kind == State::owned) sum += piece.end - piece.first;
+        if (piece.value.kind == Ownership::owned) sum += piece.end - piece.first;
         return true;
     });
     return sum;
 }
 
 void Leases::raise_floor() {
-    THALWEG_ASSERT_COSTLY(owned_events() == outstanding_, "what is outstanding is what somebody owns");
+    THALWEG_ASSERT_COSTLY(owned_events() == outstanding_, "outstanding events are owned events");
     while (!pieces_.empty()) {
         auto const piece = pieces_.front();
-        if (piece.first > floor_ || piece.value.kind != State::cleared) break;
+        if (piece.first > floor_ || piece.value.kind != Ownership::cleared) break;
         floor_ = piece.end;
         pieces_.pop_front();
     }
+    THALWEG_ASSERT(pieces_.empty() || pieces_.front().first >= floor_, "no piece lies before the floor");
     search_from_ = std::max(search_from_, floor_);
     if (far_ahead_ <= floor_) far_ahead_ = kNever;
 }
@@ -171,14 +173,14 @@ std::optional<Leases::Taking> Leases::take(RangeOwner const& owner, std::uint64_
     auto from = search_from_;
     while (count > 0 && pieces_.size() < kMaxPieces) {
         auto const piece = pieces_.at(from);
-        if (piece && piece->value.kind != State::returned) {
+        if (piece && piece->value.kind != Ownership::returned) {
             search_from_ = from = piece->end;
             continue;
         }
         auto const run = available(from);
         if (run.count == 0) break;
         if (run.first > from) {
-            for (auto const& gap : free_in(from, run.first)) set(gap.first, gap.end(), {State::cleared, {}});
+            for (auto const& gap : free_in(from, run.first)) set(gap.first, gap.end(), {Ownership::cleared, {}});
             search_from_ = from = run.first;
             raise_floor();
             continue;
@@ -212,7 +214,7 @@ std::optional<Leases::Taking> Leases::take_left_behind(RangeOwner const& owner, 
     bool const may_be_awaited = now_ns - std::min(now_ns, last_returned_ns_) < (ended ? kQuietNs : lease_ns_);
     for (auto from = floor_; from < limit && count > 0 && pieces_.size() < kMaxPieces;) {
         auto const piece = pieces_.at(from);
-        if (piece && (piece->value.kind != State::returned || may_be_awaited)) {
+        if (piece && (piece->value.kind != Ownership::returned || may_be_awaited)) {
             from = piece->end;
             continue;
         }
@@ -234,7 +236,7 @@ std::optional<Leases::Taking> Leases::take_left_behind(RangeOwner const& owner, 
 bool Leases::has_free(Available const& available) const {
     base::Lock const lock(mutex_);
     for (auto from = search_from_;;) {
-        if (auto const piece = pieces_.at(from); piece && piece->value.kind != State::returned) {
+        if (auto const piece = pieces_.at(from); piece && piece->value.kind != Ownership::returned) {
             from = piece->end;
             continue;
         }
@@ -244,26 +246,26 @@ bool Leases::has_free(Available const& available) const {
     }
 }
 
-bool Leases::somebody_else_has(OwnerId const& owner, EventRange const& range) const {
+bool Leases::another_owner_has(OwnerId const& owner, EventSpan const& range) const {
     bool found = false;
     pieces_.visit(range.first, range.end(), [&](auto const& piece) {
-        found = piece.value.kind == State::owned && piece.value.owner.id != owner;
+        found = piece.value.kind == Ownership::owned && piece.value.owner.id != owner;
         return !found;
     });
     return found;
 }
 
-bool Leases::claim(RangeOwner const& owner, EventRange const& range, std::uint64_t now_ns) {
+bool Leases::claim(RangeOwner const& owner, EventSpan const& range, std::uint64_t now_ns) {
     base::Lock const lock(mutex_);
     note_heard(owner.id, now_ns);
     if (auto const it = owners_.find(owner.id); it != owners_.end()) it->second.seen_ns = now_ns;
     return_silent(now_ns);
     note_asked(range.end(), now_ns);
-    if (pieces_.size() >= kMaxPieces || is_relieved(owner.id, now_ns) || somebody_else_has(owner.id, range))
+    if (pieces_.size() >= kMaxPieces || is_relieved(owner.id, now_ns) || another_owner_has(owner.id, range))
         return false;
     for (auto const& gap : free_in(std::max(range.first, floor_), range.end())) {
         std::uint64_t of_others = 0;
-        pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them were returned
+        pieces_.visit(gap.first, gap.end(), [&](auto const& piece) { // all of them are returned
             of_others += piece.value.owner.id != owner.id;
             return true;
         });
@@ -291,71 +293,6 @@ void Leases::give_back(OwnerId const& owner, std::uint64_t now_ns) {
     return_all(owner, now_ns);
 }
 
-void Leases::forget_before(std::uint64_t event) {
-    base::Lock const lock(mutex_);
-    if (begin_ == 0) {
-        begin_ = event;
-        set(floor_, event, {State::cleared, {}});
-        raise_floor();
-    }
-    if (event <= floor_) return;
-    forget(event, Forgotten::evicted);
-}
-
-void Leases::forget(std::uint64_t end, Forgotten::Why why) {
-    forgotten_.assign(floor_, end, why);
-    auto* const forgotten = &forgotten_; // as in `set`
-    pieces_.visit(floor_, end, [&](auto const& piece) {
-        if (piece.value.kind == State::cleared) forgotten->erase(piece.first, piece.end);
-        return true;
-    });
-    while (forgotten_.size() > kMaxForgotten) forgotten_.pop_front();
-    set(floor_, end, {State::cleared, {}});
-    raise_floor();
-}
-
-std::vector<Forgotten> Leases::forgotten() const {
-    base::Lock const lock(mutex_);
-    std::vector<Forgotten> all;
-    if (begin_ != 0) all.push_back({0, begin_, Forgotten::evicted});
-    forgotten_.visit(begin_, floor_, [&](auto const& piece) {
-        all.push_back({piece.first, piece.end, piece.value});
-        return true;
-    });
-    return all;
-}
-
-std::vector<EventRing::Events> Leases::cleared_ahead() const {
-    base::Lock const lock(mutex_);
-    std::vector<EventRing::Events> all;
-    pieces_.visit(floor_, kNever, [&](auto const& piece) {
-        if (piece.value.kind == State::cleared) all.push_back({piece.first, piece.end});
-        return true;
-    });
-    return all;
-}
-
-std::uint64_t Leases::skip_unclaimed(std::uint64_t now_ns, bool is_full) {
-    base::Lock const lock(mutex_);
-    auto const piece = pieces_.at(floor_);
-    bool const is_free = !piece || piece->value.kind == State::returned;
-    auto const next = piece ? piece->end : pieces_.next_begin(floor_, far_ahead_);
-    // Where no collector lives, nobody could have asked: the next one may.
-    if (gives_ || !is_free || next == kNever || !somebody_lives(now_ns)) {
-        blocked_at_ = kNever;
-        return 0;
-    }
-    if (blocked_at_ != floor_) {
-        blocked_at_ = floor_;
-        blocked_since_ns_ = now_ns;
-    }
-    auto const patience_ns = piece ? 2 * lease_ns_ : lease_ns_;
-    if (!is_full || now_ns - blocked_since_ns_ <= patience_ns) return 0;
-    auto const skipped = next - floor_;
-    forget(next, Forgotten::skipped);
-    return skipped;
-}
-
 std::uint64_t Leases::cleared_before() const {
     base::Lock const lock(mutex_);
     return floor_;
@@ -373,7 +310,7 @@ Leases::Standing Leases::standing(std::uint64_t event, std::uint64_t limit) cons
     }
     Standing result{Standing::kept, limit};
     pieces_.visit(event, limit, [&](auto const& piece) {
-        if (piece.value.kind != State::cleared) return true;
+        if (piece.value.kind != Ownership::cleared) return true;
         bool const here = piece.first == event;
         result = {here ? Standing::cleared : Standing::kept, here ? piece.end : piece.first};
         return false;

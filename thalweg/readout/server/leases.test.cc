@@ -7,18 +7,18 @@
 namespace thalweg::readout {
 namespace {
 
-EventRange everything(std::uint64_t from) { return {from, 1'000'000}; }
+EventSpan everything(std::uint64_t from) { return {from, 1'000'000}; }
 
-EventRange take(Leases& leases, OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns = 0) {
+EventSpan take(Leases& leases, OwnerId const& owner, std::uint64_t count, std::uint64_t now_ns = 0) {
     auto const taking = leases.take(owner, count, now_ns, everything);
-    return taking ? taking->range : EventRange{};
+    return taking ? taking->range : EventSpan{};
 }
 
 TEST(Leases, Rule4CollectorsTakeDisjointRanges) {
     Leases leases(kLeaseNs);
-    EXPECT_EQ(take(leases, kAlice, 10), (EventRange{0, 10}));
-    EXPECT_EQ(take(leases, kBob, 5), (EventRange{10, 5}));
-    EXPECT_EQ(take(leases, kAlice, 1), (EventRange{15, 1}));
+    EXPECT_EQ(take(leases, kAlice, 10), (EventSpan{0, 10}));
+    EXPECT_EQ(take(leases, kBob, 5), (EventSpan{10, 5}));
+    EXPECT_EQ(take(leases, kAlice, 1), (EventSpan{15, 1}));
     EXPECT_EQ(leases.outstanding(), 16u);
     EXPECT_EQ(leases.outstanding(kAlice), 5u);
 }
@@ -42,10 +42,10 @@ TEST(Leases, Rule4OnlyTheOwnerOfARangeClearsItAndAsOftenAsItLikes) {
 TEST(Leases, Rule4TheLeaseOfASilentOwnerExpiresAndItsRangesGoToAnother) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
-    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs), (EventRange{10, 10})) << "not yet";
+    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs), (EventSpan{10, 10})) << "not yet";
     auto const taking = leases.take(kBob, 10, kLeaseNs + 1, everything);
     ASSERT_TRUE(taking);
-    EXPECT_EQ(taking->range, (EventRange{0, 10}));
+    EXPECT_EQ(taking->range, (EventSpan{0, 10}));
     EXPECT_TRUE(taking->again);
     EXPECT_EQ(leases.expired(), 1u);
     EXPECT_FALSE(leases.clear(kAlice, {0, 10}, kLeaseNs + 2)) << "she comes too late";
@@ -55,14 +55,14 @@ TEST(Leases, ASignOfLifeKeepsALease) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
     leases.renew(kAlice, 900);
-    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 500), (EventRange{10, 10}));
+    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 500), (EventSpan{10, 10}));
 }
 
 TEST(Leases, WhoComesBackBeforeAnybodyTookItsRangesClearsThem) {
     Leases leases(kLeaseNs);
     take(leases, kAlice, 10, 0);
     take(leases, kAlice, 10, 0);
-    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 1), (EventRange{0, 10}));
+    EXPECT_EQ(take(leases, kBob, 10, kLeaseNs + 1), (EventSpan{0, 10}));
     EXPECT_FALSE(leases.clear(OwnerId{3, 3}, {10, 10}, kLeaseNs + 2)) << "it was never this one's";
     EXPECT_TRUE(leases.clear(kAlice, {10, 10}, kLeaseNs + 2));
 }
@@ -73,18 +73,18 @@ TEST(Leases, WhatIsGivenBackIsFreeAtOnce) {
     take(leases, kBob, 10);
     leases.clear(kAlice, {0, 3}, 0);
     leases.give_back(kAlice, 0);
-    EXPECT_EQ(take(leases, kBob, 100), (EventRange{3, 7}));
-    EXPECT_EQ(take(leases, kBob, 100), (EventRange{20, 100}));
+    EXPECT_EQ(take(leases, kBob, 100), (EventSpan{3, 7}));
+    EXPECT_EQ(take(leases, kBob, 100), (EventSpan{20, 100}));
 }
 
 TEST(Leases, WhatIsNotAvailableIsPassedOverAndHoldsUpNobody) {
     Leases leases(kLeaseNs);
-    auto const jump = [](std::uint64_t from) -> EventRange {
+    auto const jump = [](std::uint64_t from) -> EventSpan {
         if (from < 20) return {std::max<std::uint64_t>(from, 10), 20 - std::max<std::uint64_t>(from, 10)};
         return {std::max<std::uint64_t>(from, 1000), 50};
     };
-    EXPECT_EQ(leases.take(kAlice, 100, 0, jump)->range, (EventRange{10, 10}));
-    EXPECT_EQ(leases.take(kAlice, 100, 0, jump)->range, (EventRange{1000, 50}));
+    EXPECT_EQ(leases.take(kAlice, 100, 0, jump)->range, (EventSpan{10, 10}));
+    EXPECT_EQ(leases.take(kAlice, 100, 0, jump)->range, (EventSpan{1000, 50}));
     leases.clear(kAlice, {1000, 50}, 0);
     EXPECT_EQ(leases.cleared_before(), 10u);
     leases.clear(kAlice, {10, 10}, 0);
@@ -108,8 +108,8 @@ TEST(Leases, TheBeginningOfARunIsNobodysAndWhatMadeRoomIsLost) {
     EXPECT_EQ(leases.cleared_before(), 100u);
     EXPECT_EQ(leases.outstanding(), 0u);
     EXPECT_EQ(leases.standing(55, 60).kind, Leases::Standing::kept) << "it was never here";
-    EXPECT_EQ(take(leases, kAlice, 10), (EventRange{100, 10}));
-    EXPECT_EQ(take(leases, kAlice, 10), (EventRange{110, 10}));
+    EXPECT_EQ(take(leases, kAlice, 10), (EventSpan{100, 10}));
+    EXPECT_EQ(take(leases, kAlice, 10), (EventSpan{110, 10}));
     leases.clear(kAlice, {105, 5}, 0);
     leases.forget_before(115);
     EXPECT_EQ(leases.standing(100, 200).kind, Leases::Standing::lost);
@@ -184,8 +184,8 @@ TEST(Leases, WhoVanishesLeavesRoomForTheClaimsOfOthers) {
     EXPECT_FALSE(leases.claim(kBob, {1, 1}, kLeaseNs));
     EXPECT_TRUE(leases.claim(kBob, {1, 4}, kLeaseNs + 1));
     EXPECT_EQ(leases.outstanding(), 4u);
-    EXPECT_EQ(take(leases, kBob, 1, kLeaseNs + 1), (EventRange{0, 1}));
-    EXPECT_EQ(take(leases, kBob, 9, kLeaseNs + 1), (EventRange{5, 9})) << "nobody's again, not lost";
+    EXPECT_EQ(take(leases, kBob, 1, kLeaseNs + 1), (EventSpan{0, 1}));
+    EXPECT_EQ(take(leases, kBob, 9, kLeaseNs + 1), (EventSpan{5, 9})) << "nobody's again, not lost";
 }
 
 TEST(Leases, WhatNobodyOwnsNobodyClears) {
@@ -197,7 +197,7 @@ TEST(Leases, WhatNobodyOwnsNobodyClears) {
     EXPECT_TRUE(leases.clear(kAlice, {0, 10}, 0));
     EXPECT_FALSE(leases.clear(kAlice, {5, 10}, 0));
     EXPECT_EQ(leases.cleared_before(), 10u);
-    EXPECT_EQ(take(leases, kBob, 10), (EventRange{10, 10}));
+    EXPECT_EQ(take(leases, kBob, 10), (EventSpan{10, 10}));
 }
 
 TEST(Leases, LeasesExpireWithoutAnybodyWhoTakes) {
@@ -222,10 +222,10 @@ TEST(Leases, WhoRenewsForEverLosesWhatHoldsUpOthersAfterTheLongestLease) {
     leases.renew(kAlice, 5 * kLeaseNs + 1);
     leases.expire(5 * kLeaseNs + 1, false);
     EXPECT_EQ(leases.outstanding(), 0u);
-    EXPECT_EQ(take(leases, kAlice, 10, 5 * kLeaseNs + 2), EventRange{}) << "it would keep them again";
-    EXPECT_EQ(take(leases, kBob, 5, 5 * kLeaseNs + 2), (EventRange{0, 5}));
+    EXPECT_EQ(take(leases, kAlice, 10, 5 * kLeaseNs + 2), EventSpan{}) << "it would keep them again";
+    EXPECT_EQ(take(leases, kBob, 5, 5 * kLeaseNs + 2), (EventSpan{0, 5}));
     EXPECT_TRUE(leases.clear(kAlice, {5, 5}, 5 * kLeaseNs + 3)) << "what nobody has taken yet";
-    EXPECT_EQ(take(leases, kAlice, 5, 5 * kLeaseNs + 4), (EventRange{10, 5})) << "it goes on";
+    EXPECT_EQ(take(leases, kAlice, 5, 5 * kLeaseNs + 4), (EventSpan{10, 5})) << "it goes on";
 }
 
 TEST(Leases, WhereTheIndexIsFullAndAnotherWaitsOneLeaseIsEnough) {

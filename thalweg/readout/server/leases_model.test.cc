@@ -9,7 +9,7 @@
 namespace thalweg::readout {
 namespace {
 
-// One entry an event: what the interval maps must amount to.
+// A model with one entry per event, to which the interval maps must be equal.
 struct Model {
     struct Entry {
         enum { free, owned, returned, cleared } kind = free;
@@ -29,7 +29,7 @@ struct Model {
     bool can_take(std::uint64_t i) const {
         return i < events.size() && (events[i].kind == Entry::free || events[i].kind == Entry::returned);
     }
-    EventRange take(int owner, std::uint64_t count, std::uint64_t now, std::uint64_t available) {
+    EventSpan take(int owner, std::uint64_t count, std::uint64_t now, std::uint64_t available) {
         seen[owner] = now;
         expire(now);
         std::uint64_t first = 0;
@@ -37,13 +37,13 @@ struct Model {
         if (first == available) return {};
         auto const kind = events[first].kind;
         auto const had = events[first].owner;
-        EventRange range{first, 0};
+        EventSpan range{first, 0};
         while (range.count < count && range.end() < available && can_take(range.end()) &&
                events[range.end()].kind == kind && (kind == Entry::free || events[range.end()].owner == had))
             events[range.end()] = {Entry::owned, owner}, ++range.count;
         return range;
     }
-    bool claim(int owner, EventRange range, std::uint64_t now) {
+    bool claim(int owner, EventSpan range, std::uint64_t now) {
         seen[owner] = now;
         expire(now);
         for (auto i = range.first; i < range.end(); ++i)
@@ -52,7 +52,7 @@ struct Model {
             if (can_take(i)) events[i] = {Entry::owned, owner};
         return true;
     }
-    bool clear(int owner, EventRange range, std::uint64_t now) {
+    bool clear(int owner, EventSpan range, std::uint64_t now) {
         seen[owner] = now;
         bool all = true;
         for (auto i = range.first; i < range.end(); ++i) {
@@ -89,15 +89,15 @@ TEST_P(LeasesAgainstModel, AgreeAfterEveryStep) {
         int const who = static_cast<int>(draw(3));
         OwnerId const owner{static_cast<std::uint64_t>(who), 7};
         auto const first = draw(280);
-        EventRange const range{first, 1 + draw(std::min<std::uint64_t>(20, 300 - first))};
+        EventSpan const range{first, 1 + draw(std::min<std::uint64_t>(20, 300 - first))};
         switch (draw(6)) {
         case 0:
         case 1: {
             auto const count = 1 + draw(12);
             auto const taking = leases.take(owner, count, now, [&](std::uint64_t from) {
-                return EventRange{from, from < available ? available - from : 0};
+                return EventSpan{from, from < available ? available - from : 0};
             });
-            ASSERT_EQ(taking ? taking->range : EventRange{}, model.take(who, count, now, available)) << step;
+            ASSERT_EQ(taking ? taking->range : EventSpan{}, model.take(who, count, now, available)) << step;
             break;
         }
         case 2:

@@ -4,12 +4,13 @@
 #include <cerrno>
 #include <sys/socket.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/transport/tcp.h"
 
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kMostPieces = 1024; // that the kernel takes in one call (IOV_MAX)
+constexpr std::size_t kMostPieces = 1024; // the kernel's limit for one call (IOV_MAX)
 
 } // namespace
 
@@ -76,9 +77,11 @@ std::span<std::byte const> Outbox::front() const {
 }
 
 void Outbox::pop(std::size_t count) {
+    THALWEG_ASSERT(count <= bytes_ && count <= front().size(), "only bytes that wait are taken out");
     offset_ += count;
     bytes_ -= count;
     if (buffers_.empty() || offset_ < buffers_.front().size()) return;
+    THALWEG_ASSERT(held_ >= buffers_.front().capacity(), "held bytes are the capacity of all buffers");
     held_ -= buffers_.front().capacity();
     if (buffers_.front().capacity() > BufferPool::kSmallBytes) pool_.give(std::move(buffers_.front()));
     buffers_.pop_front();

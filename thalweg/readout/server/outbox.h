@@ -1,4 +1,4 @@
-// Answers on their way to one client: written at once as far as the socket takes them, kept for later beyond that.
+// The answers on their way to one client. The socket gets at once what it accepts; the rest is kept for later.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@ namespace thalweg::readout {
 
 class Outbox {
   public:
-    // Without a socket everything stays here.
+    // Without a socket all answers stay here.
     Outbox(BufferPool& pool, base::FileDescriptor const* socket) : pool_(pool), socket_(socket) {}
 
     void add(ByteBuffer&& answer);
-    void add_small(std::span<std::byte const> bytes); // joins others
-    // Sends from where the pieces lie, and keeps a copy of what the socket did not take.
+    void add_small(std::span<std::byte const> bytes); // small answers share a buffer
+    // Sends the pieces from where they lie, and copies what the socket did not accept.
     void add_pieces(std::span<iovec> pieces);
 
-    void send();     // as much as goes
-    void writable(); // the socket takes more again
+    void send();     // sends what the socket accepts
+    void writable(); // the socket accepts more again
 
-    std::uint64_t bytes() const { return bytes_; }     // that wait
-    std::uint64_t held_bytes() const { return held_; } // the memory in which they do
-    std::uint64_t sent_bytes() const { return sent_; } // since the beginning
+    std::uint64_t bytes() const { return bytes_; }     // unsent bytes
+    std::uint64_t held_bytes() const { return held_; } // memory that holds the unsent bytes
+    std::uint64_t sent_bytes() const { return sent_; } // bytes sent since the beginning
     bool empty() const { return bytes_ == 0; }
-    bool blocked() const { return blocked_; } // until the socket is writable
+    bool blocked() const { return blocked_; } // true until the socket is writable
     bool broken() const { return broken_; }   // the client has gone
     std::span<std::byte const> front() const;
     void pop(std::size_t count);
@@ -40,7 +40,7 @@ class Outbox {
     BufferPool& pool_;
     base::FileDescriptor const* socket_;
     std::deque<ByteBuffer> buffers_;
-    std::size_t offset_ = 0; // of the first one: sent before
+    std::size_t offset_ = 0; // bytes of the first buffer that were sent
     std::uint64_t bytes_ = 0;
     std::uint64_t held_ = 0;
     std::uint64_t sent_ = 0;

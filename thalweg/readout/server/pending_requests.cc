@@ -1,5 +1,7 @@
 #include "thalweg/readout/server/pending_requests.h"
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::readout {
 
 std::uint64_t PendingRequests::add(std::uint64_t connection, Request const& request) {
@@ -12,6 +14,7 @@ std::uint64_t PendingRequests::add(std::uint64_t connection, Request const& requ
     else
         takes_by_min_count_.emplace(request.min_count, id);
     by_deadline_.emplace(request.deadline_ns, id);
+    check();
     return id;
 }
 
@@ -24,7 +27,14 @@ std::optional<PendingRequest> PendingRequests::remove(std::uint64_t id) {
     takes_by_min_count_.erase({pending.request.min_count, id});
     left_behind_.erase(id);
     by_deadline_.erase({pending.request.deadline_ns, id});
+    check();
     return pending;
+}
+
+void PendingRequests::check() const {
+    THALWEG_ASSERT(by_deadline_.size() == pending_.size(), "every request has a deadline");
+    THALWEG_ASSERT(gets_by_end_.size() + takes_by_min_count_.size() + left_behind_.size() == pending_.size(),
+                   "every request is in one order besides");
 }
 
 std::optional<PendingRequest> PendingRequests::take_due(std::uint64_t closed_event, std::uint64_t now_ns) {

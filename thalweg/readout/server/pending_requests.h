@@ -1,5 +1,5 @@
-// Requests that cannot be answered yet, of all connections of one thread: thousands of them cost nothing while nothing
-// moves, as only the first of each order is looked at.
+// The requests of all connections of one thread that cannot be answered yet. Thousands of them cost nothing while
+// nothing changes, because only the first one of each order is checked.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,26 @@ struct PendingRequest {
 class PendingRequests {
   public:
     std::uint64_t add(std::uint64_t connection, Request const& request);
-    // None where it does not wait any more.
+    // Returns the request, or nothing if it no longer waits.
     std::optional<PendingRequest> remove(std::uint64_t id);
 
-    // The next that is due: a Get whose events are closed, or anything whose deadline has come.
+    // Returns the next due request: a Get whose events are closed, or any request whose deadline has come.
     std::optional<PendingRequest> take_due(std::uint64_t closed_event, std::uint64_t now_ns);
-    // The Take that is content with the fewest events: if there is nothing for it, there is nothing for any.
+    // Returns the Take that needs the fewest events: if there is nothing for it, there is nothing for any other.
     PendingRequest const* easiest_take() const;
-    // The oldest one that wants only what was left behind: they are all alike.
+    // Returns the oldest Take of events that were left behind; all of these are alike.
     PendingRequest const* take_of_left_behind() const;
     PendingRequest const* find(std::uint64_t id) const;
     std::vector<PendingRequest> take_all();
 
     bool empty() const { return pending_.empty(); }
     std::size_t size() const { return pending_.size(); }
-    std::vector<std::uint64_t> takes() const; // ids, the easiest first, those of what was left behind last
+    std::vector<std::uint64_t> takes() const; // ids, the easiest first; those of events that were left behind come last
 
   private:
-    using Order = std::set<std::pair<std::uint64_t, std::uint64_t>>; // what counts, and the id
+    void check() const;
+
+    using Order = std::set<std::pair<std::uint64_t, std::uint64_t>>; // the criterion, and the id
     std::map<std::uint64_t, PendingRequest> pending_;
     Order gets_by_end_;
     Order takes_by_min_count_;

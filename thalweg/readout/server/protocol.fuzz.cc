@@ -1,6 +1,7 @@
-// Whatever a client sends: answers that are whole messages, a bounded queue, and no crash. Without sockets: bytes into
-// a session, bytes out of it. The first byte says whether a hello comes first, how much arrives at once, and as what:
-// as it is, or each message with a head that fits and a body that differs from a sensible one by the bytes given.
+// Whatever a client sends, the answers are whole messages, the queue is bounded, and nothing crashes. The test uses no
+// sockets: bytes go into a session, and bytes come out. The first byte says whether a hello comes first, how much
+// arrives at once, and whether the bytes are sent unchanged or each message gets a fitting head and a body that differs
+// from a sensible one by the given bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,7 +20,7 @@ void check(bool holds) {
     if (!holds) std::abort();
 }
 
-// Takes the answers, of which each must be a message of the server.
+// Takes the answers. Each must be a message of the server.
 void read_answers(Outbox& outbox, ByteBuffer& answers) {
     while (!outbox.empty()) {
         auto const bytes = outbox.front();
@@ -49,7 +50,7 @@ void send(Session& session, std::span<std::byte const> bytes, std::size_t at_onc
     }
 }
 
-void greet(Session& session, Role role) {
+void greet(Session& session, ClientRole role) {
     Hello const hello{role, 0, {1, 1}};
     MessageHead const head{.length_bytes = sizeof hello};
     ByteBuffer bytes;
@@ -69,7 +70,7 @@ void add_message(ByteBuffer& out, MessageType type, Body const& body, std::span<
     out.append(bytes);
 }
 
-// A byte for the type, then what its body has else than expected.
+// Makes messages: one byte gives the type, the next ones change the expected body.
 ByteBuffer messages_of(std::span<std::uint8_t const> data) {
     ByteBuffer out;
     while (!data.empty()) {
@@ -94,11 +95,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     config.queued_bytes = 1 << 16;
     config.iovec = (data[0] & 1) != 0;
     ServingContext context{.config = config, .name = "dh0"};
-    context.served = {.run = 7, .index = &index, .groups = 1, .state = State::running};
+    context.served = {.run = 7, .index = &index, .groups = 1, .state = RunState::running};
     ByteBuffer answers;
     {
         Session session(context, 0);
-        if ((data[0] & 2) != 0) greet(session, (data[0] & 4) != 0 ? Role::observer : Role::collector);
+        if ((data[0] & 2) != 0) greet(session, (data[0] & 4) != 0 ? ClientRole::observer : ClientRole::collector);
         auto const rest = std::span(data, size).subspan(1);
         if ((data[0] & 8) != 0)
             send(session, messages_of(rest).bytes(), 1 + data[0]);

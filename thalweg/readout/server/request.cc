@@ -25,7 +25,7 @@ std::optional<Problem> problem_of_hello(std::span<std::byte const> body) {
     if (hello.token_bytes > kMaxTokenBytes || hello.token_bytes != body.size() - sizeof hello)
         return Problem{Refusal::malformed,
                        fmt::format("a hello of {} bytes cannot hold a token of {}", body.size(), hello.token_bytes)};
-    if (hello.role != Role::collector && hello.role != Role::observer)
+    if (hello.role != ClientRole::collector && hello.role != ClientRole::observer)
         return Problem{Refusal::malformed, fmt::format("there is no role {}", static_cast<std::uint32_t>(hello.role))};
     return std::nullopt;
 }
@@ -64,13 +64,13 @@ Framed frame(std::span<std::byte const> bytes) {
         return malformed(
             fmt::format("message {} has {} bytes behind its head, not {}", type, *size, head.length_bytes));
     if (bytes.size() < sizeof head + head.length_bytes) return {};
-    Message const message{head, bytes.subspan(sizeof head, head.length_bytes)};
+    ClientMessage const message{head, bytes.subspan(sizeof head, head.length_bytes)};
     if (head.type == MessageType::hello)
         if (auto problem = problem_of_hello(message.body)) return {std::nullopt, std::move(problem)};
     return {message, std::nullopt};
 }
 
-Request request_of(Message const& message) {
+Request request_of(ClientMessage const& message) {
     Request request{.type = message.head.type, .tag = message.head.tag};
     auto const fill = [&](auto const& body) {
         request.run = body.run;

@@ -1,4 +1,4 @@
-// What clients ask for: bytes into requests, and what is wrong with either.
+// Turns the bytes of clients into requests, and finds what is wrong with either.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ struct Problem {
     std::string sentence;
 };
 
-// A message in somebody's buffer.
-struct Message {
+// A message that lies in a buffer.
+struct ClientMessage {
     MessageHead head;
     std::span<std::byte const> body;
 
     std::size_t bytes() const { return sizeof head + body.size(); }
 };
 
-// The message at the beginning of `bytes`. Neither message nor problem: it is not whole yet.
+// The message at the beginning of `bytes`. Neither message nor problem means that it is not complete yet.
 struct Framed {
-    std::optional<Message> message;
+    std::optional<ClientMessage> message;
     std::optional<Problem> problem;
 };
 Framed frame(std::span<std::byte const> bytes);
 
-// Take, Get and Clear in one: what a message has not stays as it is here.
+// Take, Get and Clear in one type. Members that a message does not have keep their defaults.
 struct Request {
     MessageType type = MessageType::get;
     std::uint32_t tag = 0;
@@ -42,18 +42,18 @@ struct Request {
     std::uint32_t min_count = 0;
     bool left_behind = false;
     std::uint32_t deadline_ms = 0;
-    Seal seal = {}; // of a Clear: that of its key
-    // Of the server's clock.
+    Seal seal = {}; // for a Clear: the seal of its key
+    // Times of the server's clock.
     std::uint64_t arrived_ns = 0;
     std::uint64_t deadline_ns = 0;
 
     std::uint64_t end() const { return first + count; }
 };
-// Of a message whose length fits its type, as frame() has seen to.
-Request request_of(Message const& message);
+// Expects a message whose length fits its type: frame() has checked it.
+Request request_of(ClientMessage const& message);
 std::optional<Problem> problem_of_range(Request const& request);
 
-// Takes as long for a wrong token as for the right one.
+// Takes equally long for a right and a wrong token.
 bool same_token(std::span<std::byte const> given, std::string const& wanted);
 
 } // namespace thalweg::readout

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -20,7 +21,7 @@ struct Server::Shared {
     void serve() {
         for (auto const& thread : threads) thread->serve(served);
     }
-    // Of the first thread.
+    // Runs in the first thread.
     std::uint64_t turn() {
         auto& thread = *threads.front();
         auto* const index = thread.served().index;
@@ -46,7 +47,7 @@ struct Server::Shared {
     std::shared_ptr<ConnectionQuota> quota;
     Acceptor acceptor;
     std::vector<std::unique_ptr<ServerThread>> threads;
-    ServedRun served; // as last told to the threads
+    ServedRun served; // the one that the threads were told last
     bool stopped = false;
     std::uint64_t next_tick_ns = 0;
 };
@@ -76,6 +77,7 @@ std::string const& Server::address() const { return shared_->acceptor.address();
 void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
                        bool continues) {
     index.leases().set_lease_ns(shared_->config.lease_ns, shared_->config.longest_lease_ns);
+    THALWEG_ASSERT(run != 0 && groups > 0, "a run has a number and a group");
     shared_->served = {.run = run,
                        .index = &index,
                        .groups = groups,
@@ -85,7 +87,7 @@ void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, st
     shared_->serve();
 }
 
-void Server::set_state(State state) {
+void Server::set_state(RunState state) {
     shared_->served.state = state;
     shared_->serve();
 }
@@ -117,11 +119,11 @@ std::vector<trace::Sample> Server::samples() const {
     std::vector<ServerCounters const*> counters;
     for (auto const& thread : shared_->threads) counters.push_back(&thread->counters());
     auto samples = samples_of(counters);
-    for (auto const role : {Role::collector, Role::observer})
+    for (auto const role : {ClientRole::collector, ClientRole::observer})
         samples.push_back({"thalweg_readout_held_bytes",
                            "Answers on their way, here and in the kernel",
                            trace::Sample::Kind::gauge,
-                           {{"role", role == Role::observer ? "observer" : "collector"}},
+                           {{"role", role == ClientRole::observer ? "observer" : "collector"}},
                            static_cast<double>(shared_->quota->bytes(role))});
     for (std::size_t i = 0; i < shared_->threads.size(); ++i)
         samples.push_back({"thalweg_readout_serve_cpu_seconds_total",

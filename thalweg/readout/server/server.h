@@ -12,40 +12,41 @@
 
 namespace thalweg::readout {
 
-enum class State : std::uint32_t { initial, configured, running, paused, stopped };
-char const* name_of(State state);
+enum class RunState : std::uint32_t { initial, configured, running, paused, stopped };
+char const* name_of(RunState state);
 
 class Server {
   public:
-    // Listens at once. Throws base::SystemError where the address is in use or cannot be had, base::UsageError where it
-    // is none. Its threads pin rings as 0, 1, ...; each calls `at_start` with its number first.
+    // Listens at once. Throws base::SystemError if the address is in use or not available, base::UsageError if it is
+    // not an address. Its threads pin rings as 0, 1, ...; each calls `at_start` with its number first.
     Server(ServerConfig const& config, std::uint64_t instance, std::string const& handler_name,
            std::function<void(std::uint32_t thread)> const& at_start = {});
     ~Server();
 
-    // "127.0.0.1:7700", with the port that was chosen where 0 was asked for.
+    // Returns the address, "127.0.0.1:7700", with the port that the kernel chose if the configuration has port 0.
     std::string const& address() const;
 
     // Serves a run from `index`, which must live until the next begin_run(), forget_run() or stop() has returned.
-    // Requests of other runs are refused from now on, pending ones, too. `continues`: events go on in the numbers of
-    // whoever read the buffer before.
+    // Requests for other runs are refused from now on, including pending ones. `continues`: event numbers continue
+    // those of the previous reader of the buffer.
     void begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
                    bool continues = false);
-    void set_state(State state);
-    // Nothing more will be closed: pending requests are answered, and takers are told that the run has ended when they
+    void set_state(RunState state);
+    // Nothing more will be closed: pending requests are answered, and collectors learn that the run has ended when they
     // have everything.
     void end_run();
-    // True when collectors have cleared everything; false when `timeout_ns` has gone by before.
-    // Until it returns, who takes is not told that the run has ended while others hold ranges that may come back.
+    // Returns true when collectors have cleared everything, and false after `timeout_ns`. Until it returns, a collector
+    // does not learn that the run has ended while others hold ranges that may come back.
     bool wait_until_cleared(std::uint64_t timeout_ns);
-    // No run is served any more, and its index is not touched again.
+    // Serves no run any more, and does not use its index again.
     void forget_run();
-    // Joins its threads.
+    // Ends and joins its threads.
     void stop();
 
-    // Requests, events, fragments, bytes, refusals, connections, pending, latencies (a histogram), evicted answers.
+    // Returns requests, events, fragments, bytes, refusals, connections, pending requests, latencies (a histogram),
+    // evicted answers.
     std::vector<trace::Sample> samples() const;
-    // CPU time of the threads that serve, and what they sent.
+    // Return the CPU time of the serving threads, and what they sent.
     std::uint64_t cpu_ns() const;
     std::uint64_t fragments_sent() const;
     std::uint64_t bytes_sent() const;

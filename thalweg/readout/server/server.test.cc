@@ -25,7 +25,7 @@ TEST_P(ServerTest, WelcomesAndSaysWhatThereIs) {
     EXPECT_EQ(welcome.groups, 1u);
     EXPECT_EQ(welcome.first_event, kFirst);
     EXPECT_EQ(welcome.closed_event, kFirst + 10);
-    EXPECT_EQ(welcome.state, static_cast<std::uint32_t>(State::running));
+    EXPECT_EQ(welcome.state, static_cast<std::uint32_t>(RunState::running));
     EXPECT_EQ(welcome.max_fragment_bytes, 512u);
     EXPECT_EQ(welcome.lease_ns, config.lease_ns);
 }
@@ -39,12 +39,12 @@ TEST_P(ServerTest, TakeGetClearAndTheSlotsAreFree) {
     EXPECT_EQ(taken.first, kFirst);
     EXPECT_EQ(taken.count, 40u);
     auto const answer = client.ask(Get{taken.first, kRun, taken.count, kAll, 0});
-    auto const events = answer.as<Events>();
+    auto const events = answer.as<EventsHead>();
     EXPECT_EQ(events.first, kFirst);
     EXPECT_EQ(events.next, kFirst + 40);
     EXPECT_EQ(events.count, 40u);
     EXPECT_EQ(answer.states(), std::string(40, 'c'));
-    EXPECT_EQ(answer.body.size(), sizeof(Events) + 40 * (16 + 64 + 336));
+    EXPECT_EQ(answer.body.size(), sizeof(EventsHead) + 40 * (16 + 64 + 336));
     EXPECT_EQ(std::to_integer<int>(answer.body.back()), TestRing::byte_of(kFirst + 39));
     EXPECT_TRUE(client.ask(Clear{taken.first, kRun, taken.count}));
     EXPECT_TRUE(ring->has_room());
@@ -81,7 +81,7 @@ TEST_P(ServerTest, Rule4AnAnswerHoldsWholeEventsUpToMaxBytesAndOneAtLeast) {
     ring->add(10);
     auto client = collector();
     auto const next = [&](std::uint32_t max_bytes) {
-        return client.ask(Get{kFirst, kRun, 10, max_bytes, 0}).as<Events>().next;
+        return client.ask(Get{kFirst, kRun, 10, max_bytes, 0}).as<EventsHead>().next;
     };
     EXPECT_EQ(next(0), kFirst + 1);
     EXPECT_EQ(next(2 * 416), kFirst + 2);

@@ -20,14 +20,14 @@ TEST_P(ServerBadDay, TheTokenMustBeRight) {
     start();
     for (std::string const token : {"", "sesam", "sesamE", "sesamesesame"}) {
         TestClient client(server->address());
-        client.hello(1, Role::collector, token);
+        client.hello(1, ClientRole::collector, token);
         auto const refused = client.receive();
         EXPECT_EQ(refused.as<Refused>().why, Refusal::not_allowed);
         EXPECT_EQ(refused.sentence(), "the token is not the one of dh0");
         EXPECT_TRUE(client.receive().end);
     }
     TestClient client(server->address());
-    client.hello(1, Role::collector, "sesame");
+    client.hello(1, ClientRole::collector, "sesame");
     EXPECT_EQ(client.receive().head.type, MessageType::welcome);
     EXPECT_TRUE(becomes("refusals_total", 4, "not_allowed"));
 }
@@ -38,7 +38,7 @@ TEST_P(ServerBadDay, NobodyOutsideTheAllowedNetworksGetsIn) {
     TestClient client(server->address());
     auto const refused = client.receive();
     EXPECT_EQ(refused.as<Refused>().why, Refusal::not_allowed);
-    EXPECT_TRUE(refused.sentence().starts_with("dh0 lets nobody in from 127.0.0.1:")) << refused.sentence();
+    EXPECT_TRUE(refused.sentence().starts_with("dh0 accepts no connections from 127.0.0.1:")) << refused.sentence();
 }
 
 TEST_P(ServerBadDay, TooManyConnectionsAreToldSo) {
@@ -81,7 +81,7 @@ class Crowd : public ServerBadDay {
         start();
         begin = std::chrono::steady_clock::now();
     }
-    // So many go in 10 ms; the ends of the first batch and of the last one need not be waited for.
+    // At most so many connections go in 10 ms. The test need not wait for the ends of the first and the last batch.
     void expect_time_to_say_hello(int pushed_out, int in_a_batch) {
         EXPECT_TRUE(reaches("silent_connections_total", pushed_out));
         EXPECT_GE(std::chrono::steady_clock::now() - begin, (pushed_out / in_a_batch - 2) * 10ms);
@@ -98,7 +98,7 @@ TEST_P(Crowd, HoweverManyKnockEachHasTimeToSayHello) {
     expect_time_to_say_hello(1000, 64);
 }
 
-// So few at a time that the server is never behind.
+// Connections come so slowly that the server is never behind.
 TEST_P(Crowd, SoHasWhoeverIsPushedOutByFewAtATime) {
     for (int i = 1; i <= 1700; ++i) {
         silent.emplace_back(server->address());
@@ -110,7 +110,7 @@ TEST_P(Crowd, SoHasWhoeverIsPushedOutByFewAtATime) {
     expect_time_to_say_hello(1000, 64);
 }
 
-// Every second one goes at once: all that stay are with one of the two threads.
+// Every second connection closes at once, so all that stay belong to one of the two threads.
 TEST_P(Crowd, SoHasWhoeverIsWithTheFullThread) {
     for (int i = 0; i < 1700; ++i) {
         if (silent.emplace_back(server->address()); i % 2 == 1) silent.pop_back();

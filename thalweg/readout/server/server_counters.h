@@ -1,4 +1,4 @@
-// What one thread of a server counts; readable by any other.
+// The counters of one thread of a server, which any thread may read.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,24 @@
 namespace thalweg::readout {
 
 struct ServerCounters {
-    static constexpr std::size_t kBuckets = 40; // bucket i: below 2^i ns
+    static constexpr std::size_t kBuckets = 40; // bucket i counts what took less than 2^i ns
 
-    base::SharedNumber takes, gets, clears;             // requests
-    std::array<base::SharedNumber, 7> refusals;         // by Refusal
-    std::array<base::SharedNumber, 6> events;           // answered, by EventState
-    base::SharedNumber fragments;                       // answered
-    base::SharedNumber bytes;                           // sent
-    base::SharedNumber responses;                       // of events
-    base::SharedNumber connections;                     // now
-    base::SharedNumber pending;                         // requests, now
-    base::SharedNumber queued_bytes;                    // now
-    base::SharedNumber waits;                           // connections whose requests had to wait for queued bytes
-    base::SharedNumber accepted;                        // connections
-    base::SharedNumber silent;                          // that had to go before they had said hello: others came
-    base::SharedNumber stalled;                         // that had to go because they took nothing, and room was short
-    base::SharedNumber accept_failures;                 // the machine was out of something
-    base::SharedNumber broken;                          // connections that ended in mid-answer, or by an error
-    base::SharedNumber skipped;                         // events that nobody asked for
+    base::SharedNumber takes, gets, clears;     // requests
+    std::array<base::SharedNumber, 7> refusals; // by Refusal
+    std::array<base::SharedNumber, 6> events;   // in answers, by EventState
+    base::SharedNumber fragments;               // in answers
+    base::SharedNumber bytes;                   // sent bytes
+    base::SharedNumber responses;               // answers that hold events
+    base::SharedNumber connections;             // current number
+    base::SharedNumber pending;                 // current number of requests
+    base::SharedNumber queued_bytes;            // current number
+    base::SharedNumber waits;                   // connections whose requests waited because too much was queued
+    base::SharedNumber accepted;                // accepted connections
+    base::SharedNumber silent;                  // connections that were closed before their hello because others came
+    base::SharedNumber stalled; // connections that were closed because their client took nothing and memory was short
+    base::SharedNumber accept_failures;                 // the machine ran out of a resource
+    base::SharedNumber broken;                          // connections that ended during an answer, or by an error
+    base::SharedNumber skipped;                         // events that no client asked for
     std::array<base::SharedNumber, kBuckets> latencies; // from a request to its answer
     base::SharedNumber latency_ns;                      // their sum
 

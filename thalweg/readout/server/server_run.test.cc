@@ -102,7 +102,8 @@ TEST_P(ServerRun, EvictedEventsAreAnsweredAsSuch) {
     EXPECT_TRUE(becomes("answered_events_total", 2, "evicted"));
 }
 
-// A builder in its own thread, four collectors that ask at random, and an observer: every event exactly once.
+// A builder runs in its own thread, four collectors ask at random, and an observer samples: every event is taken
+// exactly once.
 TEST_P(ServerRun, EveryEventGoesToOneCollectorWhileTheRunGoesOn) {
     start(256);
     constexpr std::uint64_t kEvents = 20'000;
@@ -123,7 +124,7 @@ TEST_P(ServerRun, EveryEventGoesToOneCollectorWhileTheRunGoesOn) {
             for (auto first = taken.first; taken.count > 0 && first < taken.first + taken.count;) {
                 auto const left = static_cast<std::uint32_t>(taken.first + taken.count - first);
                 auto const answer = client.ask(Get{first, kRun, left, 5000, 1000});
-                std::size_t at = sizeof(Events);
+                std::size_t at = sizeof(EventsHead);
                 for (auto const& record : answer.records()) {
                     EXPECT_EQ(record.state, EventState::complete);
                     seen[record.event - kFirst]++;
@@ -132,7 +133,7 @@ TEST_P(ServerRun, EveryEventGoesToOneCollectorWhileTheRunGoesOn) {
                         EXPECT_EQ(std::to_integer<int>(answer.body[at - 1]), TestRing::byte_of(record.event));
                     }
                 }
-                first = answer.as<Events>().next;
+                first = answer.as<EventsHead>().next;
             }
             if (taken.count == 0) continue;
             EXPECT_TRUE(client.ask(Clear{taken.first, kRun, taken.count}));

@@ -24,7 +24,7 @@ class Sum {
                  return it.*member;
              })});
     }
-    // One sample for each name; those of "" are left out.
+    // Adds one sample for each name; the name "" is left out.
     template <std::size_t count>
     void add(std::string const& name, std::string const& help, char const* label,
              std::array<char const*, count> const& values,
@@ -51,7 +51,7 @@ void add_latencies(Sum& sum) {
     for (std::size_t i = 0; i < ServerCounters::kBuckets; ++i) {
         below += sum.of([i](auto const& it) -> auto const& { return it.latencies[i]; });
         bool const is_last = i + 1 == ServerCounters::kBuckets;
-        if (i < 10 && !is_last) continue; // nothing is answered within a microsecond
+        if (i < 10 && !is_last) continue; // no request is answered within a microsecond
         auto const bound = is_last ? "+Inf" : fmt::format("{:.9g}", static_cast<double>(1ull << i) * 1e-9);
         sum.samples.push_back(
             {"thalweg_readout_request_seconds_bucket", kLatencyHelp, Sample::Kind::counter, {{"le", bound}}, below});

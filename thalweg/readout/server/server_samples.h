@@ -1,4 +1,4 @@
-// The counters of a server's threads as monitoring sees them.
+// Converts the counters of a server's threads into samples for monitoring.
 #pragma once
 
 #include <vector>

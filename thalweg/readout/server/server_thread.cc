@@ -6,21 +6,19 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::readout {
 namespace {
 
-constexpr std::uint64_t kHelloNs = 2'000 * base::kMsNs;   // a client that has said nothing for so long is none
-constexpr std::uint64_t kStalledNs = 5'000 * base::kMsNs; // who takes nothing for so long goes, where room is short
-constexpr std::size_t kMostSilent = 512;                  // connections that have not said hello, of all threads
+constexpr std::size_t kMostSilent = 512; // connections without a hello, over all threads
 constexpr std::uint32_t kObserversSendBuffer = 64 << 10;
-// Observers have a quarter of the time, and what collectors leave of the rest.
+// Observers get a quarter of the time, and what collectors leave of the rest.
 constexpr std::int64_t kObserversShare = 4, kMostCreditNs = 2 * base::kMsNs;
 constexpr std::uint64_t kObserversKey = ServerThread::kOtherKeys + 1;
-constexpr std::size_t kWorthTrimming = 1 << 20;
-constexpr std::uint64_t kPendingSleepNs = base::kMsNs; // events close without telling us
+constexpr std::uint64_t kPendingSleepNs = base::kMsNs; // events close without a wake-up
 
 } // namespace
 
@@ -100,18 +98,19 @@ void ServerThread::take_orders() {
     for (auto& socket : sockets) {
         try {
             add(std::move(socket));
-        } catch (std::exception const&) { // out of memory, or of what the kernel needs to watch it
+        } catch (std::exception const&) { // no memory, or no kernel resource to watch it
             --silent_or_waiting_;
             context_.counters.accept_failures.add(1);
         }
         remove_oldest_silent();
     }
     if (order == obeyed_) return;
+    THALWEG_ASSERT(order > obeyed_, "orders are obeyed in their order");
     context_.served = served;
     obeyed_ = order;
     obeyed_.notify_all();
     for (auto* requests : {&context_.pending, &context_.pending_of_observers})
-        for (auto const& pending : requests->take_all()) resume(pending); // what was asked of the one before, too
+        for (auto const& pending : requests->take_all()) resume(pending); // including requests for the previous run
 }
 
 void ServerThread::run() {
@@ -119,14 +118,14 @@ void ServerThread::run() {
         try {
             bool const looks_again =
                 !context_.pending.empty() || !context_.pending_of_observers.empty() || !watches_observers_;
-            bool const goes_on = !unfinished_[0].empty() && context_.quota->has_room(Role::collector);
+            bool const goes_on = !unfinished_[0].empty() && context_.quota->has_room(ClientRole::collector);
             bool const is_short = !unfinished_[0].empty() || !unfinished_[1].empty();
             turn(std::min(each_turn_(), goes_on ? 0 : looks_again || is_short ? kPendingSleepNs : 100 * base::kMsNs));
-        } catch (std::exception const&) { // the machine is out of something: we try again
+        } catch (std::exception const&) { // the machine ran out of a resource: the next turn tries again
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }
-    take_orders(); // somebody may wait for us to obey
+    take_orders(); // another thread may wait for this one to obey
     last_cpu_ns_ = base::thread_cpu_ns();
 }
 
@@ -141,7 +140,7 @@ void ServerThread::turn(std::uint64_t sleep_ns) {
             serve_socket(it);
         else
             observers_are_ready_ |= it.key == kObserversKey;
-    serve_unfinished(Role::collector);
+    serve_unfinished(ClientRole::collector);
     serve_pending(context_.pending);
     serve_takes();
     serve_observers();
@@ -152,56 +151,43 @@ void ServerThread::turn(std::uint64_t sleep_ns) {
 }
 
 void ServerThread::add(base::FileDescriptor socket) {
-    int const on = 1; // a machine that vanished is noticed
+    int const on = 1; // notices a machine that vanished
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     auto const key = next_key_++;
     silent_.push_back(key);
-    auto connection = std::make_unique<Connection>(context_, key, std::move(socket));
+    auto connection = std::make_unique<ClientConnection>(context_, key, std::move(socket));
     poller_.add(connection->socket.get(), key);
     connections_.emplace(key, std::move(connection));
     ++silent_count_;
 }
 
-// Whoever may not say hello can still connect: they may only push each other out.
-void ServerThread::remove_oldest_silent() {
-    while (!silent_.empty()) {
-        auto const found = connections_.find(silent_.front());
-        bool const is_silent = found != connections_.end() && found->second->is_silent;
-        if (is_silent && silent_count_ <= most_silent_) return;
-        if (is_silent) {
-            context_.counters.silent.add(1);
-            transport::forget_unsent(found->second->socket);
-            remove(silent_.front());
-        }
-        silent_.pop_front();
-    }
-}
-
-void ServerThread::no_longer_silent(Connection& connection) {
+void ServerThread::no_longer_silent(ClientConnection& connection) {
+    THALWEG_ASSERT(connection.is_silent && silent_count_ > 0 && silent_or_waiting_ > 0,
+                   "a silent connection is counted");
     connection.is_silent = false;
     --silent_count_;
     --silent_or_waiting_;
 }
 
-// From now on it is known who it is.
-void ServerThread::greet(std::uint64_t key, Connection& connection) {
+// The client has said its role.
+void ServerThread::greet(std::uint64_t key, ClientConnection& connection) {
     no_longer_silent(connection);
-    if (connection.session.role() != Role::observer) return;
+    if (connection.session.role() != ClientRole::observer) return;
     transport::set_send_buffer(connection.socket, kObserversSendBuffer);
     poller_.remove(connection.socket.get());
     connection.observes = true;
     observers_.add(connection.socket.get(), key, connection.reads, connection.writes);
 }
 
-// What it keeps in memory, here and in the kernel.
-void ServerThread::hold(Connection& connection) {
+// Counts the memory of the connection, here and in the kernel.
+void ServerThread::hold(ClientConnection& connection) {
     auto const& outbox = connection.session.outbox();
     auto const now = outbox.held_bytes() + transport::unacknowledged_bytes(connection.socket);
     if (now < connection.held_bytes || connection.held_bytes == 0) connection.moved_ns = context_.now_ns;
     context_.quota->holds(connection.session.role(), std::exchange(connection.held_bytes, now), now);
 }
 
-// One connection's trouble - no memory for its answer - is not the others'.
+// Does work for one connection. An error, for example no memory for its answer, ends this connection and no other.
 template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work) {
     auto const it = connections_.find(key);
     if (it == connections_.end()) return;
@@ -215,7 +201,7 @@ template <typename Work> void ServerThread::with(std::uint64_t key, Work&& work)
 }
 
 void ServerThread::serve_socket(transport::Ready const& ready) {
-    with(ready.key, [&](Connection& connection) {
+    with(ready.key, [&](ClientConnection& connection) {
         auto& session = connection.session;
         session.begin_turn();
         connection.gone = ready.broken;
@@ -228,8 +214,8 @@ void ServerThread::serve_socket(transport::Ready const& ready) {
     });
 }
 
-// What came together with the end of the connection, or could not be answered before.
-void ServerThread::take_final_messages(Connection& connection) {
+// Handles what arrived together with the end of the connection, or could not be handled before.
+void ServerThread::take_final_messages(ClientConnection& connection) {
     auto& session = connection.session;
     std::size_t bytes = 0;
     do {
@@ -239,13 +225,13 @@ void ServerThread::take_final_messages(Connection& connection) {
 }
 
 void ServerThread::resume(PendingRequest const& pending) {
-    with(pending.connection, [&](Connection& connection) { connection.session.resume(pending); });
+    with(pending.connection, [&](ClientConnection& connection) { connection.session.resume(pending); });
 }
 
-void ServerThread::settle(std::uint64_t key, Connection& connection) {
+void ServerThread::settle(std::uint64_t key, ClientConnection& connection) {
     auto& outbox = connection.session.outbox();
     outbox.send();
-    connection.session.proceed(); // what was sent made room
+    connection.session.proceed(); // sent bytes made room
     outbox.send();
     auto const sent = outbox.sent_bytes();
     context_.counters.bytes.add(sent - std::exchange(connection.sent_bytes, sent));
@@ -267,24 +253,26 @@ void ServerThread::settle(std::uint64_t key, Connection& connection) {
     connection.writes = writes;
 }
 
-// Those that went on to the next turn, and those that waited for memory.
-void ServerThread::serve_unfinished(Role role) {
-    auto& unfinished = unfinished_[role == Role::observer];
+// Serves sessions that reached the limit of their turn, and those that waited for memory.
+void ServerThread::serve_unfinished(ClientRole role) {
+    auto& unfinished = unfinished_[role == ClientRole::observer];
     if (unfinished.empty() || !context_.quota->has_room(role)) return;
     std::size_t done = 0;
     for (auto const keys = std::exchange(unfinished, {}); auto const key : keys) {
-        if (done++, role == Role::observer && is_over_budget()) {
+        if (done++, role == ClientRole::observer && is_over_budget()) {
             unfinished.insert(unfinished.end(), keys.begin() + static_cast<std::ptrdiff_t>(done) - 1, keys.end());
             return;
         }
         auto const begin_ns = base::monotonic_ns();
         if (auto const it = connections_.find(key); it != connections_.end()) it->second->is_unfinished = false;
-        with(key, [](Connection& connection) { connection.session.begin_turn(); }); // settle() does the rest
-        if (role == Role::observer) observers_credit_ns_ -= static_cast<std::int64_t>(base::monotonic_ns() - begin_ns);
+        with(key,
+             [](ClientConnection& connection) { connection.session.begin_turn(); }); // settle() sends what comes of it
+        if (role == ClientRole::observer)
+            observers_credit_ns_ -= static_cast<std::int64_t>(base::monotonic_ns() - begin_ns);
     }
 }
 
-// After collectors, and only for as long as they may: what is ready stays so.
+// Serves observers after collectors, and only within their time. Ready sockets stay ready.
 void ServerThread::serve_observers() {
     auto begin_ns = base::monotonic_ns();
     auto const spend = [&] {
@@ -292,7 +280,7 @@ void ServerThread::serve_observers() {
         observers_credit_ns_ -= static_cast<std::int64_t>(now_ns - std::exchange(begin_ns, now_ns));
     };
     if (!is_over_budget()) {
-        serve_unfinished(Role::observer);
+        serve_unfinished(ClientRole::observer);
         begin_ns = base::monotonic_ns();
         auto const closed = context_.served.index ? context_.served.index->closed_event() : 0;
         while (!is_over_budget()) {
@@ -324,7 +312,7 @@ void ServerThread::serve_takes() {
     if (context_.pending.empty()) return;
     auto const serve = [&](PendingRequest const pending) {
         bool served = false;
-        with(pending.connection, [&](Connection& connection) {
+        with(pending.connection, [&](ClientConnection& connection) {
             served = connection.session.try_take(pending.request);
             if (!served) return;
             context_.pending.remove(pending.id);
@@ -343,7 +331,7 @@ void ServerThread::serve_takes() {
             if (!serve(*pending)) break;
         return;
     }
-    // At the end each one's answer depends on what the others hold.
+    // At the end each answer depends on what the other clients hold.
     for (auto const id : context_.pending.takes())
         if (auto const* pending = context_.pending.find(id)) serve(*pending);
 }
@@ -357,44 +345,6 @@ void ServerThread::remove(std::uint64_t key) {
     freed_bytes_ += it->second->held_bytes;
     if (it->second->is_silent) no_longer_silent(*it->second);
     connections_.erase(it);
-}
-
-// What clients have taken meanwhile is free again. Where there is no room all the same, who has taken nothing for long
-// goes: a client that comes back asks again.
-void ServerThread::look_for_room() {
-    next_look_for_room_ns_ = context_.now_ns + 10 * base::kMsNs;
-    for (auto const role : {Role::collector, Role::observer}) {
-        if (context_.quota->has_room(role)) continue;
-        std::vector<std::uint64_t> stalled;
-        for (auto const& [key, connection] : connections_) {
-            if (connection->session.role() != role || connection->held_bytes == 0) continue;
-            hold(*connection);
-            if (connection->held_bytes > 0 && context_.now_ns > connection->moved_ns + kStalledNs)
-                stalled.push_back(key);
-        }
-        for (auto const key : stalled) {
-            if (context_.quota->has_room(role)) break;
-            context_.counters.stalled.add(1);
-            transport::forget_unsent(connections_.at(key)->socket);
-            remove(key);
-        }
-    }
-}
-
-void ServerThread::remove_idle() {
-    next_round_ns_ = context_.now_ns + 1000 * base::kMsNs;
-    std::vector<std::uint64_t> idle;
-    std::uint64_t queued = 0;
-    for (auto const& [key, connection] : connections_) {
-        auto const& session = connection->session;
-        queued += connection->session.outbox().bytes();
-        bool const waits_for_nothing = !session.has_said_hello() || session.over();
-        if (waits_for_nothing && context_.now_ns - connection->since_ns > kHelloNs) idle.push_back(key);
-    }
-    for (auto const key : idle) remove(key);
-    context_.counters.queued_bytes.set(queued);
-    // What an attack needed is the system's again.
-    if (std::exchange(freed_bytes_, 0) + context_.pool.trim() >= kWorthTrimming) ::malloc_trim(0);
 }
 
 } // namespace thalweg::readout

@@ -1,4 +1,4 @@
-// What the sessions of one thread work with.
+// What the sessions of one thread share.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace thalweg::readout {
 
-// What a server serves: the running or the last run.
+// The run that a server serves: the current or the last one.
 struct ServedRun {
     std::uint32_t run = 0; // 0: none yet, or it is forgotten
     Index* index = nullptr;
     std::uint32_t groups = 0;
     std::uint32_t max_fragment_bytes = 0;
-    bool continues = false; // the numbers of whoever read the buffer before
-    State state = State::initial;
+    bool continues = false; // the numbers continue those of the previous reader of the buffer
+    RunState state = RunState::initial;
     bool ended = false;   // nothing more will be closed
-    bool drained = false; // and nobody waits for those who have not cleared what they hold
+    bool drained = false; // and no client waits for others to clear what they hold
 };
 
 struct ServingContext {
     ServerConfig const& config;
     std::shared_ptr<ConnectionQuota> quota = std::make_shared<ConnectionQuota>(config);
     std::uint64_t instance = 0;
-    std::string name;         // of the handler
-    std::size_t pin = 0;      // EventRing::Pin's thread
-    std::uint64_t now_ns = 0; // of the last look at the clock
+    std::string name;         // the handler's name
+    std::size_t pin = 0;      // the thread number for EventRing::Pin
+    std::uint64_t now_ns = 0; // time of the last clock reading
     ServedRun served = {};
-    PendingRequests pending = {};              // of collectors
-    PendingRequests pending_of_observers = {}; // theirs
+    PendingRequests pending = {};              // requests of collectors
+    PendingRequests pending_of_observers = {}; // requests of observers
     BufferPool pool = {};
     Index::Pieces pieces = {};
     ServerCounters counters = {};

@@ -4,12 +4,13 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 
 namespace thalweg::readout {
 namespace {
 
-constexpr std::size_t kHeadBytes = sizeof(MessageHead) + sizeof(Events);
+constexpr std::size_t kHeadBytes = sizeof(MessageHead) + sizeof(EventsHead);
 
 std::string problem_of_run(std::string const& name, ServedRun const& served, std::uint32_t asked) {
     if (served.run == 0) return fmt::format("{} has no run {}: none was started yet", name, asked);
@@ -35,11 +36,13 @@ std::span<std::byte> Session::space() {
 }
 
 void Session::received(std::size_t bytes) {
+    THALWEG_ASSERT(bytes <= inbox_.size() - end_, "no more bytes arrive than there was room for");
     end_ += bytes;
     proceed();
 }
 
 void Session::take_final_messages(std::size_t bytes) {
+    THALWEG_ASSERT(bytes <= inbox_.size() - end_, "no more bytes arrive than there was room for");
     end_ += bytes;
     while (!over_) {
         auto const framed = frame(std::span(inbox_).subspan(begin_, end_ - begin_));
@@ -56,7 +59,8 @@ bool Session::may_answer() const {
            !outbox_.broken();
 }
 
-// An answer that the socket does not take now would be cold when it does, and memory until then.
+// Returns whether an answer may be built now. If the socket does not accept it, it would only use memory, and leave the
+// caches before it is sent.
 bool Session::may_send() {
     is_held_up_ = !context_.quota->has_room(role_) || turn_bytes_ >= kTurnBytes;
     return !is_held_up_ && !outbox_.blocked();
@@ -80,18 +84,18 @@ void Session::proceed() {
     waited_ = !may_answer();
 }
 
-void Session::handle(Message const& message) {
+void Session::handle(ClientMessage const& message) {
     auto const type = message.head.type;
     if (type == MessageType::hello) return greet(message);
     if (!greeted_)
         return refuse({Refusal::not_allowed, "the first message of a connection is a hello"}, message.head.tag);
     auto* const index = context_.served.index;
     if (type == MessageType::bye) {
-        if (index != nullptr && role_ == Role::collector) index->leases().give_back(owner_, context_.now_ns);
+        if (index != nullptr && role_ == ClientRole::collector) index->leases().give_back(owner_, context_.now_ns);
         over_ = true;
         return;
     }
-    if (index != nullptr && role_ == Role::collector) index->leases().renew(owner_, context_.now_ns);
+    if (index != nullptr && role_ == ClientRole::collector) index->leases().renew(owner_, context_.now_ns);
     auto request = request_of(message);
     request.arrived_ns = context_.now_ns;
     request.deadline_ns = context_.now_ns + std::min(request.deadline_ms, kMaxDeadlineMs) * std::uint64_t{1'000'000};
@@ -100,7 +104,7 @@ void Session::handle(Message const& message) {
     handle(request);
 }
 
-void Session::greet(Message const& message) {
+void Session::greet(ClientMessage const& message) {
     auto const tag = message.head.tag;
     if (greeted_) return refuse({Refusal::malformed, "a second hello"}, tag);
     Hello hello;
@@ -110,13 +114,14 @@ void Session::greet(Message const& message) {
     if (!context_.quota->admit(hello.role))
         return refuse({Refusal::busy,
                        fmt::format("{} has {} {}, and takes no more", context_.name, context_.quota->most(hello.role),
-                                   hello.role == Role::observer ? "observers" : "connections")},
+                                   hello.role == ClientRole::observer ? "observers" : "connections")},
                       tag);
     greeted_ = admitted_ = true;
     role_ = hello.role;
     owner_ = {hello.client[0], hello.client[1]};
     auto const& served = context_.served;
-    if (served.index != nullptr && role_ == Role::collector) served.index->leases().renew(owner_, context_.now_ns);
+    if (served.index != nullptr && role_ == ClientRole::collector)
+        served.index->leases().renew(owner_, context_.now_ns);
     say(MessageType::welcome, tag,
         Welcome{.instance = context_.instance,
                 .run = served.run,
@@ -130,13 +135,14 @@ void Session::greet(Message const& message) {
 
 void Session::handle(Request const& request) {
     bool const is_get = request.type == MessageType::get;
-    if (role_ == Role::observer && !is_get)
+    if (role_ == ClientRole::observer && !is_get)
         return refuse({Refusal::not_owner, "an observer takes and clears nothing"}, request.tag);
     if (auto const problem = problem_of_range(request)) return refuse(*problem, request.tag);
     bool const any_run = request.type == MessageType::take && request.run == 0;
     if (!any_run && !is_served(request.run))
         return refuse({Refusal::wrong_run, problem_of_run(context_.name, context_.served, request.run)}, request.tag);
     if (is_get) return get(request);
+    THALWEG_ASSERT(admitted_ && role_ == ClientRole::collector, "only collectors take and clear");
     if (request.type == MessageType::clear) return clear(request);
     if (!try_take(request)) keep_pending(request);
 }
@@ -144,8 +150,8 @@ void Session::handle(Request const& request) {
 void Session::get(Request const& request) {
     if (!may_send()) return due_.push_back(request);
     auto& index = *context_.served.index;
-    // What is too far ahead for it now is claimed when it is closed.
-    if (role_ == Role::collector)
+    // Events that are too far ahead now are claimed when they are closed.
+    if (role_ == ClientRole::collector)
         index.claim(request.first, request.count, {owner_, request.seal}, context_.now_ns,
                     context_.config.outstanding_events);
     if (request.end() <= index.closed_event()) return send_events(request, false);
@@ -167,7 +173,7 @@ bool Session::try_take(Request const& request) {
         auto& leases = served.index->leases();
         auto const held = leases.outstanding();
         auto const room = context_.config.outstanding_events - std::min(context_.config.outstanding_events, held);
-        // What was left behind holds up all others: it is given whatever else is outstanding.
+        // Events that were left behind hold up all others, so they are given whatever else is outstanding.
         auto const count = request.left_behind ? request.count : std::min<std::uint64_t>(request.count, room);
         auto const min_count = served.ended ? 1 : std::clamp<std::uint64_t>(request.min_count, 1, request.count);
         if (count >= min_count || served.ended) {
@@ -180,7 +186,7 @@ bool Session::try_take(Request const& request) {
                 taken.again = taking->again;
             }
         }
-        // Others may die before they clear: what they hold would then be for those who still ask.
+        // Other clients may die before they clear. Their ranges would then go to clients that still ask.
         bool const others_done = served.drained || leases.outstanding(owner_) == 0;
         taken.ended = taken.count == 0 && served.ended && others_done && !served.index->has_more();
     }
@@ -190,7 +196,10 @@ bool Session::try_take(Request const& request) {
     return true;
 }
 
-void Session::keep_pending(Request const& request) { pending_.push_back(requests_of_role().add(key_, request)); }
+void Session::keep_pending(Request const& request) {
+    pending_.push_back(requests_of_role().add(key_, request));
+    THALWEG_ASSERT(pending_.size() + due_.size() <= kMaxWaiting, "a session has a limited number of waiting requests");
+}
 
 void Session::no_longer_pending(std::uint64_t id) { std::erase(pending_, id); }
 
@@ -202,7 +211,8 @@ void Session::resume(PendingRequest const& pending) {
 
 void Session::send_events(Request const& request, bool with_open) {
     auto const& config = context_.config;
-    auto const most = role_ == Role::observer ? std::min(kObserversBytes, config.queued_bytes) : config.queued_bytes;
+    auto const most =
+        role_ == ClientRole::observer ? std::min(kObserversBytes, config.queued_bytes) : config.queued_bytes;
     Index::Limits const limits{.count = request.count,
                                .max_bytes = std::min<std::uint64_t>(request.max_bytes, most),
                                .with_open = with_open,
@@ -238,7 +248,7 @@ void Session::put_head(std::byte* at, Request const& request, std::uint64_t next
     MessageHead const head{.type = MessageType::events,
                            .length_bytes = static_cast<std::uint32_t>(bytes - sizeof(MessageHead)),
                            .tag = request.tag};
-    Events const events{request.first, next, context_.served.run, static_cast<std::uint32_t>(next - request.first)};
+    EventsHead const events{request.first, next, context_.served.run, static_cast<std::uint32_t>(next - request.first)};
     std::memcpy(at, &head, sizeof head);
     std::memcpy(at + sizeof head, &events, sizeof events);
 }

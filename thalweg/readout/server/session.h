@@ -1,4 +1,17 @@
-// One client's conversation: bytes in, answers out. It knows no sockets, and no other client.
+// The conversation with one client: bytes in, answers out. It knows no other client; the socket belongs to its outbox.
+//
+// A session is in one of these states (docs/formats/readout-protocol.md has the messages):
+//   new      greeted_ is false. The first message must be a hello: greet() -> greeted, anything else -> over
+//   greeted  handle() answers each request at once, or moves it to pending_ (no events yet: keep_pending()) or to
+//            due_ (the socket or memory is full). resume() moves a request from pending_ to due_, proceed() answers it
+//   over     refuse() or a bye: the outbox is sent, and no further message is read
+//
+// Invariants:
+//   1. A request is in one place: in inbox_, in pending_, in due_, or answered. Each gets one answer.
+//   2. Requests are answered only while less than queued_bytes wait in the outbox: may_answer().
+//   3. pending_.size() + due_.size() is at most kMaxWaiting, because room() offers no room beyond it.
+//   4. Only a collector that was admitted by the quota owns, takes or clears: handle(Request).
+//   5. begin_ <= end_ <= inbox_.size(): bytes before begin_ are handled, bytes from end_ on are free.
 #pragma once
 
 #include <array>
@@ -12,7 +25,7 @@
 
 namespace thalweg::readout {
 
-// The whole message.
+// Returns the whole message.
 ByteBuffer refusal(Problem const& problem, std::uint32_t run, std::uint32_t tag);
 
 class Session {
@@ -24,45 +37,46 @@ class Session {
     Session& operator=(Session const&) = delete;
     ~Session();
 
-    // Where received bytes go; none while its requests have to wait.
+    // Returns room for received bytes. It is empty while the session's requests have to wait.
     std::span<std::byte> room();
     void received(std::size_t bytes);
-    // Of a client that has gone: where the rest of what it said goes, and what it cleared or gave back in it. Nothing
-    // is answered.
+    // Handles what a client that has gone had sent last: it obeys clear and bye, and answers nothing. space() returns
+    // room for the bytes.
     std::span<std::byte> space();
     void take_final_messages(std::size_t bytes);
-    // Requests that waited because too much was queued, if that has changed.
+    // Goes on with requests that waited because too much was queued.
     void proceed();
 
-    // A request of ours that has waited: it is answered, if there is something or its time has come, or waits
-    // again.
+    // Handles a request of this session that has waited. It is answered if there is something or its time has come;
+    // otherwise it waits again.
     void resume(PendingRequest const& pending);
-    // False: there is nothing for it yet.
+    // Returns false if there is nothing for it yet.
     bool try_take(Request const& request);
     void no_longer_pending(std::uint64_t id);
 
     Outbox& outbox() { return outbox_; }
     bool has_said_hello() const { return greeted_; }
-    Role role() const { return role_; }
-    // The server's thread goes on to others after so many bytes of answers, and comes back.
+    ClientRole role() const { return role_; }
+    // Begins a turn. After so many bytes of answers the server's thread goes on to other connections, and comes back
+    // later.
     void begin_turn() { turn_bytes_ = 0; }
-    // Requests wait for nothing but the next turn, or for memory.
+    // Returns whether requests wait only for the next turn or for memory.
     bool has_more_to_do() const { return !over_ && !outbox_.blocked() && !outbox_.broken() && is_held_up_; }
-    bool over() const { return over_; } // nothing more will be said once the outbox is empty
+    bool over() const { return over_; } // no further answer is added
 
   private:
     static constexpr std::size_t kMaxWaiting = 64;
     static constexpr std::uint32_t kMaxDeadlineMs = 60'000;
     static constexpr std::uint64_t kTurnBytes = 1 << 20;
-    static constexpr std::uint64_t kObserversBytes = 256 << 10; // of an answer, or one event
+    static constexpr std::uint64_t kObserversBytes = 256 << 10; // limit of an answer, unless one event is larger
 
     bool may_answer() const;
     bool may_send();
     PendingRequests& requests_of_role() {
-        return role_ == Role::observer ? context_.pending_of_observers : context_.pending;
+        return role_ == ClientRole::observer ? context_.pending_of_observers : context_.pending;
     }
-    void handle(Message const& message);
-    void greet(Message const& message);
+    void handle(ClientMessage const& message);
+    void greet(ClientMessage const& message);
     void handle(Request const& request);
     void get(Request const& request);
     void clear(Request const& request);
@@ -80,17 +94,17 @@ class Session {
     ServingContext& context_;
     std::uint64_t key_;
     Outbox outbox_;
-    Role role_ = Role::collector;
+    ClientRole role_ = ClientRole::collector;
     OwnerId owner_ = {};
     bool greeted_ = false;
     bool admitted_ = false;
     bool is_held_up_ = false;
-    std::uint64_t turn_bytes_ = 0; // of answers in this turn
+    std::uint64_t turn_bytes_ = 0; // size of the answers in this turn
     bool over_ = false;
     bool waited_ = false;
     std::vector<std::uint64_t> pending_; // ids
-    std::vector<Request> due_;           // wait until the client has taken more
-    std::size_t begin_ = 0, end_ = 0;    // of what is not yet handled in inbox_
+    std::vector<Request> due_;           // answered when the client has taken more
+    std::size_t begin_ = 0, end_ = 0;    // the bytes of inbox_ that are not handled yet
     std::array<std::byte, kMaxClientMessageBytes> inbox_;
 };
 

@@ -1,4 +1,4 @@
-// The smallest client: blocking, one message after the other, for tests of servers.
+// The smallest client for tests of servers: it blocks, and sends one message after the other.
 #pragma once
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@ namespace thalweg::readout {
 struct Received {
     MessageHead head = {};
     std::vector<std::byte> body;
-    bool end = false; // the server has closed the connection, or says nothing for 30 s
+    bool end = false; // the server closed the connection, or sent nothing for 30 s
 
     template <typename T> T as() const {
         T value{};
@@ -33,7 +33,7 @@ struct Received {
     }
     std::vector<EventRecord> records() const {
         std::vector<EventRecord> result;
-        for (std::size_t at = sizeof(Events); at + sizeof(EventRecord) <= body.size(); at += sizeof(EventRecord)) {
+        for (std::size_t at = sizeof(EventsHead); at + sizeof(EventRecord) <= body.size(); at += sizeof(EventRecord)) {
             std::memcpy(&result.emplace_back(), body.data() + at, sizeof(EventRecord));
             at += result.back().bytes;
         }
@@ -57,8 +57,9 @@ class TestClient {
             ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer_bytes, sizeof receive_buffer_bytes);
         EXPECT_EQ(0, ::connect(socket_.get(), reinterpret_cast<sockaddr const*>(&at.storage), at.size_bytes));
     }
-    // Says hello, and expects to be welcome.
-    TestClient(std::string const& address, std::uint64_t id, Role role = Role::collector) : TestClient(address) {
+    // Says hello, and expects a welcome.
+    TestClient(std::string const& address, std::uint64_t id, ClientRole role = ClientRole::collector)
+        : TestClient(address) {
         hello(id, role);
         EXPECT_EQ(receive().head.type, MessageType::welcome);
     }
@@ -73,13 +74,13 @@ class TestClient {
         if (count > 0) std::memcpy(bytes.data() + sizeof head, body, count);
         send_bytes(bytes.data(), bytes.size());
     }
-    void hello(std::uint64_t id, Role role = Role::collector, std::string const& token = "") {
+    void hello(std::uint64_t id, ClientRole role = ClientRole::collector, std::string const& token = "") {
         Hello const hello{role, static_cast<std::uint32_t>(token.size()), {id, id}};
         std::string body(reinterpret_cast<char const*>(&hello), sizeof hello);
         body += token;
         send(MessageType::hello, body.data(), body.size());
     }
-    // Ranges are sealed with key 0, if a test does not say otherwise.
+    // Ranges are sealed with key 0 unless a test says otherwise.
     void get(Get get, std::uint32_t tag = 0) {
         if (get.seal == Seal{}) get.seal = seal_of({});
         send(MessageType::get, &get, sizeof get, tag);

@@ -22,17 +22,17 @@ class ServerTest : public testing::TestWithParam<bool> {
     ServerTest() {
         config.listen = "127.0.0.1:0";
         config.iovec = GetParam();
-        config.lease_ns = 60'000'000'000; // none expires because the machine is busy
+        config.lease_ns = 60'000'000'000; // no lease expires because the machine is busy
     }
     void start(std::uint64_t slots = 4096) {
         ring.emplace(kFirst, slots);
         index.emplace(std::vector{&ring->ring});
         server.emplace(config, 0xABCD, "dh0");
         server->begin_run(kRun, *index, 1, 512);
-        server->set_state(State::running);
+        server->set_state(RunState::running);
     }
     TestClient collector(std::uint64_t id = 1) { return {server->address(), id}; }
-    TestClient observer() { return {server->address(), 99, Role::observer}; }
+    TestClient observer() { return {server->address(), 99, ClientRole::observer}; }
     double sample(std::string const& name, std::string const& label = "") const {
         for (auto const& it : server->samples())
             if (it.name == "thalweg_readout_" + name && (label.empty() || it.labels.at(0).second == label))
@@ -40,7 +40,7 @@ class ServerTest : public testing::TestWithParam<bool> {
         ADD_FAILURE() << "no sample " << name;
         return -1;
     }
-    // Whether a condition comes true. The limit is for a server that never does it.
+    // Returns whether a condition becomes true. The limit only matters for a server that never fulfils it.
     template <class Condition> static bool soon(Condition const& condition) {
         for (int i = 0; i < 3000; ++i) {
             if (condition()) return true;

@@ -1,4 +1,4 @@
-// For the tests of this folder: where events begin, and who takes them.
+// Shared by the tests of this folder: the first event, and two collectors.
 #pragma once
 
 #include "thalweg/readout/server/leases.h"

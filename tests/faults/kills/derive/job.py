@@ -1,4 +1,4 @@
-"""The processes of a job: what it derives, and what it and its workers say of what they do."""
+"""The processes of a job: what it derives, and what it and its workers report."""
 
 import os
 import random
@@ -31,7 +31,7 @@ def events_of(plan: Plan) -> ak.Array:
 def write_input(plan: Plan, path: Path) -> None:
     with tw.create(path, {"Events": ROW}, tuning=SMALL) as out:
         for first in range(0, plan.clusters * EVENTS_PER_CLUSTER, EVENTS_PER_CLUSTER):
-            with out.producer("Events") as producer:  # one a cluster, so that there are as many
+            with out.producer("Events") as producer:  # one per cluster, so that there are many
                 part = events(first, EVENTS_PER_CLUSTER)
                 producer.append({name: part[name] for name in ROW})
 
@@ -41,7 +41,7 @@ def met(of: ak.Array) -> Any:
 
 
 def outputs(plan: Plan, folder: Path) -> tuple[list[tw.Derivation], dict[str, Any]]:
-    """The train, and the loop that fills it where there is one."""
+    """Makes the train, and the loop that fills it if there is one."""
     paths = [folder / f"{name}{plan.extension}" for name in NAMES]
     slow_muons, slow_sums = partial(_slowly, muons, plan.pace_s), partial(_slowly, sums, plan.pace_s)
     if plan.way == "loop":
@@ -61,7 +61,7 @@ def outputs(plan: Plan, folder: Path) -> tuple[list[tw.Derivation], dict[str, An
 
 
 def expected(plan: Plan) -> dict[str, ak.Array]:
-    """Rows of both outputs in the order of the input, computed from all events at once."""
+    """Computes the rows of both outputs in the order of the input, from all events at once."""
     of = events_of(plan)
     chosen = of[two_muons(of)]
     if plan.way == "loop":
@@ -90,7 +90,7 @@ def _loop(first: str, second: str, pace_s: float, job: Any, range_: Any) -> None
 
 
 def run(plan: Plan, source: Path, folder: Path, life: int, is_calm: bool, say: Say) -> None:
-    """Goes on with what is there. Its process has a group of its own, with its workers."""
+    """Goes on with what is there. Its process has a group of its own, together with its workers."""
     os.setpgid(0, 0)
     speak(plan, folder, is_calm, say)
     train, loop = outputs(plan, folder)
@@ -112,8 +112,9 @@ def run(plan: Plan, source: Path, folder: Path, life: int, is_calm: bool, say: S
 
 
 def speak(plan: Plan, folder: Path, is_calm: bool, say: Say) -> None:
-    """Workers say what they commit, and some die right behind it: before they commit to the other output, or before the
-    process of the job has heard of it. A note in the folder says who did, so that it happens once for each range."""
+    """Makes workers report what they commit, and some of them die right after it: before they commit to the other
+    output, or before the process of the job knows it. A note in the folder names the dead, so that it happens once
+    for each range."""
 
     def wrapped(of: type[Any], number_of: Callable[[Any], int]) -> None:
         commit, seen = of.commit, Counter[int]()
@@ -142,7 +143,7 @@ def speak(plan: Plan, folder: Path, is_calm: bool, say: Say) -> None:
 
 
 def fraction(seed: int, number: int) -> float:
-    """Between 0 and 1, and the same in every process."""
+    """Returns a number between 0 and 1, the same in every process."""
     return random.Random(f"{seed}/{number}").random()
 
 

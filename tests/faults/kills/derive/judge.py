@@ -1,4 +1,4 @@
-"""Compares what a job that was killed has written with what an undisturbed one has, and with what it should be."""
+"""Compares what a killed job has written with what an undisturbed one has, and with what it should be."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from kills.read import read_units
 
 
 def rows_of(path: Path) -> ak.Array:
-    """As uproot and h5py read them, without what is said of texts."""
+    """Returns rows as uproot and h5py read them, without the parameters of texts."""
     if path.suffix == ".root":
         with uproot.open(path) as file:
             rows = file["Events"].arrays()
@@ -43,7 +43,7 @@ def in_order_of_events(rows: ak.Array) -> ak.Array:
 
 
 def are_in_order_of_input(events: ak.Array, output: Path) -> bool:
-    """The input has several producers, between which there is no order: not always that of events."""
+    """The input has several producers, which have no common order, so rows need not be ordered by event."""
     plan = json.loads(tw.open(output).metadata["derive.plan"])
     there = tw.open(plan["inputs"][0]["path"])["Events"]["event"][:]
     places = np.argsort(there)
@@ -51,7 +51,7 @@ def are_in_order_of_input(events: ak.Array, output: Path) -> bool:
 
 
 def pages(path: Path) -> list[Any]:
-    """Of each cluster and column: rows counted, and the bytes of each page."""
+    """Returns, for each cluster and column, the rows counted and the bytes of each page."""
     content, found = path.read_bytes(), []
     with uproot.open(path) as file:
         for columns in file["Events"].page_link_list:
@@ -62,7 +62,7 @@ def pages(path: Path) -> list[Any]:
 
 
 def judge(plan: Plan, calm: Path, killed: Path) -> tuple[int, int]:
-    """Rows and ranges that were compared. Raises WrongError."""
+    """Returns the numbers of rows and ranges that were compared. Raises WrongError."""
     left = {each.name for each in killed.iterdir() if not each.name.startswith(DEATH)}
     require(left == {f"{name}{plan.extension}" for name in NAMES}, f"left behind: {sorted(left)}")
     rows, ranges = 0, 0

@@ -1,4 +1,4 @@
-"""What happens to a job of derivations, all of it from a seed."""
+"""What happens to a job of derivations. All of it follows from a seed."""
 
 import random
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from kills.plan import delay
 
 MOMENTS = {
     "start": 2,  # of a life: outputs are created or resumed, and workers try the functions
-    "ranges": 4,  # somebody does one
+    "ranges": 4,  # a worker does one
     "commit": 4,  # a worker begins one
     "close": 2,
 }
@@ -47,7 +47,7 @@ def make_plan(seed: int) -> Plan:
     way = chance.choice(["functions", "functions", "copies", "loop"] if extension == ".root" else ["functions", "loop"])
     order = chance.choice(["any", "any", "input"] if extension == ".root" else ["any"])
     workers = [chance.randint(1, 4) for _ in range(12)]
-    if order == "any" and way != "copies":  # with others the ranges would be others, too, where a job begins anew
+    if order == "any" and way != "copies":  # with others the ranges would change, too, where a job begins anew
         workers = workers[:1]
     clusters = chance.randint(10, 50)
     return Plan(
@@ -66,7 +66,7 @@ def make_plan(seed: int) -> Plan:
 
 
 def _random_strikes(chance: random.Random) -> tuple[Strike, ...]:
-    """Those of a close are the last: behind it there are no ranges."""
+    """Returns the moments in their order. Those of a close are the last: no ranges follow them."""
     strikes = [_random_strike(chance) for _ in range(chance.randint(8, 20))]
     return tuple(sorted(strikes, key=lambda strike: strike.moment == "close"))
 
@@ -74,7 +74,7 @@ def _random_strikes(chance: random.Random) -> tuple[Strike, ...]:
 def _random_strike(chance: random.Random) -> Strike:
     moment = chance.choices(list(MOMENTS), list(MOMENTS.values()))[0]
     victim = chance.choices(list(VICTIMS), list(VICTIMS.values()))[0]
-    if moment == "start":  # a worker that dies of the first events ends the job, which says so
+    if moment == "start":  # a worker that dies at the first events ends the job, which reports it
         return Strike(moment, delay(chance, 0.001, 1), chance.choice(["job", "everything"]))
     if moment == "close":  # its workers have ended
         return Strike(moment, delay(chance, 1e-4, 0.05), chance.choice(["job", "everything"]))

@@ -1,4 +1,4 @@
-"""One round: a job is done undisturbed, and again with kills and resumptions; what both have written is compared."""
+"""One round: a job runs undisturbed, and again with kills and resumptions; both outputs are compared."""
 
 import os
 import random
@@ -73,7 +73,7 @@ class Round:
         require(not self.stage.crashed(), f"{self.stage.crashed()}")
 
     def _live(self, run: Callable[[Say], None], strikes: deque[Strike]) -> bool:
-        """From the start of the job to its death. True: it has come to its end."""
+        """Runs the job from its start to its death. Returns True if it has finished."""
         self._said.clear()
         process = self.stage.start("job", run)
         while strikes and self._has_come(strikes[0].moment, process):
@@ -91,7 +91,7 @@ class Round:
         return True
 
     def _has_come(self, moment: str, process: Process) -> bool:
-        """False: the job has ended before it came."""
+        """Returns False if the job ended before the moment came."""
         if moment == "start":
             return process.is_alive
         first = len(self._said) if moment == "commit" else 0
@@ -103,7 +103,7 @@ class Round:
         return process.is_alive
 
     def _strike(self, strike: Strike, process: Process) -> bool:
-        """True: the job is dead of it."""
+        """Returns True if the job is dead because of it."""
         workers = [each for each in children_of(process.pid) if is_running(each)]
         if strike.victim in ("worker", "workers"):
             count = 1 if strike.victim == "worker" else len(workers)
@@ -120,7 +120,7 @@ class Round:
         return bool(killed)
 
     def _count(self, kind: str, killed: list[bool]) -> None:
-        """As one kill, however many processes it has ended."""
+        """Counts as one kill, however many processes it has ended."""
         self.counts["processes killed"] += sum(killed)
         self.counts[f"kills: {kind}"] += any(killed)
 
@@ -140,8 +140,8 @@ def is_running(pid: int) -> bool:
 
 
 def wait_for_group(pid: int) -> None:
-    """Until the kernel has ended all workers of a dead job: whoever resumes it before is told that it is still being
-    written. On a busy machine it takes a while."""
+    """Waits until the kernel has ended all workers of a dead job; until then a resumption is told that the output is
+    still being written. On a busy machine this takes a while."""
     end_s = time.monotonic() + LIMIT_S
     while time.monotonic() < end_s:
         try:

@@ -12,16 +12,16 @@
 
 namespace thalweg::source {
 
-// A hit as a batch of one row: its pulse stays where it is, in the pool.
-class RecordView {
+// Shows a hit as a batch of one row: its pulse stays in the pool.
+class HitRow {
   public:
-    RecordView(DigitizerOptions const& options, std::shared_ptr<PulsePool const> pool)
+    HitRow(DigitizerOptions const& options, std::shared_ptr<PulsePool const> pool)
         : pool_(std::move(pool)),
           dt_ns_(static_cast<float>(1e9 / options.sample_rate_hz)), columns_{bytes_of(timestamp_ps_),
                                                                              {},
                                                                              bytes_of(dt_ns_),
                                                                              {}} {}
-    RecordView(RecordView const&) = delete; // its columns point into it
+    HitRow(HitRow const&) = delete; // its columns point into it
 
     void show(Hit const& hit, Batch& batch) {
         auto const pulse = pool_->index_of(hit.energy_kev);
