@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import figures, machine, plot, report
+from harness.kept import Kept
 from harness.programs import REPOSITORY, WORK, MissingError, Programs
 from harness.study import Study
 
@@ -40,8 +41,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small and few: does everything work?")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     parser.add_argument(
-        "--keep-others", action="store_true", help="keep what the results have of others that are measured seldom"
+        "--keep-others",
+        action="store_true",
+        help="keep earlier measurements (in --raw) of others that are measured seldom",
     )
+    parser.add_argument(
+        "--draw", action="store_true", help="measure nothing: draw the kept summary, and write README.md again"
+    )
+    parser.add_argument("--raw", type=Path, help="folder of every measurement (default: build/bench/raw/STUDY)")
     parser.add_argument("--minutes", type=float, help="begin nothing after so many; go on with --resume another time")
     parser.add_argument("--files", type=Path, default=WORK / "files", help="where to write (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="where results go (default: in its folder; --quick: build/bench)")
@@ -50,6 +57,7 @@ def arguments() -> argparse.Namespace:
     if options.paper:
         os.environ["THALWEG_WHOLE_GRID"] = "1"  # looked at when the study is loaded
     options.study = load(options.study)
+    options.raw = options.raw or WORK / "raw" / options.study.name
     options.rounds = options.rounds or (2 if options.quick else options.study.rounds)
     options.total = options.total or (0.5 if options.quick else options.study.total_gib)
     if options.out is None:
@@ -77,7 +85,7 @@ def affordable(total: int, files: Path) -> int:
 
 
 def settle(programs: Programs) -> None:
-    """Nobody pays for what the one before left behind: its file, blocks to be discarded, pages to be written back."""
+    """Removes what the last variant left behind: its file, blocks to be discarded, pages to be written back."""
     for folder in programs.folders():
         for path in folder.glob("target*"):
             path.unlink()
@@ -86,7 +94,7 @@ def settle(programs: Programs) -> None:
 
 
 def in_turn(names: list[str], index: int) -> list[str]:
-    """Each round begins elsewhere, so that nobody always comes after the same one."""
+    """Each round begins elsewhere, so that no variant always comes after the same one."""
     first = index * len(names) // 7 % len(names)
     return names[first:] + names[:first]
 
@@ -100,18 +108,21 @@ def in_passes(study: Study[Any], names: list[str], rounds: int) -> Iterator[tupl
 
 
 def earlier_rounds(options: argparse.Namespace) -> list[figures.Round]:
-    """What the results have already of variants that are measured seldom and are not ours, as rounds of their own:
+    """Returns earlier measurements of variants that are measured seldom and are not ours, as rounds of their own:
     nothing of today is divided by them."""
     if not options.keep_others:
         return []
     study = options.study
-    summary = json.loads((study.folder / "results" / "summary.json").read_text())
+    path = options.raw / "rounds.json"
+    if not path.exists():
+        sys.exit(f"{path} is missing: --keep-others needs earlier measurements of this machine")
+    earlier = json.loads(path.read_text())
 
     def stays(name: str) -> bool:
         is_ours = any(word in name for word in study.ours)
         return name in study.variants and name.startswith(tuple(study.seldom)) and not is_ours
 
-    kept = ({name: measured for name, measured in each.items() if stays(name)} for each in summary["rounds"])
+    kept = ({name: measured for name, measured in each.items() if stays(name)} for each in earlier)
     return [each for each in kept if each]
 
 
@@ -225,9 +236,21 @@ def make_programs(options: argparse.Namespace) -> Programs:
     return programs
 
 
+def write_results(options: argparse.Namespace, kept: Kept) -> None:
+    study: Study[Any] = options.study
+    plot.draw(options.out / f"{study.name}.png", kept, study)
+    (options.out / "results.md").write_text(report.as_markdown(kept, study.measure))
+    if options.out == study.folder / "results":
+        report.put_into_readme(study.folder / "README.md", options.out / "results.md")
+    print(report.as_table(kept.answers))
+
+
 def main() -> int:
     options = arguments()
     study: Study[Any] = options.study
+    if options.draw:
+        write_results(options, Kept.read(study.folder / "results" / "summary.json"))
+        return 0
     programs = make_programs(options)
     say(f"building for the study '{study.name}'")
     programs.build()
@@ -243,14 +266,13 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
     answers = figures.answers(rounds, study.figures)
     options.out.mkdir(parents=True, exist_ok=True)
-    plot.draw(options.out / f"{study.name}.png", answers, rounds, study)
+    report.write_raw(options.raw, rounds, study.columns)
     pictures = [f"{study.name}.png", *study.pictures(options.out, rounds)]
-    summary = summarise(study, programs, rounds, description)
-    report.write_files(options.out, answers, rounds, study, {**summary, "pictures": pictures})
-    if options.out == study.folder / "results":
-        report.put_into_readme(study.folder / "README.md", options.out / "results.md")
-    print(report.as_table(answers))
-    say(f"results are in {options.out}")
+    facts = {**summarise(study, programs, rounds, description), "pictures": pictures}
+    kept = Kept.of(facts, answers, rounds, study.columns)
+    kept.write(options.out / "summary.json")
+    write_results(options, kept)
+    say(f"results are in {options.out}, every measurement in {options.raw}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""model.py: what a checkpoint of up to 8192 ranks would take, from what one machine measured and what is assumed.
+"""model.py: how long a checkpoint of up to 8192 ranks would take, from the measurements of one machine and assumptions.
 
     time of one file         fixed + plan and facts of rank 0 + words of ranks to rank 0 + payload / rate
     time of a file per rank  fixed + names / names a second + payload / rate
@@ -7,18 +7,17 @@ Both are given the same rate, because that is what the study finds on one machin
 one file what it gives to many is what the model does not know.
 """
 
-import csv
-import statistics
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 RANK_BYTES = 127_000_000
-MEASUREMENTS = Path(__file__).with_name("results") / "measurements.csv"
+SUMMARY = Path(__file__).with_name("results") / "summary.json"
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """Of a cluster; nothing of it was measured here."""
+    """The properties of a cluster. None of them was measured here."""
 
     file_system_rate: float = 22.0  # GB/s; the paper's peak of writes on CURIE, 21,000 MiB/s
     ranks_per_node: int = 16  # as on CURIE's thin nodes
@@ -28,32 +27,30 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of the machine of the study, from its results."""
+    """The properties of the machine of the study, from its results."""
 
     node_rate: float  # GB/s of one file, 4 ranks
     facts_s: dict[int, float]  # rank 0 alone, by number of ranks
     fixed_s: float  # a save without payload to speak of
 
     @staticmethod
-    def read(path: Path = MEASUREMENTS) -> "Measured":
-        seconds: dict[str, list[float]] = {}
-        rates: dict[str, list[float]] = {}
-        with path.open() as file:
-            for row in csv.DictReader(file):
-                seconds.setdefault(row["variant"], []).append(float(row["seconds"]))
-                if row["GB_per_s"]:
-                    rates.setdefault(row["variant"], []).append(float(row["GB_per_s"]))
+    def read(path: Path = SUMMARY) -> "Measured":
+        variants = json.loads(path.read_text())["variants"]
         begin, end = "once: facts of ", " ranks"
+
+        def median(variant: str, key: str) -> float:
+            return float(variants[variant][key][0])
+
         facts = {
-            int(name.removeprefix(begin).removesuffix(end)): statistics.median(values)
-            for name, values in seconds.items()
+            int(name.removeprefix(begin).removesuffix(end)): median(name, "seconds")
+            for name in variants
             if name.startswith(begin)
         }
-        fixed = statistics.median(seconds["once: extents, next to nothing, 4 ranks"])
-        return Measured(statistics.median(rates["extents, 4 ranks"]), facts, fixed)
+        fixed = median("once: extents, next to nothing, 4 ranks", "seconds")
+        return Measured(median("extents, 4 ranks", "GB_per_s"), facts, fixed)
 
     def facts_of(self, ranks: int) -> float:
-        """Along straight lines between what was measured."""
+        """Interpolates linearly between the measured numbers."""
         known = sorted(self.facts_s)
         above = next((each for each in known if each >= ranks), known[-1])
         below = max((each for each in known if each <= ranks), default=known[0])

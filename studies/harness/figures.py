@@ -12,11 +12,11 @@ Best = Callable[[str], str]  # of the variants whose names begin so, the one tha
 
 @dataclass(frozen=True)
 class Measure:
-    """What all variants are compared by: a key of their measurements, and how people read it."""
+    """The number that compares all variants: a key of their measurements, and its texts."""
 
     key: str = "GB_per_s"
     unit: str = "GB/s"
-    axis: str = "raw data, GB/s (dots: the rounds)"
+    axis: str = "raw data, GB/s (lines: all rounds)"
     title: str = "durable unless in memory or read"
     logarithmic: bool = False
 
@@ -24,34 +24,49 @@ class Measure:
 @dataclass(frozen=True)
 class Figure:
     name: str
-    target: str  # ">= 0.9", "<= 2 µs"; empty: only told
+    target: str  # "≥ 0.9", "≤ 2 µs"; empty: only reported
     value: Value
     variants: tuple[str, ...]
-    paper: str = ""  # what the paper that is compared with says
+    paper: str = ""  # the value in the paper that is compared with
 
-    def met(self, median: float) -> bool | None:
-        if not self.target:
-            return None
-        return median >= self.limit if self.target.startswith("≥") else median <= self.limit
+
+@dataclass(frozen=True)
+class Spread:
+    """What several rounds gave for one number."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+    @staticmethod
+    def of(values: list[float]) -> "Spread":
+        return Spread(statistics.median(values), min(values), max(values), len(values))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A figure with its result."""
+
+    figure: str
+    target: str
+    paper: str
+    spread: Spread
 
     @property
     def limit(self) -> float:
         return float(self.target.split()[1])
 
-
-@dataclass(frozen=True)
-class Answer:
-    figure: Figure
-    values: list[float]
-
     @property
-    def median(self) -> float:
-        return statistics.median(self.values)
+    def is_met(self) -> bool | None:
+        """Returns None if the figure has no target."""
+        if not self.target:
+            return None
+        return self.spread.median >= self.limit if self.target.startswith("≥") else self.spread.median <= self.limit
 
     @property
     def verdict(self) -> str:
-        met = self.figure.met(self.median)
-        return "" if met is None else "met" if met else "**not met**"
+        return "" if self.is_met is None else "met" if self.is_met else "**not met**"
 
 
 def rate_ratio(name: str, target: str, ours: str, theirs: str) -> Figure:
@@ -59,7 +74,7 @@ def rate_ratio(name: str, target: str, ours: str, theirs: str) -> Figure:
 
 
 def cpu_ratio(name: str, target: str, ours: str, theirs: str, cores: int = 1) -> Figure:
-    """How many times less CPU a byte costs; `cores`: how many more of them work on ours."""
+    """Returns how many times less CPU a byte costs; `cores`: how many times more cores work on our variant."""
 
     def value(each: Round) -> float:
         return float(cores * each[theirs]["cpu_s_per_GB"] / each[ours]["cpu_s_per_GB"])
@@ -86,5 +101,6 @@ def answers(rounds: list[Round], all_figures: Callable[[Best], list[Figure]]) ->
     for figure in all_figures(lambda beginning: best_of(rounds, beginning)):
         whole = [each for each in rounds if all(variant in each for variant in figure.variants)]
         if whole:
-            found.append(Answer(figure, [figure.value(each) for each in whole]))
+            spread = Spread.of([figure.value(each) for each in whole])
+            found.append(Answer(figure.name, figure.target, figure.paper, spread))
     return found

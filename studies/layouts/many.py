@@ -18,11 +18,12 @@ import thalweg
 HERE = Path(__file__).resolve().parent
 sys.path[0] = str(HERE.parent)
 
-from harness.programs import IN_MEMORY  # noqa: E402 (studies are no package)
+from harness.programs import IN_MEMORY, WORK  # noqa: E402 (studies are no package)
 from layouts import generate, write  # noqa: E402
 from layouts.children import in_child  # noqa: E402
 from layouts.settings import Case, Settings  # noqa: E402
 
+RAW = WORK / "raw" / "layouts"
 BEGIN, END = "<!-- results of many: written by many.py -->", "<!-- end of results of many -->"
 ROWS = {"event": "aos_event_per_product", "element": "aos_element_per_product"}
 PRODUCERS = (1, 2, 4, 24, 128)
@@ -99,7 +100,7 @@ def report(rounds: list[Round], settings: Settings) -> str:
         cpu = ratio(rounds, "cpu_s", Run("element", "threads", 4, size), Run("event", "threads", 4, size))
         file = ratio(rounds, "file_bytes", Run("event", "threads", 4, size), Run("event", "threads", 4))
         lines.append(f"| {size} MiB | {cpu} | {file} |")
-    return "\n".join([*lines, "", "[many.csv](results/many.csv) has every measurement."])
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -117,7 +118,8 @@ def main() -> None:
         for run in RUNS[first:] + RUNS[:first]:
             rounds[-1][run] = measure(run, data, settings)
             print(f"round {index + 1}: {run}: {rounds[-1][run]['seconds']:.3f} s", flush=True)
-    with (HERE / "results" / "many.csv").open("w", newline="") as file:
+    RAW.mkdir(parents=True, exist_ok=True)
+    with (RAW / "many.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         keys = list(next(iter(rounds[0].values())))
         writer.writerow(["round", *Run.__dataclass_fields__, *keys])

@@ -22,6 +22,7 @@ from harness.programs import IN_MEMORY, WORK, call  # noqa: E402 (studies are no
 from harness.root import build_with_root  # noqa: E402
 
 PROGRAM = WORK / "root_hits"
+RAW = WORK / "raw" / "layouts"
 BEGIN, END = "<!-- results in ROOT: written by root.py -->", "<!-- end of results in ROOT -->"
 ZSTD_5 = 505
 MIB = 1 << 20
@@ -121,8 +122,6 @@ def report(rounds: list[Round], hits: int) -> str:
         "Rows of elements, several threads / one:",
         "",
         *table(("threads", "wall time", "sum of the stopwatches"), (threads_to_one(rounds, each) for each in THREADS)),
-        "",
-        "[root.csv](results/root.csv) has every measurement.",
     ]
     return "\n".join(lines)
 
@@ -158,7 +157,8 @@ def main(say: Callable[[str], None] = print) -> None:
         for case in in_turn(CASES, index):
             rounds[-1][case] = case.run(options.hits)
             say(f"round {index + 1}: {case}: {rounds[-1][case]['seconds']:.3f} s")
-    write_csv(rounds, HERE / "results" / "root.csv")
+    RAW.mkdir(parents=True, exist_ok=True)
+    write_csv(rounds, RAW / "root.csv")
     before, _, rest = options.readme.read_text().partition(BEGIN)
     options.readme.write_text(f"{before}{BEGIN}\n{report(rounds, options.hits)}\n{END}{rest.partition(END)[2]}")
 

@@ -58,7 +58,7 @@ ROWS = (
 
 
 def table(summary: dict[str, Any]) -> str:
-    medians = {each["figure"]: each["median"] for each in summary["figures"]}
+    medians = {each["figure"]: each["spread"][0] for each in summary["figures"]}
 
     def cell(figure: str, unit: str) -> str:
         if not figure:

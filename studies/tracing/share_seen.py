@@ -180,8 +180,11 @@ def main() -> None:
     print(json.dumps(summary(outcomes)))
     if only:
         return
-    found = {"summary": summary(outcomes), "outcomes": [asdict(each) for each in outcomes], "left_out": left_out}
-    (HERE / "results" / "coverage.json").write_text(json.dumps(found, indent=1) + "\n")
+    said = ("first_line", "other_lines")
+    kept = [{key: value for key, value in asdict(each).items() if key not in said} for each in outcomes]
+    parts = [f'"summary": {json.dumps(summary(outcomes))}', f'"left_out": {json.dumps(left_out)}']
+    parts.insert(1, '"outcomes": [\n' + ",\n".join(map(json.dumps, kept)) + "\n]")
+    (HERE / "results" / "coverage.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")
     text = (HERE / "README.md").read_text()
     before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
     body = "\n".join([MARKS[0], *lines(outcomes, left_out), MARKS[1]])
