@@ -15,7 +15,7 @@ using model::Column;
 void bind_model(nb::module_& module) {
     nb::class_<Column>(module, "Column")
         .def_ro("path", &Column::path)
-        .def_prop_ro("is_lengths", [](Column const& column) { return column.role == Column::ClientRole::lengths; })
+        .def_prop_ro("is_lengths", [](Column const& column) { return column.role == Column::Role::lengths; })
         .def_prop_ro("type", [](Column const& column) { return model::name_of(column.scalar); })
         .def_ro("shape", &Column::shape)
         .def_ro("parent", &Column::parent, nb::sig("def parent(self) -> int | None"));
