@@ -20,8 +20,9 @@ EXAMPLES = [
     "run.py --format h5 --out layouts-study --rounds 7",
     "run.py --layout event_all --layout element --data uniform --producers 4 --out layouts-study",
 ]
-RESULTS = Path(__file__).resolve().parent / "results"
-FILES = Path(__file__).resolve().parents[2] / "build" / "layouts-study"
+BUILD = Path(__file__).resolve().parents[2] / "build"
+RAW = BUILD / "bench" / "raw" / "layouts"  # every measurement, from which an interrupted study goes on
+FILES = BUILD / "layouts-study"
 
 _QUICK = {"events": 400, "rounds": 2}
 
@@ -51,8 +52,8 @@ def measure(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="The folder for measurements, report and pictures. By default, `results` beside README.md, which then"
-            " shows the report.",
+            help="The folder for measurements, report and pictures. By default, build/bench/raw/layouts; README.md then"
+            " shows the report, and `results` beside it keeps the summary and the pictures.",
         ),
     ] = None,
     files: Annotated[
@@ -116,7 +117,7 @@ def measure(
 
     Interrupted, it goes on where it was when it is run again. Do nothing else on the machine meanwhile.
     """
-    folder = out or RESULTS
+    folder = out or RAW
     settings = Settings(
         events=events or (_QUICK["events"] if quick else Settings.events),
         rounds=rounds or (_QUICK["rounds"] if quick else Settings.rounds),
@@ -149,7 +150,7 @@ def measure(
     else:
         say(*results.sentences(summary, folder))
     if out is None:
-        readme.show(folder / "report.md")
+        readme.keep(folder)
     return 0
 
 

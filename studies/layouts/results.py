@@ -30,7 +30,9 @@ def write(out: Path, study: Study) -> dict[str, Any]:
             for each in answers
         ],
     }
-    (out / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    lines = [f"{_json(key)}: {_json(value)}" for key, value in summary.items() if key != "figures"]
+    lines.append('"figures": [\n' + ",\n".join(map(_json, summary["figures"])) + "\n]")
+    (out / "summary.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     pictures = plot.draw(out, found)
     text = report.markdown(found, answers, study.settings, described)
     shown = "\n\n".join(f"![writing and reading of {path.stem}]({path.name})" for path in pictures)
@@ -41,3 +43,7 @@ def write(out: Path, study: Study) -> dict[str, Any]:
 def sentences(summary: dict[str, Any], out: Path) -> list[str]:
     lines = [f"{each['figure']}: {each['median']:.3g}" for each in summary["figures"]]
     return [*lines, f"All of it: {out / 'report.md'}, measurements.csv, summary.json and pictures beside it."]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
