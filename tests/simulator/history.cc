@@ -25,6 +25,8 @@ class History {
         Random order(mix(seed ^ kOrder));
         draw_order(scenario_, container, order);
         draw_freezes(scenario_, freezes_);
+        Random full_disk(mix(seed ^ kFullDisk));
+        draw_full_disk(scenario_, full_disk);
         Random rotations(mix(seed ^ kRotations));
         draw_rotations(scenario_, rotations);
         draw_copiers(scenario_, copies_);
@@ -50,6 +52,7 @@ class History {
     static constexpr std::uint64_t kFreezes = 0x667265657a65;
     static constexpr std::uint64_t kRotations = 0x726f74617465;
     static constexpr std::uint64_t kCopies = 0x636f70696573;
+    static constexpr std::uint64_t kFullDisk = 0x66756c6c;
 
     // Lives from the beginning to the end, or to the instant when everything stops.
     void live(std::function<void()> const& begin) {

@@ -43,6 +43,8 @@ struct Scenario {
 Scenario draw_scenario(Container container, Random& random);
 // Draws the number of lives from a seed of its own, so that a history with one life does not change.
 void draw_lives(Scenario& scenario, Random& random);
+// Draws, from a seed of its own, whether and when a full disk has room again.
+void draw_full_disk(Scenario& scenario, Random& random);
 // Draws, from a seed of its own, whether and when a thread pauses until another process has died.
 void draw_freezes(Scenario& scenario, Random& random);
 // Draws, from a seed of its own, whether and when the run goes on in other files.

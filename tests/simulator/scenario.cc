@@ -74,6 +74,15 @@ void draw_lives(Scenario& scenario, Random& random) {
     scenario.turns_of_life = random.any_size(800) + 1;
 }
 
+void draw_full_disk(Scenario& scenario, Random& random) {
+    auto& weather = scenario.weather;
+    if (random.chance(0.1)) weather.disk_bytes = random.between(256 << 10, 20 << 20);
+    if (weather.disk_bytes == Weather::kLargeDiskBytes || !random.chance(0.7)) return;
+    if (random.chance(0.7)) weather.disk_full_from_ns = World::kBeginNs + random.any_size(100'000'000);
+    weather.disk_full_until_ns = weather.disk_full_from_ns + random.any_size(1'000'000'000);
+    if (weather.disk_full_from_ns == 0) weather.disk_full_until_ns += World::kBeginNs;
+}
+
 void draw_freezes(Scenario& scenario, Random& random) {
     if (random.chance(0.3)) {
         scenario.weather.freeze_chance = random.one_of({0.02, 0.2});

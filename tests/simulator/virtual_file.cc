@@ -181,7 +181,7 @@ std::uint64_t VirtualFile::failed_syncs() const {
 
 bool VirtualFile::has_room(std::uint64_t end) const {
     auto const size_bytes = size();
-    return end <= size_bytes || world_.disk.used_bytes() + end - size_bytes <= world_.weather.disk_bytes;
+    return end <= size_bytes || world_.disk.used_bytes() + end - size_bytes <= world_.disk_bytes();
 }
 
 void VirtualFile::check_writable(char const* verb) const {

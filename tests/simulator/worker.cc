@@ -31,12 +31,29 @@ void Worker::work_in_units(std::shared_ptr<dataset::OpenRun> const& run) {
         auto const who = promises_.next_who++;
         promises_.units[who].key = key;
         promises_.units[who].node = node_;
-        auto unit = units.begin(key, std::string(random_.below(100), 's'));
-        for (auto pieces = random_.between(1, 3); pieces > 0; --pieces) append_to(unit, who);
-        if (random_.chance(0.3)) base::sleep_ns(random_.any_size(10'000'000));
-        end(unit, {who});
+        try {
+            auto unit = units.begin(key, std::string(random_.below(100), 's'));
+            for (auto pieces = random_.between(1, 3); pieces > 0; --pieces) append_to(unit, who);
+            if (random_.chance(0.3)) base::sleep_ns(random_.any_size(10'000'000));
+            end(unit, {who});
+        } catch (base::SystemError const& error) {
+            wait_for_room(error);
+        }
     }
     units.finish();
+}
+
+void Worker::wait_for_room(base::SystemError const& error) {
+    auto const& weather = scenario_.weather;
+    if (!base::is_no_space(error.code) || weather.disk_full_until_ns == kNever) throw error;
+    world_.note(6);
+    base::sleep_ns(random_.any_size(100'000'000));
+    if (world_.time_ns() < weather.disk_full_until_ns || ++refused_ < 300) return;
+    // A committer that gets no turn cannot allocate, and memory is another matter.
+    bool const may_stay = weather.freeze_chance > 0 || weather.freeze_turn != kNever || scenario_.options.nodes.nodes > 1 ||
+                          weather.memory_bytes != Weather{}.memory_bytes;
+    if (!may_stay) world_.blame(std::string("the disk has room again, and rows are refused: ") + error.what());
+    throw error;
 }
 
 void Worker::work_in_groups(std::shared_ptr<dataset::OpenRun> const& run) {
@@ -111,10 +128,23 @@ void Worker::produce(std::shared_ptr<dataset::OpenRun> const& run) {
 
 void Worker::append(dataset::Producer& producer, std::uint64_t table, std::uint64_t who, std::uint64_t rows) {
     auto const first = promises_.producers[who].begun;
-    Rows const data(producer.columns(), table, who, first, rows);
     promises_.append_begins(who, rows);
-    producer.append(rows, data.spans());
-    promises_.append_returned(who, rows, base::monotonic_ns());
+    for (std::uint64_t taken = 0; taken < rows;) {
+        Rows const data(producer.columns(), table, who, first + taken, rows - taken);
+        auto const before = producer.rows();
+        try {
+            producer.append(rows - taken, data.spans());
+        } catch (base::SystemError const& error) {
+            if (base::is_no_space(error.code)) {
+                promises_.append_returned(who, producer.rows() - before, base::monotonic_ns());
+                taken += producer.rows() - before;
+            }
+            wait_for_room(error);
+            continue;
+        }
+        promises_.append_returned(who, rows - taken, base::monotonic_ns());
+        return;
+    }
 }
 
 } // namespace thalweg::simulator

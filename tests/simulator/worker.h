@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/simulator/history.h"
+#include "thalweg/base/error.h"
 #include "thalweg/dataset/append/work_unit.h"
 
 namespace thalweg::simulator {
@@ -30,6 +31,8 @@ class Worker {
     std::vector<std::uint64_t> fill_group(dataset::WorkUnit& group, std::int64_t number);
     void append_to(dataset::WorkUnit& unit, std::uint64_t who);
     void end(dataset::WorkUnit& unit, std::vector<std::uint64_t> const& tries);
+    // The disk was full, or the memory: returns, some time later, if what failed is to be tried again.
+    void wait_for_room(base::SystemError const& error);
 
     World& world_;
     Scenario const& scenario_;
@@ -38,6 +41,7 @@ class Worker {
     std::uint32_t node_;
     std::int64_t first_key_;
     bool is_of_units_ = false;
+    std::uint64_t refused_ = 0; // appends and commits, so far
 };
 
 } // namespace thalweg::simulator

@@ -36,7 +36,10 @@ struct Weather {
     std::uint64_t freeze_turn = kNever;
     std::uint64_t longest_sync_ns = 5'000'000;
     std::uint64_t longest_write_ns = 1'000'000;
-    std::uint64_t disk_bytes = std::uint64_t{1} << 40;
+    static constexpr std::uint64_t kLargeDiskBytes = std::uint64_t{1} << 40;
+    std::uint64_t disk_bytes = kLargeDiskBytes; // that files may have together, between these two times:
+    std::uint64_t disk_full_from_ns = 0;        // other programs fill the disk,
+    std::uint64_t disk_full_until_ns = kNever;  // and remove their files
     std::uint64_t memory_bytes = std::uint64_t{1} << 30;
     std::uint64_t fail_sync = kNever;
     std::uint64_t fail_write = kNever;
@@ -143,7 +146,12 @@ class World final : public base::StandIn, public storage::StandIn {
     // Returns whether the disk has reported a failure, or would report one to a process that needs more room.
     bool disk_may_have_failed() const {
         return syncs > weather.fail_sync || writes > weather.fail_write || reserves > weather.refuse_reserve ||
-               weather.disk_bytes < Weather{}.disk_bytes;
+               weather.disk_bytes < Weather::kLargeDiskBytes;
+    }
+    std::uint64_t disk_bytes() {
+        auto const now = time_ns();
+        bool const is_full = now >= weather.disk_full_from_ns && now < weather.disk_full_until_ns;
+        return is_full ? weather.disk_bytes : Weather::kLargeDiskBytes;
     }
     std::uint64_t directory_syncs = 0;
     std::uint64_t questions = 0; // number of questions whether a process is alive

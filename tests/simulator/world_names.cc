@@ -190,7 +190,8 @@ std::unique_ptr<storage::Storage> World::open(std::string const& path, storage::
 
 storage::Space World::space() {
     auto const used = disk.used_bytes();
-    return {weather.disk_bytes - std::min(weather.disk_bytes, used), weather.disk_bytes};
+    auto const all = disk_bytes();
+    return {all - std::min(all, used), all};
 }
 
 } // namespace thalweg::simulator

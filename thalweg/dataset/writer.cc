@@ -270,10 +270,30 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     check_open();
     auto const begin_ns = base::monotonic_ns();
     auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
-    if (ending_) return close_with_others(end_ns); // again
+    if (!ending_) end_producers(end_ns); // else it was called before
+    auto result = run_->node ? close_with_others(end_ns) : complete_alone();
+    if (failed_end_) {
+        base::fail_system({fmt::format("{} is complete, and an error came before that", path()), failed_end_->what()},
+                          failed_end_->code);
+    }
+    return result;
+}
+
+// What a producer could not write is in its staging: the committer takes it from there, and the file will have it.
+void Writer::finish_units() {
+    try {
+        units_->finish();
+    } catch (base::SystemError const& error) {
+        failed_end_ = error;
+    } catch (base::DataError const& error) {
+        failed_end_.emplace(error.what());
+    }
+}
+
+void Writer::end_producers(std::uint64_t end_ns) {
     auto& state = run_->ledger->head().state;
     units_->check_none_of_this_thread();
-    units_->finish();
+    finish_units();
     wait_for_producers(end_ns);
     auto open = LedgerState::open;
     state.compare_exchange_strong(open, LedgerState::closing);
@@ -284,12 +304,14 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
         state.compare_exchange_strong(closing, LedgerState::open);
         throw;
     }
-    if (run_->node) return close_with_others(end_ns);
+}
+
+CompleteResult Writer::complete_alone() {
     ended_ = true;
     try {
         return complete();
     } catch (std::exception const& error) {
-        if (state != LedgerState::failed)
+        if (run_->ledger->head().state != LedgerState::failed)
             run_->ledger->fail(fmt::format("{} takes no more rows ({})", path(), error.what()));
         give_up_lock();
         throw;
@@ -308,6 +330,8 @@ CompleteResult Writer::complete() {
     options.least_end = ledger.head().claimed;
     auto result = complete_run(*run_->file, journal_, *run_->format, options);
     if (!need.empty()) result.report.notes.push_back(need);
+    if (!ledger.has_room())
+        result.report.notes.push_back("the disk was full when it was closed: it has all rows that were taken");
     // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;

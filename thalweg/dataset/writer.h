@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "thalweg/base/error.h"
 #include "thalweg/base/thread.h"
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/dataset/append/work_unit.h"
@@ -116,7 +117,8 @@ class Writer {
     void set_metadata(std::string const& key, std::string const& value);
 
     // Waits until all producers have finished or died, and completes the file. Throws base::SystemError naming those
-    // that did not finish in time (the run stays open then), and any other error; the journal stays then, too.
+    // that did not finish in time (the run stays open then), and any other error; the journal stays then, too. If an
+    // end of a work unit's producers has failed, the file is completed first and says so in that error.
     // Of several nodes each has to close; the first one completes the file when all have finished, and the others wait.
     CompleteResult close(std::uint64_t timeout_ns);
 
@@ -145,7 +147,10 @@ class Writer {
                          std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
                          PageCounts const& earlier = {});
     void check_open() const;
+    void end_producers(std::uint64_t end_ns);
+    void finish_units();
     void wait_for_producers(std::uint64_t end_ns) const;
+    CompleteResult complete_alone();
     CompleteResult complete();
     std::shared_ptr<Committer> committer() const;
     void drop_committer();
@@ -183,6 +188,7 @@ class Writer {
     bool ended_ = false;
     std::optional<JournalWriter> joined_journal_; // until all nodes are there
     std::unique_ptr<NodeEnding> ending_;          // its part is finished
+    std::optional<base::SystemError> failed_end_; // of a producer: what it could not write is in the journal
     std::uint64_t fork_generation_ = 0;
 };
 

@@ -29,6 +29,11 @@ bool Faults::power_is_off() const {
     return power_is_off_;
 }
 
+void Faults::set_space(std::uint64_t bytes) {
+    base::Lock const lock(mutex_);
+    plan_.space_bytes = bytes;
+}
+
 int Faults::begin(Operation operation) {
     base::Lock const lock(mutex_);
     if (power_is_off_ || counts_.operations++ == plan_.power_cut_at) {

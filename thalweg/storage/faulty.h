@@ -49,6 +49,8 @@ class Faults {
     FaultPlan const& plan() const { return plan_; }
     FaultCounts counts() const;
     bool power_is_off() const;
+    // From now on the files may be so large together: space was freed, or is taken by others.
+    void set_space(std::uint64_t bytes);
 
     // Counts an operation and returns the errno with which it must fail, or 0.
     int begin(Operation operation);
@@ -59,7 +61,7 @@ class Faults {
     std::uint64_t number_file() { return files_++; }
 
   private:
-    FaultPlan plan_;
+    FaultPlan plan_; // its space: under the mutex
     std::atomic<std::uint64_t> files_ = 0;
     mutable base::Mutex mutex_;
     std::mt19937_64 random_ THALWEG_GUARDED_BY(mutex_);

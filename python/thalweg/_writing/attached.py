@@ -58,8 +58,10 @@ class Attached:
 
     def finish(self) -> None:
         """Finishes all producers made here, and writes what committed work units have in memory."""
-        self._producers.finish()
-        self._units.finish()
+        try:
+            self._producers.finish()
+        finally:
+            self._units.finish()
 
     def __enter__(self) -> Self:
         return self

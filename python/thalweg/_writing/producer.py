@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from thalweg import _core
 from thalweg._append.columns import Array, columns_of, stored_columns
-from thalweg._base.errors import UsageError, text_of
+from thalweg._base.errors import SystemError, UsageError, text_of  # noqa: A004
 from thalweg._schema.schema import Schema
 
 
@@ -46,8 +46,10 @@ class Producer:
         Contiguous arrays of the declared type are copied once. The rows are safe from the death of this process when
         `append` returns. It waits while storage is slower than its producers; Ctrl-C interrupts that.
 
-        Raises UsageError naming table, column and row where a value does not fit the schema (no row is taken then),
-        or where the producer is finished or was inherited through fork; SystemError where the run cannot go on.
+        Raises UsageError naming table, column and row if a value does not fit the schema (no row is taken then),
+        or if the producer is finished or was inherited through fork; SystemError if the run cannot go on.
+        On a full disk it raises SystemError with errno ENOSPC (EDQUOT, EFBIG): `rows` tells how many rows the producer
+        has taken, none of which is lost, and it takes more once there is room again.
         """
         self._append(*columns_of(self._schema, rows, fields))
 
@@ -80,7 +82,11 @@ class Producer:
                 self._core.idle()
 
     def finish(self) -> None:
-        """Writes what it has; it takes no more rows. Does nothing the second time."""
+        """Writes what it has; it takes no more rows. Does nothing the second time.
+
+        Raises SystemError if a write has failed. The rows are not lost: `close` of the run completes the file with
+        them. What a full disk has no room for now is kept in the same way, without an error.
+        """
         self._check_process()
         with self._lock:
             core, self._core = self._core, None
@@ -135,9 +141,16 @@ class Producers:
         return self._all[-1]
 
     def finish(self) -> None:
+        """Raises the first SystemError of any of them once all have ended."""
+        failed: SystemError | None = None
         while self._all:
-            self._all[-1].finish()
+            try:
+                self._all[-1].finish()
+            except SystemError as error:
+                failed = failed or error
             self._all.pop()
+        if failed is not None:
+            raise failed
 
     def abandon(self, reason: str) -> None:
         while self._all:

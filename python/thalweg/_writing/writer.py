@@ -34,6 +34,7 @@ class Writer:
         self._producers = Producers(self.schema)
         self._pid = os.getpid()
         self._end = ""
+        self._failed_end: SystemError | None = None  # of a producer, before the file is complete
         self.path = core.path
         self.engine = core.engine
         """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
@@ -119,13 +120,25 @@ class Writer:
         """Finishes the producers of this process, waits for those of others, and completes the file.
 
         `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
-        run stays open then. Raises UsageError where the run is closed already, or this thread has a work unit open.
+        run stays open then. Raises UsageError if the run is closed already, or this thread has a work unit open.
+        If a producer of this process could not write its last rows, the file is completed with these rows all the same,
+        and SystemError says so afterwards.
         """
+        core = self._open_core()
+        try:
+            self._producers.finish()
+        except SystemError as error:
+            self._failed_end = self._failed_end or error
+        report = self._close(core, time.monotonic() + timeout)
+        if self._failed_end is not None:
+            raise SystemError(
+                self._failed_end.errno, f"{self.path} is complete, and an error came before that ({self._failed_end})"
+            ) from self._failed_end
+        return report
+
+    def _close(self, core: _core.Writer, end: float) -> RunReport:
         from thalweg._writing.reports import report_of
 
-        core = self._open_core()
-        self._producers.finish()
-        end = time.monotonic() + timeout
         while True:  # in short waits, between which Python sees a Ctrl-C
             wait = min(0.2, max(0.0, end - time.monotonic()))
             try:

@@ -104,16 +104,18 @@ bool ExtentWriter::add_to_equal(PageRecord& record, std::span<std::byte const> s
     return true;
 }
 
-void ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page,
+bool ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page,
                                   WhileWaiting const& while_waiting) {
     check_writes();
     std::span const padded(page.data(), base::round_up(page.size(), base::kBlockBytes));
     auto const offset = run_.ledger->claim(padded.size(), while_waiting);
+    if (!offset) return false;
     auto* const extent = free_extent();
     set_checksums(record, page, base::xxh3(page));
     record.offset = 0;
     extent->pages.assign(1, record);
-    submit(*extent, padded, offset);
+    submit(*extent, padded, *offset);
+    return true;
 }
 
 ExtentWriter::Extent* ExtentWriter::free_extent() {
@@ -130,18 +132,20 @@ ExtentWriter::Extent* ExtentWriter::free_extent() {
     return extent;
 }
 
-void ExtentWriter::flush(WhileWaiting const& while_waiting) {
-    if (gathering_ == nullptr) return;
+bool ExtentWriter::flush(WhileWaiting const& while_waiting) {
+    if (gathering_ == nullptr) return true;
     check_writes();
     if (gathering_->pages.empty()) { // all that came was equal to what is elsewhere
         free_.push_back(std::exchange(gathering_, nullptr));
-        return;
+        return true;
     }
     auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
     // Else it ends with the bytes of pages that were before in this buffer, or that were equal to others.
     std::ranges::fill(padded.subspan(gathering_->filled_bytes), std::byte{0});
     auto const offset = run_.ledger->claim(padded.size(), while_waiting);
-    submit(*std::exchange(gathering_, nullptr), padded, offset);
+    if (!offset) return false;
+    submit(*std::exchange(gathering_, nullptr), padded, *offset);
+    return true;
 }
 
 void ExtentWriter::submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset) {

@@ -39,10 +39,12 @@ class ExtentWriter {
     bool is_full() const { return gathering_ != nullptr && gathering_->filled_bytes >= limit_bytes_; }
 
     // The page as it lies in memory that stays as it is until the page is written, and is ours up to the next block.
-    void write_in_place(PageRecord record, std::span<std::byte const> page, WhileWaiting const& while_waiting);
+    // Returns false, and has done nothing, if the disk has no room at present.
+    bool write_in_place(PageRecord record, std::span<std::byte const> page, WhileWaiting const& while_waiting);
 
-    // Starts writing what is gathered. What waiting throws leaves everything as it is.
-    void flush(WhileWaiting const& while_waiting);
+    // Starts writing what is gathered. Returns false, and leaves everything as it is, if the disk has no room at
+    // present; so does what waiting throws.
+    bool flush(WhileWaiting const& while_waiting);
     // Appends what has been written since the last call to `written`; with `wait`, waits until something has been
     // (if anything is in flight). Throws base::SystemError where a write failed, and from then on.
     void reap(bool wait, std::deque<PageRecord>& written);

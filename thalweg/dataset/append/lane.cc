@@ -68,18 +68,39 @@ PageRecord Lane::record_of(SealedPage const& page) const {
 
 void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
     writer_.check_writes();
+    waiting_.push_back(page);
+    static_cast<void>(encode_waiting(while_waiting));
+    reap(false);
+}
+
+// A page goes off the queue once it is in an extent or on its way: what waiting throws leaves it there.
+bool Lane::encode_waiting(std::function<void()> const& while_waiting) {
+    waits_for_room_ = false;
+    while (!waiting_.empty()) {
+        if (encode_next(while_waiting)) continue;
+        waits_for_room_ = true;
+        return false;
+    }
+    return true;
+}
+
+bool Lane::encode_next(std::function<void()> const& while_waiting) {
+    auto const page = waiting_.front();
     auto const raw = raw_of(page);
     auto record = record_of(page);
     if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared()) {
         record.stored_bytes = raw.size();
         // It begins a block, so the padding behind it is memory of ours.
-        writer_.write_in_place(record, raw, while_waiting);
-    } else {
-        auto const out = room_for(encoder_.bound_bytes(page.column, raw.size()), while_waiting);
-        encode(page, raw, out, record);
-        add_to_extent(record, raw.size(), while_waiting);
+        if (!writer_.write_in_place(record, raw, while_waiting)) return false;
+        waiting_.pop_front();
+        return true;
     }
-    reap(false);
+    auto const bound_bytes = encoder_.bound_bytes(page.column, raw.size());
+    if (!writer_.has_room(bound_bytes) && !write_gathered(while_waiting)) return false;
+    encode(page, raw, writer_.room_for(bound_bytes), record);
+    writer_.add(record);
+    waiting_.pop_front();
+    return !is_extent_due(record, raw.size()) || write_gathered(while_waiting);
 }
 
 void Lane::encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out,
@@ -104,8 +125,10 @@ PageRecord Lane::record_of_stored(SealedPage const& page) const {
 void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored,
                       std::function<void()> const& while_waiting) {
     writer_.check_writes();
-    std::memcpy(room_for(stored.size(), while_waiting).data(), stored.data(), stored.size());
-    add_to_extent(record_of_stored(page), 0, while_waiting); // nothing of it is in staging
+    std::memcpy(room_for_stored(stored.size(), while_waiting).data(), stored.data(), stored.size());
+    auto const record = record_of_stored(page);
+    writer_.add(record);
+    if (is_extent_due(record, 0)) static_cast<void>(write_gathered(while_waiting)); // nothing of it is in staging
     reap_stored();
 }
 
@@ -115,7 +138,7 @@ void Lane::add_run(std::span<SealedPage const> run, PageSource const& from,
     writer_.check_writes();
     std::size_t size_bytes = 0;
     for (auto const& page : run) size_bytes += page.stored_bytes + format::kPageChecksumBytes;
-    auto rest = room_for(size_bytes, while_waiting).first(size_bytes);
+    auto rest = room_for_stored(size_bytes, while_waiting).first(size_bytes);
     from.read(rest);
     for (std::size_t i = 0; i < run.size(); ++i) {
         auto const stored = rest.first(run[i].stored_bytes);
@@ -126,7 +149,7 @@ void Lane::add_run(std::span<SealedPage const> run, PageSource const& from,
         rest = rest.subspan(stored.size() + format::kPageChecksumBytes);
         writer_.add_with_checksum(record_of_stored(run[i]), stored, checksum);
     }
-    if (writer_.is_full()) flush(while_waiting);
+    if (writer_.is_full()) static_cast<void>(write_gathered(while_waiting));
     reap_stored();
 }
 
@@ -136,25 +159,33 @@ void Lane::reap_stored() {
     while (writer_.in_flight() > kStoredInFlight) reap(true);
 }
 
-std::span<std::byte> Lane::room_for(std::size_t size_bytes, std::function<void()> const& while_waiting) {
-    if (!writer_.has_room(size_bytes)) flush(while_waiting);
+// Such a page is nowhere else in this process: its caller has to hear that it has no room.
+std::span<std::byte> Lane::room_for_stored(std::size_t size_bytes, std::function<void()> const& while_waiting) {
+    while (!writer_.has_room(size_bytes) && !write_gathered(while_waiting)) run_.ledger->check_room();
     return writer_.room_for(size_bytes);
 }
 
-void Lane::add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting) {
-    writer_.add(record);
+// The page is in the extent that is gathered, which is to be written by now.
+bool Lane::is_extent_due(PageRecord const& record, std::size_t raw_bytes) {
     gathered_bytes_ += raw_bytes;
     // Half of a column's own blocks is written while the other half fills.
     bool const half_of_column =
         !memory_.is_shared() && ++gathered_pages_[record.column] > staging_.column(record.column).blocks / 2;
-    if (writer_.is_full() || gathered_bytes_ >= gather_limit_bytes() || half_of_column) flush(while_waiting);
+    return writer_.is_full() || gathered_bytes_ >= gather_limit_bytes() || half_of_column;
 }
 
-void Lane::flush(std::function<void()> const& while_waiting) {
-    if (!writer_.is_gathering()) return;
-    writer_.flush(while_waiting);
+bool Lane::write_gathered(std::function<void()> const& while_waiting) {
+    if (!writer_.is_gathering()) return true;
+    if (!writer_.flush(while_waiting)) return false;
     gathered_pages_.assign(gathered_pages_.size(), 0);
     gathered_bytes_ = 0;
+    return true;
+}
+
+bool Lane::flush(std::function<void()> const& while_waiting) {
+    if (encode_waiting(while_waiting) && write_gathered(while_waiting)) return true;
+    waits_for_room_ = true;
+    return false;
 }
 
 void Lane::reap(bool wait) {
@@ -164,13 +195,14 @@ void Lane::reap(bool wait) {
         run_.ledger->check_alive(); // the ring is full: the committer has to empty it
 }
 
-void Lane::drain(std::function<void()> const& while_waiting) {
+bool Lane::drain(std::function<void()> const& while_waiting) {
     writer_.check_writes();
-    flush(while_waiting);
+    bool const has_room = flush(while_waiting);
     Backoff backoff;
     while (true) {
         reap(true);
-        if (idle() && !announcer_.has_ends()) return;
+        if (!has_room && writer_.in_flight() == 0 && written_.empty()) return false;
+        if (idle() && !announcer_.has_ends()) return true;
         if (writer_.in_flight() == 0) backoff.pause();
     }
 }

@@ -28,22 +28,27 @@ class Lane {
     Lane(OpenRun& run, Staging const& staging, StagingMemory const& memory, Announcer& announcer, std::size_t table,
          std::uint32_t producer);
 
-    // Encodes the page. Its bytes in staging stay as they are until it is announced.
+    // Takes the page, and encodes it; later, if the disk has no room at present for those in front of it. Its bytes in
+    // staging stay as they are until it is announced.
     void add(SealedPage const& page, std::function<void()> const& while_waiting);
-    // A page that is encoded already, by the column's codec.
+    // Encodes the pages that wait for room. Returns false if the disk still has none.
+    bool encode_waiting(std::function<void()> const& while_waiting);
+    // A page that is encoded already, by the column's codec. Throws base::SystemError if the disk has no room.
     void add_stored(SealedPage const& page, std::span<std::byte const> stored,
                     std::function<void()> const& while_waiting);
     // Several, which are read into the memory from which they are written. Their checksums are compared there.
     void add_run(std::span<SealedPage const> run, PageSource const& from, std::function<void()> const& while_waiting);
-    // Starts writing what is gathered.
-    void flush(std::function<void()> const& while_waiting);
+    // Starts writing all that was added. Returns false if the disk has no room for it at present.
+    bool flush(std::function<void()> const& while_waiting);
     // Announces what has been written, as far as the ring has room; with `wait`, waits until something has been written
     // (if anything is in flight).
     void reap(bool wait);
-    // Flushes and waits for everything.
-    void drain(std::function<void()> const& while_waiting);
+    // Flushes and waits for everything. Returns false, without what has no room, if the disk has none at present.
+    bool drain(std::function<void()> const& while_waiting);
     // There is something to write, or to wait for.
-    bool has_work() const { return writer_.in_flight() > 0 || writer_.is_gathering(); }
+    bool has_work() const { return writer_.in_flight() > 0 || writer_.is_gathering() || !waiting_.empty(); }
+    // The disk had no room for what was added when that was last tried, and nothing of it is in flight.
+    bool waits_for_room() const { return waits_for_room_ && writer_.in_flight() == 0; }
     // Nothing of what was added waits to be announced.
     bool idle() const { return !has_work() && written_.empty(); }
 
@@ -51,12 +56,14 @@ class Lane {
     // In one piece; valid until the next call.
     std::span<std::byte const> raw_of(SealedPage const& page);
     std::uint64_t gather_limit_bytes() const;
+    bool encode_next(std::function<void()> const& while_waiting);
     void encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out, PageRecord& record);
     PageRecord record_of(SealedPage const& page) const;
     PageRecord record_of_stored(SealedPage const& page) const;
     void reap_stored();
-    std::span<std::byte> room_for(std::size_t size_bytes, std::function<void()> const& while_waiting);
-    void add_to_extent(PageRecord const& record, std::size_t raw_bytes, std::function<void()> const& while_waiting);
+    bool write_gathered(std::function<void()> const& while_waiting);
+    std::span<std::byte> room_for_stored(std::size_t size_bytes, std::function<void()> const& while_waiting);
+    bool is_extent_due(PageRecord const& record, std::size_t raw_bytes);
 
     OpenRun& run_;
     Staging const& staging_;
@@ -71,6 +78,8 @@ class Lane {
     std::size_t gather_limit_bytes_;            // where columns have blocks of their own
     std::vector<std::span<std::byte const>> pieces_;
     std::vector<std::byte> scratch_;
+    std::deque<SealedPage> waiting_; // and not encoded yet: those in front of them have no room
+    bool waits_for_room_ = false;
     std::deque<PageRecord> written_; // and not announced yet: the ring is full
 };
 

@@ -172,6 +172,18 @@ void Producer::append(std::uint64_t rows, std::span<std::span<std::byte const> c
     if (!of_units_) follow_rotation(); // the others follow with their worker, between units
     RowSlices slices{columns(), {data.begin(), data.end()}};
     auto const most_rows = memory_->is_shared() ? rows_for(data, rows, most_batch_bytes()) : rows;
+    auto const rows_before = rows_;
+    try {
+        append_batches(slices, rows, most_rows);
+    } catch (base::SystemError const& error) {
+        if (!base::is_no_space(error.code) || rows_ == rows_before) throw;
+        throw base::SystemError(
+            fmt::format("{} (the first {} of these {} rows are taken)", error.what(), rows_ - rows_before, rows),
+            error.code);
+    }
+}
+
+void Producer::append_batches(RowSlices& slices, std::uint64_t rows, std::uint64_t most_rows) {
     while (rows > 0) {
         // Up to the next page of the widest column, so that rows are published page by page.
         auto batch = std::min({rows, most_rows, rows_per_batch_ - rows_ % rows_per_batch_});
@@ -189,7 +201,7 @@ void Producer::idle() {
     check_usable();
     if (of_units_) return;
     if (is_cluster_old()) end_cluster(true);
-    if (sealer_->has_ends()) sealer_->drain(while_waiting_); // nobody else would announce them
+    if (sealer_->has_ends()) static_cast<void>(sealer_->drain(while_waiting_)); // nothing else announces them
 }
 
 void Producer::finish() {
@@ -204,7 +216,7 @@ void Producer::finish() {
     bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
     if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes))
         end_cluster(cluster_.is_behind_old); // without age they would be one
-    sealer_->drain(nullptr);
+    static_cast<void>(sealer_->drain(nullptr)); // what has no room on the disk is in staging, for the committer
 }
 
 // Rotation: the rows so far stay in the old file (those that fill no page reach it through the committer), the next

@@ -34,7 +34,9 @@ class Producer {
     Producer(Producer&&) noexcept;
 
     // One span a column, in the order of model::flatten: the items of `rows` rows, contiguous. Lengths columns: uint64.
-    // Throws base::UsageError where the sizes do not fit together, base::SystemError where the run cannot go on.
+    // Throws base::UsageError if the sizes do not fit together, base::SystemError if the run cannot go on, or (with
+    // ENOSPC, EDQUOT or EFBIG) if the disk is full: rows() tells how many of these rows it has taken, and it takes more
+    // once there is room.
     void append(std::uint64_t rows, std::span<std::span<std::byte const> const> columns);
 
     // A page that is encoded by its column's codec already: as it came from another file, say.
@@ -64,7 +66,8 @@ class Producer {
     std::uint64_t open_bytes() const { return cluster_.bytes; }
     std::uint64_t cluster_bytes() const { return cluster_bytes_; }
 
-    // Seals and writes what can be written, and hands the rest to the committer. The producer takes no more rows.
+    // Seals and writes what can be written, and hands the rest to the committer; on a full disk, all that has no room.
+    // The producer takes no more rows.
     void finish();
 
     // Its worker ends on an exception, with this text: the run's report will say so. What was appended is kept. The
@@ -107,6 +110,7 @@ class Producer {
   private:
     void start(std::shared_ptr<OpenRun> run);
     void prepare(OpenRun& run, std::size_t slot);
+    void append_batches(RowSlices& slices, std::uint64_t rows, std::uint64_t most_rows);
     void append_batch(RowSlices& slices, std::uint64_t rows);
     void wait_for_room(std::span<std::span<std::byte const> const> parts);
     std::uint64_t blocks_for(std::size_t column, std::uint64_t size_bytes) const;
@@ -119,6 +123,7 @@ class Producer {
     std::uint64_t most_batch_bytes() const;
     std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
     void end_cluster(bool by_age = false);
+    void drain();
     void check_usable() const;
     void check_cluster(std::uint64_t rows, std::span<std::uint64_t const> items) const;
     std::size_t take_slot(OpenRun& run) const;

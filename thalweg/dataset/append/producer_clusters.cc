@@ -36,7 +36,7 @@ void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const>
     if (rows == 0) return;
     if (!of_units_) follow_rotation();
     end_cluster();
-    sealer_->drain(while_waiting_); // what is in staging is released in front of what is not
+    drain(); // what is in staging is released in front of what is not
     torn_ = true;
     std::vector<std::uint64_t> begins, given(items.size());
     std::uint64_t bytes = 0;

@@ -86,7 +86,7 @@ void Producer::drop_unit() {
 void Producer::seal_unit() {
     check_usable();
     end_cluster();
-    sealer_->drain(while_waiting_);
+    drain();
 }
 
 void Producer::leave_unit() {

@@ -57,12 +57,18 @@ void Producer::end_cluster(bool by_age) {
     cluster_ = {rows_, 0, 0, by_age};
 }
 
+// For callers that need all in the file.
+void Producer::drain() {
+    while (!sealer_->drain(while_waiting_)) run_->ledger->check_room();
+}
+
 void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     std::vector<std::span<std::byte const>> parts;
     for (std::size_t i = 0; i < columns().size(); ++i) {
         auto const& parent = columns()[i].parent;
         parts.push_back(slices.take(i, parent ? sum_of(parts[*parent]) : rows));
     }
+    if (!run_->ledger->has_room()) run_->ledger->check_room();
     // All columns first: an interrupt that comes while we wait then finds no row half copied.
     wait_for_room(parts);
     torn_ = true;

@@ -74,7 +74,7 @@ void Sealer::add_run(std::span<SealedPage const> run, PageSource const& from,
 // Ends of clusters, which the lane's own `drain` waits for, may be due to threads that have failed.
 void Sealer::drain_stored(std::function<void()> const& while_waiting) {
     auto& lane = stored_lane();
-    lane.flush(while_waiting);
+    while (!lane.flush(while_waiting)) run_.ledger->check_room();
     Backoff backoff;
     while (true) {
         lane.reap(true);
@@ -88,7 +88,7 @@ void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
                          std::function<void()> const& while_waiting) {
     announcer_.end_cluster(cluster, rows, by_age);
     if (threads_.empty()) {
-        lanes_[0]->flush(while_waiting);
+        static_cast<void>(lanes_[0]->flush(while_waiting)); // what has no room is flushed later
         return;
     }
     {
@@ -101,9 +101,10 @@ void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
 
 void Sealer::make_progress(std::function<void()> const& while_waiting) {
     if (while_waiting) while_waiting();
+    run_.ledger->check_room();
     if (threads_.empty()) {
         bool const has_work = lanes_[0]->has_work();
-        lanes_[0]->flush(while_waiting);
+        static_cast<void>(lanes_[0]->flush(while_waiting));
         lanes_[0]->reap(true);
         if (!has_work) base::sleep_ns(kPauseNs); // for the committer, who has to empty the ring
         return;
@@ -117,18 +118,19 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
     base::sleep_ns(kPauseNs);
 }
 
-void Sealer::drain(std::function<void()> const& while_waiting) {
-    if (threads_.empty()) {
-        lanes_[0]->drain(while_waiting);
-        return;
-    }
+bool Sealer::drain(std::function<void()> const& while_waiting) {
+    return threads_.empty() ? lanes_[0]->drain(while_waiting) : drain_threads();
+}
+
+bool Sealer::drain_threads() {
     Backoff backoff;
     while (true) {
         {
             base::Lock const lock(mutex_);
             rethrow();
             flush_wanted_ = true;
-            if (jobs_.empty() && busy_ == 0 && !announcer_.has_ends()) return;
+            if (jobs_.empty() && busy_ == 0 && !announcer_.has_ends()) return true;
+            if (jobs_.empty() && without_room_ > 0 && without_room_ == busy_ && !run_.ledger->has_room()) return false;
         }
         wake_.notify_all();
         std::deque<PageRecord> none;
@@ -153,10 +155,10 @@ void Sealer::work(Lane& lane) {
 
 // One page sealed, or what was gathered written when it was asked for, or a short wait.
 void Sealer::step(Lane& lane, base::Lock& lock) {
-    if (jobs_.empty() && !(flush_wanted_ && lane.has_work())) {
-        wake_.wait_for(lock, lane.idle() ? 50'000'000 : 1'000'000);
-    }
+    bool const can_flush = flush_wanted_ && lane.has_work() && !lane.waits_for_room();
+    if (jobs_.empty() && !can_flush) wake_.wait_for(lock, lane.idle() ? 50'000'000 : 1'000'000);
     auto const was_idle = lane.idle();
+    auto const waited_for_room = lane.waits_for_room();
     if (!jobs_.empty()) {
         auto const page = jobs_.front();
         jobs_.pop_front();
@@ -166,13 +168,15 @@ void Sealer::step(Lane& lane, base::Lock& lock) {
     } else if (!was_idle) {
         auto const flush = flush_wanted_;
         lock.unlock();
-        if (flush) lane.flush(nullptr);
+        static_cast<void>(flush ? lane.flush(nullptr) : lane.encode_waiting(nullptr));
         lane.reap(flush);
     } else {
         flush_wanted_ = flush_wanted_ && busy_ > 0;
         return;
     }
     lock.lock();
+    without_room_ += static_cast<std::size_t>(lane.waits_for_room()) - static_cast<std::size_t>(waited_for_room);
+    THALWEG_ASSERT(without_room_ <= busy_, "a lane that waits for room holds pages");
     if (lane.idle()) {
         THALWEG_ASSERT(busy_ > 0, "a lane that had pages was counted");
         --busy_;

@@ -17,6 +17,7 @@ class Sealer {
     Sealer(OpenRun& run, Staging const& staging, StagingMemory& memory, std::size_t table, std::uint32_t producer);
     ~Sealer();
 
+    // Takes the page, also if the disk has no room at present: it is written once there is.
     void seal(SealedPage const& page, std::function<void()> const& while_waiting);
     // A page that is encoded already. Its bytes are copied; nothing of it is in staging.
     void add_stored(SealedPage const& page, std::span<std::byte const> stored,
@@ -32,10 +33,12 @@ class Sealer {
     bool announce(PageRecord const& end) { return announcer_.announce(end); }
     // A cluster has ended, and that is not announced yet.
     bool has_ends() const { return announcer_.has_ends(); }
-    // For a caller that waits for staging to be released: writes what is gathered, and waits a moment.
+    // For a caller that waits for staging to be released: writes what is gathered, and waits a moment. Throws
+    // base::SystemError if the disk has no room.
     void make_progress(std::function<void()> const& while_waiting);
-    // Everything sealed is written and announced afterwards. Throws what went wrong in any thread.
-    void drain(std::function<void()> const& while_waiting);
+    // Everything sealed is written and announced afterwards. Returns false, without what has no room, if the disk has
+    // none at present. Throws what went wrong in any thread.
+    bool drain(std::function<void()> const& while_waiting);
 
   private:
     Lane& stored_lane();
@@ -43,6 +46,7 @@ class Sealer {
     // Comes and goes with the lock held, except where the lane throws: then it is not.
     void step(Lane& lane, base::Lock& lock) THALWEG_UNCHECKED_LOCKS;
     void rethrow() THALWEG_REQUIRES(mutex_);
+    bool drain_threads();
 
     OpenRun& run_;
     Staging const& staging_;
@@ -56,7 +60,8 @@ class Sealer {
     base::Mutex mutex_;
     base::Condition wake_;
     std::deque<SealedPage> jobs_ THALWEG_GUARDED_BY(mutex_);
-    std::size_t busy_ THALWEG_GUARDED_BY(mutex_) = 0; // lanes that hold pages not yet announced
+    std::size_t busy_ THALWEG_GUARDED_BY(mutex_) = 0;    // lanes that hold pages not yet announced
+    std::size_t without_room_ THALWEG_GUARDED_BY(mutex_) = 0; // of these: nothing of theirs is in flight
     bool flush_wanted_ THALWEG_GUARDED_BY(mutex_) = false;
     bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
     std::exception_ptr error_ THALWEG_GUARDED_BY(mutex_);

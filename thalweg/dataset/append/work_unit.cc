@@ -174,10 +174,16 @@ void UnitWorker::drop() {
 }
 
 void UnitWorker::finish() {
+    std::exception_ptr error;
     for (auto& producer : producers_) {
-        if (producer) producer->finish();
+        try {
+            if (producer) producer->finish();
+        } catch (base::Error const&) { // the others end all the same
+            if (!error) error = std::current_exception();
+        }
     }
     producers_.clear();
+    if (error) std::rethrow_exception(error);
 }
 
 void UnitWorker::abandon(std::string_view reason) noexcept {
@@ -387,8 +393,16 @@ void WorkUnits::abandon(std::string_view reason) {
 
 void WorkUnits::finish() {
     base::Lock const lock(idle_->mutex);
-    for (auto& worker : idle_->workers) worker->finish();
+    std::exception_ptr error;
+    for (auto& worker : idle_->workers) {
+        try {
+            worker->finish();
+        } catch (base::Error const&) {
+            if (!error) error = std::current_exception();
+        }
+    }
     idle_->workers.clear();
+    if (error) std::rethrow_exception(error);
 }
 
 } // namespace thalweg::dataset

@@ -124,7 +124,8 @@ class WorkUnits {
     // ever.
     void check_none_of_this_thread() const;
 
-    // Of the workers that have no open unit: their producers write what they have.
+    // Ends the workers that have no open unit: their producers write what they have. Throws the first error of any of
+    // them once all have ended; the committer has what they could not write.
     void finish();
     // Leaves what these have to the committer.
     void abandon();

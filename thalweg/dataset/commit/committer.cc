@@ -222,15 +222,9 @@ void Committer::allocate() {
     auto const waiting = admitted - std::min(admitted, journaled_entry_bytes_);
     auto counts = counts_;
     counts.unit_bytes += waiting * kFileBytesOfEntry;
-    space_.allocate(counts, producers_.unwritten_bytes());
-    if (units == nullptr) return;
-    reserve_journal(waiting * kJournalBytesOfEntry);
-    if (run_.ledger->head().claims_refused == 0) units->admit(admitted);
-}
-
-void Committer::reserve_journal(std::uint64_t units_bytes) {
-    if (run_.ledger->head().claims_refused != 0) return;
-    space_.reserve_journal(journal_, options_.rows_budget_bytes + producers_.unwritten_bytes() + units_bytes);
+    space_.keep_ahead(counts, producers_.unwritten_bytes(),
+                      options_.rows_budget_bytes + waiting * kJournalBytesOfEntry);
+    if (units != nullptr && run_.ledger->has_room()) units->admit(admitted);
 }
 
 void Committer::look_for_file() {
@@ -309,7 +303,6 @@ void Committer::begin_flush(std::uint64_t now) {
     durability_.note_covered(flushing_items_);
     durability_.flush_begins();
     units_.flush_begins();
-    reserve_journal(0);
     if (auto* const footers = flush_.interim_footers()) clusters_.hand_over(*footers);
     sync_begin_ns_ = now;
     flush_.begin();
@@ -351,8 +344,7 @@ CommitStatus Committer::status() const {
     status.memory = ledger.memory_place();
     status.sync_ns = sync_ns_;
     status.cpu_ns = cpu_ns_;
-    if (ledger.head().state == LedgerState::failed || ledger.head().claims_refused != 0)
-        status.failure = ledger.head().failure;
+    status.failure = ledger.head().state == LedgerState::failed ? ledger.head().failure : ledger.room_problem();
     return status;
 }
 

@@ -66,7 +66,6 @@ class Committer {
     void journal_metadata();
     void allocate();
     void count_units(ProducerIntake& producer);
-    void reserve_journal(std::uint64_t units_bytes);
     void look_for_file();
     void look_for_nodes();
     void end_without_others(std::string const& problem);

@@ -49,7 +49,9 @@ void Flush::go_on_to(Step step) {
 void Flush::begin() {
     THALWEG_ASSERT(is_idle(), "one flush is under way at a time");
     covers_bytes_ = journal_.size_bytes();
-    go_on_to(Step::payload);
+    // Nothing has come since the last one: on a full disk the journal must not grow by itself.
+    bool const is_covered = !run_.ledger->has_room() && covers_bytes_ == barrier_end_;
+    go_on_to(is_covered ? Step::journal_done : Step::payload);
 }
 
 bool Flush::advance() {
@@ -62,6 +64,7 @@ bool Flush::advance() {
     switch (step) {
     case Step::payload_done:
         journal_.append(RecordType::barrier, BarrierRecord{covers_bytes_});
+        barrier_end_ = journal_.size_bytes();
         go_on_to(Step::journal);
         return false;
     case Step::journal_done:

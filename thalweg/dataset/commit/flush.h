@@ -51,6 +51,7 @@ class Flush {
     std::uint64_t footer_offset_ = 0;
     std::uint64_t footer_bytes_ = 0; // of all so far
     std::uint64_t covers_bytes_ = 0; // of the journal
+    std::uint64_t barrier_end_ = 0;  // in the journal, of the last one
 
     base::Mutex mutex_;
     base::Condition wake_;

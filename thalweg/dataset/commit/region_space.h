@@ -24,8 +24,8 @@ class RegionSpace {
 
     RegionSpace(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes);
 
-    // Raises what may be claimed. `room_bytes` are kept for this node's share of the metadata. Where the disk has no
-    // more room, claims are refused from then on.
+    // Raises what may be claimed. `room_bytes` are kept for this node's share of the metadata. Throws base::SystemError
+    // (ENOSPC, EDQUOT, EFBIG) while the disk has no room.
     void allocate(std::uint64_t room_bytes);
     // Nobody claims any more: journals what of the regions is not in use.
     void finish();
@@ -36,11 +36,11 @@ class RegionSpace {
         std::uint64_t allocated_end;
     };
 
-    void refuse(std::string const& why);
-    bool keep_room(std::uint64_t bytes);
-    std::optional<Taken> take();
-    // Where allocation ends now; nothing: the disk is full.
-    std::optional<std::uint64_t> allocate_in(Region const& region, std::uint64_t from, std::uint64_t least_bytes);
+    void keep_room(std::uint64_t bytes);
+    bool take_next();
+    // Returns 0, or the errno with which the disk had no room.
+    int allocate_in(Taken& taken, std::uint64_t least_bytes);
+    [[noreturn]] void fail_without_room(int errno_code) const;
     bool enter_next();
     void journal_end(Region const& region, std::uint64_t used_end);
 
@@ -48,11 +48,11 @@ class RegionSpace {
     JournalWriter& journal_;
     std::uint64_t allocate_ahead_bytes_;
     std::uint64_t allocation_bytes_;
-    std::optional<Taken> present_, next_;
+    std::optional<Taken> present_, next_; // nothing of the next one is allocated if the disk had no room for it
+    std::uint64_t wanted_bytes_ = 0;      // a claim that waits, or has found no room
     std::unique_ptr<storage::Storage> room_;
     std::uint64_t room_bytes_ = 0;
-    bool has_failed_ = false; // to take one: no more are asked for
-    std::string error_;
+    bool is_superseded_ = false; // the file is being completed without this node
 };
 
 } // namespace thalweg::dataset

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <system_error>
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
@@ -16,7 +17,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kLedgerMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 12;
+constexpr std::uint32_t kVersion = 13;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -279,31 +280,40 @@ std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
 
 namespace {
 
-std::uint64_t claim_when_allocated(Ledger& ledger, std::uint64_t size_bytes,
-                                   std::function<void()> const& while_waiting) {
+std::optional<std::uint64_t> claim_when_allocated(Ledger& ledger, std::uint64_t size_bytes,
+                                                  std::function<void()> const& while_waiting) {
     auto& shared = ledger.head();
     trace::Traced traced(trace::Activity::wait_for_space, shared.path, size_bytes);
     Backoff backoff;
     while (true) {
         raise_to(shared.wanted, size_bytes);
         raise_to(shared.waiting, size_bytes);
-        ledger.check_room();
+        ledger.check_alive();
+        if (!ledger.has_room()) return std::nullopt;
         if (while_waiting) while_waiting();
         backoff.pause();
         if (auto const offset = ledger.try_claim(size_bytes)) {
             traced.set_result(0);
-            return *offset;
+            return offset;
         }
     }
 }
 
+base::Message no_room_message(LedgerHead const& shared, int code) {
+    auto const how = code == EDQUOT  ? "free some of your quota there"
+                     : code == EFBIG ? "raise the limit of file sizes of the process that created it (prlimit --fsize)"
+                                     : "free some space on its file system";
+    return {fmt::format("{} takes no more rows at present", shared.path), std::generic_category().message(code),
+            fmt::format("{}, and append again; or close it: the file has all rows that were taken", how)};
+}
+
 } // namespace
 
-std::uint64_t Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
+std::optional<std::uint64_t> Ledger::claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting) {
     trace::Traced traced(trace::Activity::claim_extent, head().path, size_bytes);
-    auto const at_once = try_claim(size_bytes);
-    auto const offset = at_once ? *at_once : claim_when_allocated(*this, size_bytes, while_waiting);
-    traced.set_result(offset);
+    auto offset = try_claim(size_bytes);
+    if (!offset) offset = claim_when_allocated(*this, size_bytes, while_waiting);
+    if (offset) traced.set_result(*offset);
     return offset;
 }
 
@@ -322,7 +332,12 @@ void Ledger::check_alive() const {
 
 void Ledger::check_room() const {
     check_alive();
-    if (head().claims_refused.load() != 0) base::fail_system({head().failure}, ENOSPC);
+    if (int const code = head().no_room_code.load(); code != 0) base::fail_system(no_room_message(head(), code), code);
+}
+
+std::string Ledger::room_problem() const {
+    int const code = head().no_room_code.load();
+    return code == 0 ? "" : no_room_message(head(), code).str();
 }
 
 void Ledger::fail(std::string const& message) {
@@ -330,9 +345,13 @@ void Ledger::fail(std::string const& message) {
     head().state = LedgerState::failed;
 }
 
-void Ledger::refuse_claims(std::string const& message) {
-    copy_text(head().failure, message);
-    head().claims_refused = 1;
+void Ledger::refuse_claims(int errno_code) {
+    THALWEG_ASSERT(base::is_no_space(errno_code), "claims are refused if the disk has no room, and for nothing else");
+    head().no_room_code = errno_code;
+}
+
+void Ledger::allow_claims() {
+    if (!has_room()) head().no_room_code = 0;
 }
 
 void Ledger::beat() { head().heartbeat_ns.store(base::monotonic_ns(), std::memory_order_relaxed); }

@@ -71,9 +71,9 @@ struct LedgerHead {
     tuning::Words knobs;      // how every process writes the run, as its creator wants it
     char memory_folder[1024]; // where producers' memory goes when /dev/shm has no room; empty: nowhere
     char next_ledger[1280];   // set before `has_next`: the ledger of the file that continues this one
-    char failure[1024];       // set before `failed` or `claims_refused`
+    char failure[1024];       // set before `failed`
     std::atomic<std::uint32_t> has_next;
-    std::atomic<std::uint32_t> claims_refused;
+    std::atomic<std::int32_t> no_room_code; // an errno: why claims are refused at present. 0: they are not
     std::atomic<LedgerState> state;
     std::atomic<std::uint64_t> heartbeat_ns;
     // A cluster that was begun before that is old: its producer ends it, so that whoever looks at the open file sees
@@ -148,21 +148,27 @@ class Ledger {
     std::string units_name() const;
     void set_units(std::shared_ptr<UnitTable> table);
 
-    // An extent of the file. Waits while the committer allocates more; calls `while_waiting` (which may throw) then.
-    // Throws base::SystemError when the disk is full, or the committer failed or died.
-    std::uint64_t claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting);
+    // Claims an extent of the file and returns its offset. Waits while the committer allocates more; calls
+    // `while_waiting` (which may throw) then. Returns nothing if the disk has no room for it at present. Throws
+    // base::SystemError if the committer failed or died.
+    std::optional<std::uint64_t> claim(std::uint64_t size_bytes, std::function<void()> const& while_waiting);
 
-    // The same for the committer, who cannot wait for himself: none where so much is not allocated yet.
+    // The same for the committer, which cannot wait for itself: nothing if so much is not allocated yet.
     std::optional<std::uint64_t> try_claim(std::uint64_t size_bytes);
 
     // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
     // table only when the heart has not beaten for a while.
     void check_alive() const;
-    // The same, and where the disk has no more room.
+    // The same, and throws base::SystemError (ENOSPC, EDQUOT, EFBIG) while the disk has no more room.
     void check_room() const;
+    bool has_room() const { return head().no_room_code.load(std::memory_order_relaxed) == 0; }
+    // A sentence that says so; empty if the disk has room.
+    std::string room_problem() const;
 
     void fail(std::string const& message);
-    void refuse_claims(std::string const& message);
+    // The committer refuses claims with this errno, and allows them again once the disk has room.
+    void refuse_claims(int errno_code);
+    void allow_claims();
     void beat();
 
   private:
