@@ -50,8 +50,8 @@ void Worker::wait_for_room(base::SystemError const& error) {
     base::sleep_ns(random_.any_size(100'000'000));
     if (world_.time_ns() < weather.disk_full_until_ns || ++refused_ < 300) return;
     // A committer that gets no turn cannot allocate, and memory is another matter.
-    bool const may_stay = weather.freeze_chance > 0 || weather.freeze_turn != kNever || scenario_.options.nodes.nodes > 1 ||
-                          weather.memory_bytes != Weather{}.memory_bytes;
+    bool const may_stay = weather.freeze_chance > 0 || weather.freeze_turn != kNever ||
+                          scenario_.options.nodes.nodes > 1 || weather.memory_bytes != Weather{}.memory_bytes;
     if (!may_stay) world_.blame(std::string("the disk has room again, and rows are refused: ") + error.what());
     throw error;
 }

@@ -215,7 +215,7 @@ void Producer::finish() {
     } const give_up{*this};
     bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
     if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes))
-        end_cluster(cluster_.is_behind_old); // without age they would be one
+        end_cluster(cluster_.is_behind_old);    // without age they would be one
     static_cast<void>(sealer_->drain(nullptr)); // what has no room on the disk is in staging, for the committer
 }
 

@@ -60,7 +60,7 @@ class Sealer {
     base::Mutex mutex_;
     base::Condition wake_;
     std::deque<SealedPage> jobs_ THALWEG_GUARDED_BY(mutex_);
-    std::size_t busy_ THALWEG_GUARDED_BY(mutex_) = 0;    // lanes that hold pages not yet announced
+    std::size_t busy_ THALWEG_GUARDED_BY(mutex_) = 0;         // lanes that hold pages not yet announced
     std::size_t without_room_ THALWEG_GUARDED_BY(mutex_) = 0; // of these: nothing of theirs is in flight
     bool flush_wanted_ THALWEG_GUARDED_BY(mutex_) = false;
     bool stop_ THALWEG_GUARDED_BY(mutex_) = false;

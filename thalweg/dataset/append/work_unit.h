@@ -11,45 +11,10 @@
 #include <vector>
 
 #include "thalweg/dataset/append/producer.h"
-#include "thalweg/dataset/run/unit_group.h"
+#include "thalweg/dataset/append/unit_worker.h"
 #include "thalweg/dataset/run/unit_key.h"
 
 namespace thalweg::dataset {
-
-// The producers of one worker: of one unit at a time.
-class UnitWorker {
-  public:
-    explicit UnitWorker(std::shared_ptr<OpenRun> run) : run_(std::move(run)) {}
-
-    void begin(UnitKey const& key, std::string summary);
-    Producer& producer(std::string const& table);
-    // Of a group of units, in a run that is ordered by key: rows that follow are of this unit.
-    void next_key(std::int64_t key, std::string summary);
-    void set_summary(std::string summary);
-    bool commit();
-    void drop();
-    void finish();
-    void abandon(std::string_view reason) noexcept;
-    void set_while_waiting(std::function<void()> callback);
-    std::shared_ptr<OpenRun> const& run() const { return run_; }
-    std::string name() const; // of what is open: "work unit 17"
-
-  private:
-    Producer& producer(std::size_t table);
-    void follow_rotation();
-    bool is_ordered() const { return run_->head.keys_per_group > 0; }
-    void end_key();
-    void seal_group();
-
-    std::shared_ptr<OpenRun> run_;
-    std::vector<std::unique_ptr<Producer>> producers_; // by table
-    std::vector<Producer*> begun_;                     // in the open unit
-    UnitKey key_;
-    std::string summary_;
-    std::vector<UnitOfGroup> group_;        // of the open group
-    std::vector<std::uint64_t> group_rows_; // by table: of its units in front of the last one
-    std::function<void()> while_waiting_;
-};
 
 class WorkUnits;
 
