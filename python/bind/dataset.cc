@@ -77,9 +77,12 @@ std::string_view name_of(SlotState state) {
         return "active";
     case SlotState::finished:
         return "finished";
-    default:
+    case SlotState::settled:
         return "settled";
+    case SlotState::free:
+        break;
     }
+    return "free";
 }
 
 void bind_options(nb::module_& module) {

@@ -22,9 +22,10 @@ std::string_view name_of(MemoryState state) {
         return "recoverable";
     case MemoryState::left_over:
         return "left over";
-    default:
+    case MemoryState::foreign:
         return "foreign";
     }
+    return "";
 }
 
 std::vector<std::string> paths_of(MemoryOfRun const& memory) {
