@@ -1,5 +1,5 @@
-"""layers.py: names every use between folders of thalweg/, and between modules of python/thalweg, that LAYERS does not
-allow, and every use that LAYERS lists and nobody has."""
+"""layers.py: names every use between folders of thalweg/, and between modules of python/thalweg, that LAYERS does
+not allow, and every use that LAYERS lists and no file has."""
 
 import ast
 import re
@@ -14,8 +14,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]thalweg/([^">]+)[">]', re.MULTILINE
 
 
 def read_layers(text: str) -> Layers:
-    """Who → what it may use itself. It may use only what stands on lines above its own, so there are no cycles, except
-    between those that share a line."""
+    """Returns, for each name, what it may use itself. A name may use only names on lines above its own, so there are
+    no cycles, except between names that share a line."""
     layers: Layers = {}
     for line in text.splitlines():
         if line.startswith("#") or not line.strip():
@@ -48,7 +48,7 @@ def includes(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def imports(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Of the Python package: by module, where it lies in the package itself, else by the folder under it."""
+    """Yields the uses of the Python package: by module if it lies in the package itself, otherwise by folder."""
     for path in sorted(root.rglob("*.py")):
         name = str(path.relative_to(root))
         module = _module(root, path.relative_to(root).with_suffix("").parts)

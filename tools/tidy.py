@@ -63,7 +63,7 @@ def using_namespace(path: Path, lines: list[str]) -> Iterator[Finding]:
     if path.suffix == ".h":
         for number, line in enumerate(lines, 1):
             if re.match(r"\s*using namespace\b", line):
-                yield number, "using namespace in a header, which reaches everybody who includes it"
+                yield number, "using namespace in a header, which reaches every file that includes it"
 
 
 def file_name(path: Path, _: list[str]) -> Iterator[Finding]:

@@ -1,5 +1,5 @@
-/* What a detector may add to its fragments: this one reads the event number at a place of its own, refuses packets
- * whose first byte is not 0xA5, and packs what is left by leaving out every second byte.
+/* An example of a hook, which adds detector code to the building of fragments. It reads the event number at a
+ * configured offset, refuses packets whose first byte is not 0xA5, and compresses by leaving out every second byte.
  *
  *   cc -shared -fPIC -I PREFIX/include -o hook.so hook.c
  */
@@ -10,7 +10,7 @@
 
 struct detector {
     uint32_t source_id;
-    int offset; /* of the event number */
+    int offset; /* place of the event number in a packet */
 };
 
 static void* create(char const* configuration, uint32_t source_id) {

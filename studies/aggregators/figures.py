@@ -32,7 +32,7 @@ def speed_up(all_: np.ndarray, split: np.ndarray) -> tuple[float, float, tuple[f
 
 
 def pairs(cells: list[Cell]) -> dict[tuple[int, int, str], tuple[Cell, Cell]]:
-    """By ranks, k and cb_config_list: both variants."""
+    """Returns both variants by ranks, k and cb_config_list."""
     found: dict[tuple[int, int, str], dict[str, Cell]] = {}
     for cell in cells:
         key = cell.ranks, cell.k, dict(cell.hints)["cb_config_list"]

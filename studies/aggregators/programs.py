@@ -53,7 +53,7 @@ def cores() -> int:
 class Programs(programs.Programs):
     drivers: tuple[str, ...] = ()
     traced: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By the words of a program, of what was traced before: what it does depends on these alone."""
+    """The traces that were made before, by the words of a program, which alone determine what it does."""
     h5py_python: Path = field(default_factory=lambda: Path(os.environ.get("THALWEG_H5PY_MPI", "/nowhere")))
 
     def build(self) -> None:
@@ -91,7 +91,7 @@ class Programs(programs.Programs):
         return ["mpiexec.hydra", *bind, "-n", str(cell.ranks), *program, *map(str, words), *hints]
 
     def _environment(self, cell: Cell) -> dict[str, str]:
-        """Of mpiexec, which gives it to its ranks: `thalweg trace` adds its own library."""
+        """Returns the environment of mpiexec, which passes it to its ranks; `thalweg trace` adds its own library."""
         return {"LD_PRELOAD": str(BUILT / "libyielding.so")} if cell.is_flagged else {}
 
     def run(self, cell: Cell) -> Measurement:
@@ -121,7 +121,7 @@ class Programs(programs.Programs):
         return found | self.who_wrote(cell)
 
     def who_wrote(self, cell: Cell) -> dict[str, Any]:
-        """From a trace of the same program, once: which ranks wrote the bytes, and what became of the hints."""
+        """Returns, from one trace of the same program, which ranks wrote the bytes, and what became of the hints."""
         path, kept = self.files / "traced.h5", BUILT / "traced.json"
         key = " ".join(self._command(cell, path, 1))
         if not self.traced and kept.exists():

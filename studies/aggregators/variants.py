@@ -16,7 +16,7 @@ SIZES = tuple(10**power for power in range(3, 9)) if WHOLE else (10**4, 10**6, 1
 LISTS = tuple(f"*:{n}" for n in ((1, 2, 3, 4, 6, 8, 12) if WHOLE else (1, 2, 4)))
 ENABLED = ("romio_cb_write", "enable")
 BLOCKS = (4096, 65536, 1 << 20)
-# Those of section 5.1, each alone, in collective transfers that aggregators gather; and in pairs.
+# These hints of section 5.1 are set alone and in pairs, in collective transfers that aggregators gather.
 HINTS = (
     ("romio_no_indep_rw", "true"),
     ("cb_buffer_size", "1048576"),

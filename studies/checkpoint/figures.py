@@ -33,7 +33,7 @@ def time_ratio(name: str, target: str, ours: str, theirs: str) -> Figure:
 
 
 def without_sync(variant: str) -> Callable[[Round], float]:
-    """What somebody measures who does not sync."""
+    """Returns the time that a measurement without sync would show."""
     return lambda each: float(each[variant]["seconds"] - each[variant]["sync_s"])
 
 
@@ -87,7 +87,7 @@ def all_figures(_: Best) -> list[Figure]:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Of the median, 95 %, by drawing rounds with replacement; the same for the same rounds."""
+    """Returns the 95 % interval of the median, by drawing rounds with replacement; the same for the same rounds."""
     draw = random.Random(0)
     medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
     return medians[RESAMPLES // 40], medians[-RESAMPLES // 40]
@@ -105,7 +105,7 @@ def write_intervals(folder: Path, rounds: list[Round]) -> None:
 
 
 def write_who_wrote(folder: Path, rounds: list[Round]) -> None:
-    """Of the last round that has each variant: the share of bytes and the writes of each rank, and the hints."""
+    """Writes, from the last round that has each variant, the bytes and the writes of each rank, and the hints."""
     lines = ["variant;writes of each rank;MB of each rank;hints in effect;asked for in vain"]
     last = {name: measured for each in rounds for name, measured in each.items() if "bytes_by_rank" in measured}
     for name, measured in last.items():
@@ -116,7 +116,7 @@ def write_who_wrote(folder: Path, rounds: list[Round]) -> None:
 
 
 def write_phases(folder: Path, rounds: list[Round]) -> None:
-    """As IOR tells them: the longest rank's, over rounds."""
+    """Writes the times of the longest rank over all rounds, as IOR reports them."""
     lines = ["variant;phase;max s;min s;mean s;sd s;rounds"]
     names = list(dict.fromkeys(name for each in rounds for name in each))
     for name in names:

@@ -62,7 +62,7 @@ def rates(rounds: list[Round], variant: str) -> list[float]:
 
 
 def write_table(path: Path, rounds: list[Round]) -> None:
-    """As IOR tells it: of all rounds."""
+    """Writes the values of all rounds, as IOR reports them."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["figure", "way", "max GB/s", "min GB/s", "mean GB/s", "sd GB/s", "median GB/s", "rounds"])

@@ -29,7 +29,7 @@ ENVIRONMENT = {
 
 
 def forget(folder: Path) -> None:
-    """What was written is read from the disk, and not from this machine's memory; a host's is out of our reach."""
+    """Drops the files from the page cache, so that they are read from the disk. A host's cache is out of reach."""
     for path in folder.glob("target*"):
         file = os.open(path, os.O_RDONLY)
         os.fdatasync(file)
@@ -70,7 +70,7 @@ class Programs(programs.Programs):
         return measured
 
     def rank_bytes(self, ranks: int) -> int:
-        """Of each rank; less where the study is to be smaller (half a GiB is all of it)."""
+        """Returns the size per rank; it is smaller if the study is to be smaller (half a GiB is the whole)."""
         return int(RANK_BYTES[ranks] * min(1.0, self.total_bytes / (1 << 29))) // ELEMENT_BYTES * ELEMENT_BYTES
 
     def save(self, ranks: int, what: str = "save", mpi: str = "mpich", rank_bytes: int | None = None) -> Measurement:
@@ -79,7 +79,7 @@ class Programs(programs.Programs):
         return self.run(ranks, "ours", what, self.target, rank_bytes or self.rank_bytes(ranks), mpi=mpi)
 
     def facts(self, ranks: int) -> Measurement:
-        """What rank 0 does alone for so many, each with 127 MB."""
+        """Measures the work of rank 0 alone for so many ranks, each with 127 MB."""
         words = [str(FOLDER / "checkpoint_facts"), str(ranks), str(RANK_BYTES[1]), str(self.target)]
         return dict(json.loads(call(words)))
 

@@ -36,7 +36,7 @@ def call(*words: object) -> str:
 
 @contextlib.contextmanager
 def striped(count: int, folder: Path) -> Iterator[Path]:
-    """A file system over `count` devices, each of RATE for whoever is in the control group."""
+    """Makes a file system over `count` devices. Processes in the control group get RATE from each."""
     devices: list[str] = []
     place = folder / "mounted"
     place.mkdir()

@@ -71,7 +71,7 @@ def of_ranks(ranks: int) -> dict[str, Variant]:
 
 
 def of_paper() -> dict[str, Variant]:
-    """What its figures 1 to 9 show besides, in few rounds; `once` begins their names."""
+    """Adds what the paper's figures 1 to 9 show besides, in few rounds; their names begin with `once`."""
     more = {f"once: read: {name}, 4 ranks": read_by_other(4, way) for name, way in READS.items()}
     for files in (2, 4):
         more[f"once: mpiio, {files} files, 4 ranks"] = other(4, f"mpiio-files-{files}")

@@ -1,4 +1,5 @@
-"""From measurements to the figures of the table. Ratios are taken within a round: both sides saw the same machine."""
+"""Turns measurements into the figures of the table. Ratios are taken within a round: both sides saw the same
+machine."""
 
 import statistics
 from collections.abc import Callable, Iterable
@@ -32,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Spread:
-    """What several rounds gave for one number."""
+    """The spread of one number over several rounds."""
 
     median: float
     low: float

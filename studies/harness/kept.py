@@ -1,4 +1,4 @@
-"""What is kept of a study, results/summary.json: the figures of its table, and each variant's spread over the rounds.
+"""The kept results of a study, results/summary.json: the figures of its table, and the spread of each variant.
 
 Tables and the main picture are made from it alone (`run.py STUDY --draw`). The measurements themselves stay in
 build/bench/raw, on the machine that made them; run.py measures them again.

@@ -1,4 +1,4 @@
-"""What the study runs on, and how busy it is with other things meanwhile."""
+"""Describes the machine of a study, and how busy other work keeps it."""
 
 import importlib.metadata
 import os

@@ -33,10 +33,10 @@ def call(command: list[str], environment: dict[str, str] | None = None, timeout:
 
 @dataclass
 class Programs:
-    """What all studies run. A study adds its own opponents and files."""
+    """The programs of all studies. A study adds its own opponents and files."""
 
     total_bytes: int
-    small_bytes: int  # of those for whom the total would take minutes
+    small_bytes: int  # for variants that would take minutes for the total
     page_count: int
     files: Path
     opponents: Path
@@ -75,11 +75,11 @@ class Programs:
                 self.missing[name] = str(error)
 
     def finders(self) -> dict[str, Callable[[], None]]:
-        """Of each opponent: builds it, or throws what is missing."""
+        """Returns, for each opponent, a function that builds it or raises MissingError."""
         return {"fio": self.find_fio}
 
     def prepare_files(self) -> None:
-        """What the variants read."""
+        """Makes the files that the variants read."""
 
     def versions(self) -> dict[str, str]:
         return {}
@@ -90,7 +90,7 @@ class Programs:
 
 
 def fio(jobs: int, block_bytes: int) -> Callable[[Programs], Measurement]:
-    """The best that anybody could write, with io_uring and O_DIRECT, four blocks in flight."""
+    """Measures the upper limit of writing, with io_uring and O_DIRECT, four blocks in flight."""
 
     def run(programs: Programs) -> Measurement:
         programs.require("fio")

@@ -29,7 +29,7 @@ class Study(Generic[AnyPrograms]):
     ours: tuple[str, ...] = ("thalweg", "ours", "memory")  # words in the names of variants that are our own
     rounds: int = 7
     seldom: Mapping[str, int] = field(default_factory=dict)  # beginnings of variants -> rounds that measure them
-    # What is measured before all else, for so many rounds each, in that order: quiet machines are so for minutes.
+    # These are measured before all others, for so many rounds each, in that order: a machine is quiet only for minutes.
     first: tuple[tuple[tuple[str, ...], int], ...] = ()
     pictures: Callable[[Path, list[Round]], list[str]] = lambda *_: []  # draws more of them; returns their names
 

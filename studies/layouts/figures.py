@@ -1,4 +1,4 @@
-"""From measurements to figures. Ratios are taken within a round: both sides met the machine in the same minutes."""
+"""Turns measurements into figures. Ratios are taken within a round: both sides ran in the same minutes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ByRound = dict[int, float]
 
 @dataclass(frozen=True)
 class Spread:
-    """What the rounds gave."""
+    """The values of the rounds."""
 
     values: tuple[float, ...]
 
@@ -115,7 +115,7 @@ def figures(found: Found) -> list[Figure]:
 
 
 def _slowdowns(found: Found, data: str) -> Iterator[Figure]:
-    """What the paper's 6.9 is about: the worst of the pairs that differ in nothing but granularity."""
+    """Yields figures like the paper's 6.9: the worst of the pairs that differ in granularity only."""
     layouts = [name for name in found.known("layout", measured="write", data=data) if "_element_" in name]
     for mode, producers in found.producer_groups:
         for what, value, target, paper in (("time", "seconds", "≤ 1.5", "6.9"), ("CPU", "cpu_s", "", "")):

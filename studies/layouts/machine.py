@@ -1,4 +1,4 @@
-"""What a study runs on, and how busy that is with other things meanwhile."""
+"""Describes the machine of a study, and how busy other work keeps it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def describe(files: Path) -> dict[str, Any]:
 
 
 def file_system(place: Path) -> str:
-    """Of the mount that holds it: "ext4", "tmpfs"."""
+    """Returns the file system of the mount that holds it: "ext4", "tmpfs"."""
     resolved = place.resolve()
     found, length = "unknown", -1
     for line in Path("/proc/self/mounts").read_text().splitlines():

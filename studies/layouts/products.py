@@ -39,7 +39,7 @@ MODEL = layouts.event_model(
     groups={"hits": ["hits"], "wires": ["wires"], "rois": ["wires.fSignalROI"]},
 )
 
-# What is read: a name for people, and the fields (None: all). The last three are those the paper's slides name.
+# The projections that are read: a name, and the fields (None: all). The paper's slides name the last three.
 SELECTIONS: dict[str, list[str] | None] = {
     "everything": None,
     "peak amplitude": ["hits.fPeakAmplitude"],

@@ -59,7 +59,7 @@ def _reading(found: Found, data: str, cache: str) -> str:
 
 
 def _sizes(found: Found) -> str:
-    """Of the files, and how much of each a projection reads."""
+    """Makes the table of the files, with the share of each that a projection reads."""
     kinds, parts = found.known("data"), list(SELECTIONS)[1:]
     head = ["layout", *(f"{data}: {what}" for data in kinds for what in ("MB", *(f"{each} alone" for each in parts)))]
     lines = []

@@ -77,7 +77,7 @@ class Study:
         return [(number, each) for each in everything]
 
     def _is_last(self, row: Measurement) -> bool:
-        """Of those of its task: an interruption may have cut off the others."""
+        """Returns whether the row is the last one of its task: an interruption may have cut off later ones."""
         task = _task_of(row)[1]
         if isinstance(task, Case) and is_read(task, self.settings):
             return (row.get("columns"), row.get("cache")) == (list(SELECTIONS)[-1], "warm")
@@ -113,7 +113,7 @@ class Study:
         return {}
 
     def _settle(self) -> None:
-        """Nobody pays for what the one before left behind."""
+        """Removes what the last measurement left behind."""
         for path in self._files.glob(f"{self.target.name}*"):
             path.unlink()
         os.sync()

@@ -12,7 +12,7 @@ Measurement: TypeAlias = dict[str, Any]
 
 
 class MeasurementTable:
-    """What is in the file already stays there, but for a last line that an interruption has cut."""
+    """Keeps the rows that are already in the file, except a last line that an interruption has cut."""
 
     def __init__(self, path: Path, columns: Sequence[str], numbers: Sequence[str]) -> None:
         self._path = path

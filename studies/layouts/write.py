@@ -118,6 +118,6 @@ def _attach_and(work: Work, connection: Connection) -> None:
 
 
 def _cpu_s() -> float:
-    """Of this process, and of its children that have ended."""
+    """Returns the CPU time of this process, and of its children that have ended."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)

@@ -1,4 +1,4 @@
-"""What a run of many nodes asks of the file system, from what was measured of a few."""
+"""Extrapolates what a run of many nodes needs of the file system from measurements of a few."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ LOOKS_PER_S = 2000  # of all nodes together, while they wait (thalweg/dataset/ru
 
 @dataclass(frozen=True)
 class Costs:
-    """Of the machine of the study; its README tells where they come from."""
+    """The costs on the machine of the study; its README has their origin."""
 
     gather_us_per_page: float = 0.75
     complete_us_per_page: float = 1.25
@@ -20,13 +20,13 @@ class Costs:
 
 
 def close_seconds(costs: Costs, nodes: int, pages: int) -> float:
-    """From the last `close` on."""
+    """Returns the time from the last `close` on."""
     return costs.close_s + nodes * costs.node_s + pages * (costs.gather_us_per_page + costs.complete_us_per_page) * 1e-6
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of so many nodes needs, each of which stores `GB_per_s` for `seconds` in pages of `page_bytes`."""
+    """The needs of a run of so many nodes, each of which stores `GB_per_s` for `seconds` in pages of `page_bytes`."""
 
     nodes: int
     GB_per_s: float = 1.0

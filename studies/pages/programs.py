@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def with_sizes(measured: Measurement) -> Measurement:
-    """The same, and what is told in units of people."""
+    """Returns the same, and numbers in readable units."""
     told = {"file_MB": measured["file_bytes"] / 1e6}
     if "memory_bytes" in measured:
         told["memory_MiB"] = measured["memory_bytes"] / MIB

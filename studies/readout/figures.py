@@ -6,7 +6,7 @@ Key = tuple[str, str]
 
 
 def ratio(name: str, target: str, over: Key, under: Key) -> Figure:
-    """Of two measurements of one round: (variant, key) each."""
+    """Returns the ratio of two measurements of one round, each a pair (variant, key)."""
 
     def value(each: Round) -> float:
         return float(each[over[0]][over[1]] / each[under[0]][under[1]])
@@ -55,7 +55,7 @@ def incast() -> list[Figure]:
 
 
 def live() -> list[Figure]:
-    """Of the best case, and of others beside it."""
+    """Returns the figures of the best case, and of others beside it."""
     mixed = "live: 8 to 40 B"
     cases = (mixed, "live: 8 to 40 B, ranges of 16", "live: ranges of 16", "live: ranges of 1",
              "live: 100 connections", "live: 3000 connections", "live: 3 builders")  # fmt: skip

@@ -35,7 +35,7 @@ class Programs(programs.Programs):
 
     @property
     def milliseconds(self) -> int:
-        """How long a measurement goes on: in a second, 46 million packets of 24 bytes a second are a GiB."""
+        """Returns how long a measurement lasts: at 46 million packets of 24 bytes per second, a GiB is one second."""
         return max(100, 1000 * self.total_bytes // GIB)
 
     def finders(self) -> dict[str, Callable[[], None]]:

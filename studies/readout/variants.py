@@ -96,7 +96,7 @@ def live(
     in_flight: int = 4096,
     rate_hz: int = EVENTS_HZ,
 ) -> Variant:
-    """As many events in flight, however many make a range."""
+    """Keeps the same number of events in flight for any size of ranges."""
     return measured(
         "live",
         sizes=sizes,

@@ -11,7 +11,7 @@ _BASE = 1 << 16
 
 
 class Output:
-    """Of a table with numbers and lists of numbers, as reduced formats have them."""
+    """An output table with numbers and lists of numbers, like those of reduced formats."""
 
     def __init__(
         self, name: str, numbers: int, lists: int, seed: int, cheap: bool = False, distinct: bool = False
@@ -52,12 +52,12 @@ class Output:
 
 
 def wide() -> Output:
-    """Of 701 columns in an RNTuple."""
+    """Makes an RNTuple of 701 columns."""
     return Output("wide", 500, 100, 4, distinct=True)
 
 
 def train(cheap: bool = False) -> list[Output]:
-    """Of about 250 and 80 columns; `cheap`: one of 12, for which compression is nothing."""
+    """Makes outputs of about 250 and 80 columns; `cheap`: one of 12, whose compression costs almost nothing."""
     if cheap:
         return [Output("cheap", 8, 1, 3, cheap=True)]
     return [Output("phys", 170, 39, 1), Output("lite", 50, 14, 2)]

@@ -1,4 +1,4 @@
-"""What a queueing model makes of the paper's table, and what two cores can show: `model.py` prints both."""
+"""Compares the paper's table with a queueing model, and computes what two cores can show: `model.py` prints both."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def rate(workers: int, service: float, think: float) -> float:
 
 
 def think_for(workers: int, service: float, wanted: float) -> float:
-    """How long a worker processes where so many events a second come out."""
+    """Returns how long a worker processes an event if so many events per second come out."""
     low, high = 0.0, workers / wanted
     for _ in range(100):
         middle = (low + high) / 2
@@ -38,12 +38,12 @@ def legacy() -> tuple[float, float, dict[int, float]]:
 
 
 def with_start(start: float, each: float) -> dict[int, float]:
-    """Of the new mode, where nothing but a start-up does not scale: `each` seconds an event and worker."""
+    """Predicts the new mode if only its start-up does not scale; an event costs `each` seconds per worker."""
     return {workers: EVENTS / (start + EVENTS * each / workers) for workers in PAPER}
 
 
 def start_that_fits() -> tuple[float, float]:
-    """From 4 and 16 workers: two equations of two unknowns."""
+    """Solves two equations, from 4 and 16 workers, for the two unknowns."""
     (a, seconds_a), (b, seconds_b) = ((workers, EVENTS / PAPER[workers][1]) for workers in (4, 16))
     each = (seconds_a - seconds_b) / (EVENTS / a - EVENTS / b)
     return seconds_a - EVENTS * each / a, each

@@ -35,7 +35,7 @@ Runs = dict[str, dict[str, Any]]
 
 
 def plan() -> dict[str, list[Any]]:
-    """By name: words for ways.py. Two workers first: figures are of these."""
+    """Returns the arguments of ways.py by name. Runs with two workers come first, because the figures need them."""
     sample = ["--sample"]
     runs: dict[str, list[Any]] = {f"{way}, 2 workers": [way, *sample, "--workers", 2] for way in WAYS}
     runs[CHEAP] = ["legacy", "--cheap", "--workers", 2]

@@ -93,7 +93,7 @@ def merge(folder: Path) -> dict[str, float]:
 
 
 def copy(folder: Path) -> dict[str, float]:
-    """Of the same three files, and durable, as a merge is."""
+    """Copies the same three files, equally durable, as a merge does."""
     before, begin = cpu(), time.monotonic()
     for i in range(3):
         shutil.copyfile(folder / f"input-{i}.root", folder / f"target-copy-{i}.root")

@@ -45,7 +45,7 @@ class Programs(programs.Programs):
         return dict(json.loads(call(command, {"PYTHONPATH": path})))
 
     def hadd(self) -> Measurement:
-        """Of the same three files as `merge`, and durable as that is."""
+        """Copies the same three files as `merge`, equally durable."""
         self.require(OF_ROOT)
         program = next(ROOT.glob("lib/python3*/site-packages/ROOT/bin/hadd"))
         target = self.files / "target-hadd.root"
@@ -86,7 +86,7 @@ class Programs(programs.Programs):
         return {"python": sys.version.split()[0], "encoding an event": f"{self.encoding_s * 1e6:.1f} µs of CPU"}
 
     def two_jobs(self, ratio: float) -> Measurement:
-        """Of one worker each, at once: what two workers cannot exceed."""
+        """Runs two jobs of one worker each at once: one job with two workers cannot be faster."""
         folders = [self.files / f"target-job{i}" for i in range(2)]
         for folder in folders:
             folder.mkdir(exist_ok=True)
@@ -182,7 +182,7 @@ def all_figures(_: Best) -> list[Figure]:
 
 
 def close_us(each: Round) -> float:
-    """What a close takes whatever there is does not count."""
+    """Returns the CPU time of a close per page, in µs, without what every close costs."""
     many, few = each[MANY_PAGES], each["own, p/c = 1.0"]
     return float((many["close_cpu_s"] - few["close_cpu_s"]) / (many["pages"] - few["pages"]) * 1e6)
 

@@ -36,7 +36,7 @@ def cpu(who: int = resource.RUSAGE_SELF) -> float:
 
 
 def work(seconds: float) -> None:
-    """What processing a range would take."""
+    """Uses the CPU time that processing a range would take."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -61,7 +61,7 @@ class Job:
         return tw.create(path, {"Events": output.schema}, codec=CODEC, force=True, tuning=self.tuning, **options)
 
     def take(self) -> int | None:
-        """The next range, by whoever is free; processed."""
+        """Takes the next range and processes it. Returns its number, or None if there is no range left."""
         with self.next.get_lock():
             number, self.next.value = self.next.value, self.next.value + 1
         if number >= self.ranges:
@@ -136,7 +136,7 @@ def legacy(job: Job) -> dict[str, float]:
 
 
 def received(pipes: list[Any]) -> Any:
-    """What workers send, until each has sent None."""
+    """Yields what workers send, until each has sent None."""
     while pipes:
         for ready in multiprocessing.connection.wait(pipes):
             if (message := ready.recv()) is None:

@@ -1,4 +1,4 @@
-"""Real programs of all kinds, whose I/O is traced and counted by somebody else: what `share_seen.py` runs."""
+"""Real programs of all kinds, whose I/O is traced and also counted by strace; `share_seen.py` runs them."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ class Program:
     needs: tuple[str, ...] = ()
     """Commands without which it cannot be run, and modules of Python, as `module:NAME`."""
     make: Callable[[Path], None] = lambda _: None
-    """What has to be there before, beside those files."""
+    """Makes what has to be there before, besides those files."""
     unseen: tuple[str, ...] = ()
     """Words of the report's lines that have to name what it cannot see."""
     sees_all: bool = True

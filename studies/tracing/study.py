@@ -74,7 +74,8 @@ def bytes_a_call(folder: Path, program: Path) -> dict[str, float]:
 
 
 def parameters_a_call(folder: Path, program: Path) -> float:
-    """Bytes of all columns but the two with times, of writes in order: what a call takes if nobody asks when it was."""
+    """Returns the bytes of all columns except the two with times, for writes in order: the cost of a call without
+    its time."""
     _, report = traced(folder, [program, "write", 1_000_000, folder / "data"])
     command = [str(THALWEG), "inspect", "--json", str(folder / "t.root")]
     facts = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)

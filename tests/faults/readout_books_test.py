@@ -1,4 +1,4 @@
-"""Invariant 7: whatever dies, each fragment that was built is in a file, or was counted.
+"""Invariant R4: whatever dies, each fragment that was built is in a file, or was counted.
 
 `pytest --long` kills for an hour; THALWEG_CAMPAIGN_S says for how many seconds instead.
 """

@@ -79,7 +79,7 @@ std::vector<Change> remains(Change const& change, Survival const& survival, Rand
     return sectors;
 }
 
-// What all machines see of the file then follows from what is durable, and from the changes of the others.
+// The content that all machines then see follows from what is durable, and from the changes of the others.
 void lose_changes(File& file, std::uint32_t machine, Survival const& survival, Random& random, std::uint64_t moment) {
     auto const is_lost = [&](Change const& change) { return change.machine == machine && !change.durable; };
     if (std::ranges::none_of(file.changes, is_lost)) return;

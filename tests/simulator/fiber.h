@@ -41,7 +41,7 @@ class Fiber {
 
   private:
     static void begin();
-    // What the C++ runtime keeps of a thread while it handles exceptions.
+    // The state that the C++ runtime keeps of a thread while it handles exceptions.
     using ExceptionState = std::array<std::byte, 16>;
     void switch_to(void** from, void* to);
 

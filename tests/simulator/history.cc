@@ -262,7 +262,7 @@ class History {
         }
     }
 
-    // What was durable before must be there, and what was begun meanwhile may be.
+    // Rows that were durable before must be there, and rows that were begun meanwhile may be.
     Promises expected_by_reader(Promises const& before) const {
         auto expected = promises_;
         for (auto& [who, promise] : expected.producers) {

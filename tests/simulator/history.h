@@ -13,7 +13,7 @@ namespace thalweg::simulator {
 
 enum class Container : std::uint8_t { hdf5, rntuple };
 
-// What is drawn from the seed before anything happens.
+// The parameters of a history, which are drawn from the seed before anything happens.
 struct Scenario {
     std::string path;
     model::Schema schema;

@@ -116,7 +116,7 @@ class Judge {
         auto const path = path_now(file.path);
         if (!opens_as_complete(path)) return;
         if (!file.close_begun && !state.promises.close_begun)
-            blame("a run that nobody has closed opens as a complete file");
+            blame("a run that was not closed opens as a complete file");
         try {
             auto const content = read_all(world, path, blame);
             auto all = state.promises;
@@ -181,7 +181,7 @@ class Judge {
         name_ = name;
     }
 
-    // What a finished recovery has reported must stay.
+    // A finished recovery is final: what it has reported must stay.
     void survive_power_cut(Snapshot const& after, Found const& expected) {
         auto const name = name_;
         name_ += ", then a power cut behind the recovery";

@@ -256,7 +256,7 @@ class NodeHistory {
         }
         if (up.empty()) return;
         promises_.recovery_begun = true;
-        world_->tell(fmt::format("somebody recovers while machine {} stands still", stopped + 1));
+        world_->tell(fmt::format("a recovery begins while machine {} stands still", stopped + 1));
         ++most_snapshots_;
         next_snapshot_ = next(400);
         if (fate_.chance(0.5)) world_->let_go_on(stopped, fate_.any_size(20'000'000));

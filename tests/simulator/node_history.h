@@ -10,7 +10,7 @@
 
 namespace thalweg::simulator {
 
-// What the calls of a node have returned so far.
+// The results of a node's calls so far.
 struct NodeWord {
     bool joined = false; // create() or join() has returned
     bool close_begun = false;
@@ -65,7 +65,8 @@ struct Lie {
 NodeHistoryResult run_node_history(Workshop& workshop, Container container, std::uint64_t seed,
                                    std::size_t most_snapshots, Lie const& lie = {});
 
-// What `report` must say where rows of a node that `append` had taken, or units that it had committed, are not there.
+// Checks what `report` must name if rows of a node that `append` had taken, or units that it had committed, are
+// missing.
 void check_what_is_lost_is_named(NodePromises const& promises, Found const& found, dataset::RunReport const& report,
                                  Blame const& blame);
 

@@ -169,7 +169,7 @@ class NodeJudge {
         auto const& promises = state.promises;
         bool const was_complete = opens_as_complete(path_);
         if (was_complete && !promises.rows.close_begun && !promises.recovery_begun && is_first_try_)
-            blame("a run that nobody has closed opens as a complete file");
+            blame("a run that was not closed opens as a complete file");
         std::optional<dataset::RunReport> report;
         try {
             report = recover_once();
@@ -275,7 +275,7 @@ class NodeJudge {
         name_ = name;
     }
 
-    // What a finished recovery has reported must stay.
+    // A finished recovery is final: what it has reported must stay.
     void lose_again(NodeSnapshot const& after, Found const& expected) {
         auto const name = name_;
         auto state = after;

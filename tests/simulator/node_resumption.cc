@@ -81,7 +81,7 @@ class Resuming {
         return options;
     }
 
-    // What is there when all have returned stays, because it is durable.
+    // The rows that are there when all have returned stay, because they are durable.
     void look() {
         while (returned_ < nodes_) {
             if (std::ranges::any_of(said_, [](auto const& each) { return !each.empty(); })) break;

@@ -1,4 +1,4 @@
-// What a seed determines of a run of several nodes before anything happens.
+// The parameters of a run of several nodes, which a seed determines before anything happens.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a recording has promised so far, by the results of its calls and its status. Nothing here reads a file, a
-// journal or the memory of a run.
+// The promises of a recording so far, by the results of its calls and its status. Nothing here reads a file, a journal
+// or the memory of a run.
 #pragma once
 
 #include <cstdint>

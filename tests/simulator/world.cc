@@ -152,7 +152,7 @@ void World::thaw_all() {
 void World::check_allowed(std::string const& name) {
     auto const allowed = allowed_.find(current_pid());
     if (allowed != allowed_.end() && !name.starts_with(allowed->second))
-        blame(fmt::format("whoever may touch nothing but {}* touches {}", allowed->second, name));
+        blame(fmt::format("a process that may touch only {}* touches {}", allowed->second, name));
 }
 
 std::optional<std::int32_t> World::frozen_process() const {

@@ -24,7 +24,7 @@ namespace thalweg::simulator {
 // The only directory of the disk.
 inline constexpr char const* kDirectory = "/run";
 
-// What the machine does to its processes. Numbers count from 0 over the whole history.
+// The faults of a machine. Numbers count from 0 over the whole history.
 struct Weather {
     std::uint64_t steps_per_turn = 100; // approximately: then another thread goes on
     double stall_chance = 0;            // per turn: a thread does not go on for up to `longest_stall_ns`

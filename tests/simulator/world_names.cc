@@ -1,4 +1,4 @@
-// What has a name on the simulated machines: segments of memory, files, locks.
+// The named objects of the simulated machines: segments of memory, files, locks.
 #include <algorithm>
 #include <cerrno>
 #include <charconv>

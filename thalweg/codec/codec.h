@@ -1,7 +1,6 @@
 // The seam of the codecs: bytes to bytes, one page at a time.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,8 +12,6 @@ namespace thalweg::codec {
 
 enum class Prefilter : std::uint8_t { none, shuffle, bitshuffle };
 enum class Compression : std::uint8_t { none, deflate, lz4, zstd };
-inline constexpr std::array kCompressions = {Compression::none, Compression::deflate, Compression::lz4,
-                                             Compression::zstd}; // all there are
 
 // What a column's pages are encoded with. Written by people as "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1",
 // "bitshuffle+zstd-3".

@@ -28,11 +28,11 @@ BlockFormat parse_format(std::string_view name, std::uint32_t block_bytes) {
     if (name == "c0ce")
         return *format_of_magic(static_cast<std::uint16_t>(kSizedMagic | (block_bytes / 1024 - 1) << 8));
     if (name != "abcd" && name != "abce") {
-        base::fail_usage({fmt::format("there is no block format '{}'", name), "", "take abcd, abce or c0ce"});
+        base::fail_usage({fmt::format("there is no block format '{}'", name), "", "choose abcd, abce or c0ce"});
     }
     if (block_bytes != 1024) {
         base::fail_usage({fmt::format("blocks of {} bytes cannot be had in format {}", block_bytes, name),
-                          "its blocks have 1024 bytes", "take c0ce, whose blocks may be larger"});
+                          "its blocks have 1024 bytes", "choose c0ce, whose blocks may be larger"});
     }
     return *format_of_magic(name == "abcd" ? kNarrowMagic : kWideMagic);
 }

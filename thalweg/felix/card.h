@@ -44,7 +44,7 @@ struct CardOptions {
 // Throws base::UsageError, which names the option.
 void validate(CardOptions const& options);
 
-// What was really sent over one e-link. The counters of a correct reader can be derived from it.
+// The packets that were really sent over one e-link. The counters of a correct reader can be derived from it.
 struct LinkTally {
     std::uint16_t elink = 0;
     std::uint64_t events = 0;  // triggers that this link got

@@ -26,8 +26,8 @@ void check_links(CardOptions const& options) {
     }
     if (options.buffers == 0 || options.buffers > options.elinks) {
         base::fail_usage(
-            {fmt::format("{} e-links cannot be shared out over {} buffers", options.elinks, options.buffers),
-             "each buffer has at least one", "change the one or the other"});
+            {fmt::format("{} e-links cannot be distributed over {} buffers", options.elinks, options.buffers),
+             "each buffer has at least one", "change one of them"});
     }
 }
 
@@ -37,10 +37,10 @@ void check_buffer(CardOptions const& options) {
     };
     if (options.name.empty() || options.name.size() > 64 || !std::ranges::all_of(options.name, is_letter)) {
         base::fail_usage({fmt::format("a card cannot be called '{}'", options.name), "its buffers are named after it",
-                          "take letters, digits, - and _, 64 at most"});
+                          "use letters, digits, - and _, 64 at most"});
     }
     if (format_of_magic(options.format.magic) != options.format) {
-        base::fail_usage({"the card's block format contradicts itself", "", "take one of parse_format"});
+        base::fail_usage({"the card's block format contradicts itself", "", "choose one that parse_format() returns"});
     }
     if (options.buffer_bytes == 0 || options.buffer_bytes % options.format.block_bytes != 0) {
         base::fail_usage({fmt::format("the card cannot have buffers of {} bytes", options.buffer_bytes),

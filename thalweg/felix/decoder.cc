@@ -159,10 +159,7 @@ void StreamDecoder::join(std::byte const* block, OpenPiece const& piece) {
         append_open(data, trailer);
         end_open(packets_[piece.slot]);
         return;
-    case ChunkType::both:
-    case ChunkType::null:
-    case ChunkType::undefined:
-    case ChunkType::out_of_band:
+    default:
         counters_.undefined.add(1);
         drop_open();
     }

@@ -190,13 +190,13 @@ void DmaReader::check_head() const {
     bool const is_ours = bytes >= DmaHead::kBytes &&
                          std::atomic_ref(this->head().magic).load(std::memory_order_acquire) == DmaHead::kMagic;
     if (!is_ours)
-        base::fail_data({"cannot read DMA buffer " + name(), "it is none of this version", "start its card anew"});
+        base::fail_data({"cannot read DMA buffer " + name(), "it was not made by this version", "restart its card"});
     auto const format = format_of_magic(head.block_magic);
     bool const is_sound = format && format->block_bytes == head.block_bytes &&
                           format->trailer_bytes == head.trailer_bytes && head.buffer_bytes > 0 &&
                           head.buffer_bytes % head.block_bytes == 0 && head.buffer_bytes < bytes &&
                           DmaHead::kBytes + head.buffer_bytes + kReadableBehind <= bytes;
-    if (!is_sound) base::fail_data({"cannot read DMA buffer " + name(), "its head is damaged", "start its card anew"});
+    if (!is_sound) base::fail_data({"cannot read DMA buffer " + name(), "its head is damaged", "restart its card"});
 }
 
 DmaReader::DmaReader(DmaReader&& other) noexcept

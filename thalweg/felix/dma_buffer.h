@@ -5,9 +5,9 @@
 //   blocks   ... released ... | published, not yet released | free ...
 //                     read_pointer                  write_pointer
 //
-// A block is in one of three states. Each function is called by one side only:
-//   free        DmaWriter::room() offers it; the card writes it     publish() -> published
-//   published   DmaReader::published() shows it                      release() -> free, one lap later
+// A block is free or published. Each function is called by one side only:
+//   free        DmaWriter::room() offers it, the card writes it; DmaWriter::publish() -> published
+//   published   DmaReader::published() shows it; DmaReader::release() -> free, for the next lap
 //
 // The sides come and go; each change has one place:
 //   card     DmaWriter() creates the memory under lock_makers(), replaces what a dead card left, beat(), stop()
@@ -15,7 +15,7 @@
 //            read_pointer, so blocks that a dead reader had not released are read again
 //
 // Invariants:
-//   1. The card never writes a block between read_pointer and write_pointer: a full buffer stops it (room, publish).
+//   1. The card never writes a block that is published and not released: a full buffer stops it (room, publish).
 //   2. Only the card stores write_pointer, only the reader stores read_pointer, each in a cache line of its own.
 //   3. A block's bytes are written before write_pointer passes it (release store, acquire load).
 //   4. The reader never trusts write_pointer: a value that makes no sense is counted and ignored (published()).

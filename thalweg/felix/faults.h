@@ -36,17 +36,9 @@ FaultOptions parse_faults(std::string_view text);
 
 // How often each fault was made, by the same names; packets that were lost with a block are counted, too.
 struct FaultTally {
-    std::uint64_t missing = 0;
-    std::uint64_t late = 0;
-    std::uint64_t duplicated = 0;
-    std::uint64_t swapped = 0;
-    std::uint64_t truncated = 0;
-    std::uint64_t crc = 0;
-    std::uint64_t error = 0;
-    std::uint64_t busy = 0;
-    std::uint64_t lost_blocks = 0;
-    std::uint64_t garbage_blocks = 0;
-    std::uint64_t dead_times = 0;
+    std::uint64_t missing = 0, late = 0, duplicated = 0, swapped = 0;
+    std::uint64_t truncated = 0, crc = 0, error = 0, busy = 0;
+    std::uint64_t lost_blocks = 0, garbage_blocks = 0, dead_times = 0;
     std::uint64_t packets_in_lost_blocks = 0; // completely or partly, including garbage blocks
     std::uint64_t undetectable = 0;           // those of them in gaps of 32 blocks, which no reader can notice
 };

@@ -26,7 +26,7 @@ struct Got {
     bool operator==(Got const&) const = default;
 };
 
-// What a correct reader makes of the blocks of one e-link.
+// The packets that a correct reader makes of the blocks of one e-link.
 struct LinkReader {
     std::vector<Got> packets;
     std::uint64_t blocks = 0;

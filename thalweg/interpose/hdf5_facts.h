@@ -1,6 +1,6 @@
-// What HDF5 knows of the files and datasets that a program opens, if it can be asked without a message to other ranks.
-// Properties of an access list are read from the list that was given, never from the file, because that would copy a
-// communicator.
+// Facts that HDF5 knows of the files and datasets that a program opens, if it can be asked without a message to other
+// ranks. Properties of an access list are read from the list that was given, never from the file, because that would
+// copy a communicator.
 #pragma once
 
 #include "thalweg/interpose/real.h"

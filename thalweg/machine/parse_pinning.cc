@@ -83,7 +83,7 @@ void check(std::string const& text, ByRole const& roles, Demand const& demand, T
         for (auto const processor : processors) {
             if (topology.chiplet_of(processor)) continue;
             fail_pinning(demand.application, text,
-                         fmt::format("{} has no processor {} for us, but {}", topology.source, processor,
+                         fmt::format("{} has no processor {} for this process, but {}", topology.source, processor,
                                      processors_text(all_processors(topology))));
         }
     }

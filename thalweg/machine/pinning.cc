@@ -31,7 +31,7 @@ int set_mask(Mask const& mask) {
 Mask mask_of_this_thread() {
     Mask mask{};
     if (::sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
-        base::fail_system({"cannot see where this thread may run"}, errno);
+        base::fail_system({"cannot read the processors of this thread"}, errno);
     }
     return mask;
 }

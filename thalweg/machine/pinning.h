@@ -29,7 +29,7 @@ struct Placement {
 
 struct Plan {
     std::vector<Placement> placements;
-    // What does not fit: "dh12 shares chiplet 0 with dh0 (12 chiplets, 13 applications)".
+    // A warning says what does not fit: "dh12 shares chiplet 0 with dh0 (12 chiplets, 13 applications)".
     std::vector<std::string> warnings;
 };
 

@@ -103,7 +103,7 @@ Exchanges::State::State(Pages the_pages, Access the_access, HttpLimits the_limit
                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits.head_bytes,                                   //
                            MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(limits.connections + 1),              //
                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-    if (daemon == nullptr) base::fail_system({"cannot begin to speak HTTP"}, errno);
+    if (daemon == nullptr) base::fail_system({"cannot start the HTTP server"}, errno);
 }
 
 void Exchanges::State::on_connection(void* self, MHD_Connection*, void** context,
@@ -176,7 +176,7 @@ void Exchanges::add(base::FileDescriptor const& socket, bool is_local) {
     }
     // The library closes the socket in any case, even if it refuses the connection, so it gets a duplicate.
     int const own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
-    if (own < 0) base::fail_system({"cannot take a connection"}, errno);
+    if (own < 0) base::fail_system({"cannot accept a connection"}, errno);
     state.coming.push_back({own, base::monotonic_ns() + state.limits.connection_ns, is_local});
     sockaddr_storage nowhere{.ss_family = AF_UNSPEC}; // the library does not use the address
     ::MHD_add_connection(state.daemon, own, reinterpret_cast<sockaddr*>(&nowhere), sizeof(sockaddr));

@@ -73,7 +73,7 @@ void check_groups(CheckedConfig const& checked, std::vector<GroupConfig> const& 
                                                group.source_id));
         }
         checked.demand((group.mode == Mode::triggerless) == (groups[0].mode == Mode::triggerless),
-                       "some of its groups go by events and some by slices of time", "give them handlers of their own");
+                       "some of its groups use events, and some use time slices", "give them handlers of their own");
     }
 }
 
@@ -117,7 +117,7 @@ void check_text(CheckedConfig const& checked, char const* key, std::string const
 void check_server(CheckedConfig const& checked, HandlerConfig const& config) {
     auto const& server = config.server;
     checked.demand(!server.listen.empty(), "server.listen is empty");
-    checked.demand(!server.allow.empty(), "server.allow is empty: nobody could connect");
+    checked.demand(!server.allow.empty(), "server.allow is empty: no client could connect");
     transport::Networks const networks(server.allow);
     checked.demand(server.token.size() <= kMaxTokenBytes,
                    fmt::format("the token has {} bytes, more than {}", server.token.size(), kMaxTokenBytes));

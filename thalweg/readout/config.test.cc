@@ -236,7 +236,7 @@ TEST(ReadoutConfig, WhatCannotWorkIsRefusedWithItsReason) {
     expect_refused("/index", {{"dead_after", "1ms"}}, "dead_after is shorter");
     expect_refused("/trigger", {{"l1id_offset", 65535}}, "l1id_offset is 65535");
     expect_refused("/trigger", {{"slice_ticks", 0}}, "slice_ticks is 0");
-    expect_refused("/server", {{"allow", Json::array()}}, "nobody could connect");
+    expect_refused("/server", {{"allow", Json::array()}}, "no client could connect");
     expect_refused("/server", {{"allow", {"10.0.0.0/99"}}}, "10.0.0.0/99");
     expect_refused("/server", {{"threads", 0}}, "server.threads is 0");
     expect_refused("/server", {{"threads", 64}}, "server.threads is 64");

@@ -25,7 +25,7 @@ struct Collector::State {
         : options(given), writer(to), client(given.client), producer(to.producer("events")) {}
 
     // A range, and the number of items that every column has after it.
-    struct Pending {
+    struct PendingRange {
         readout::RangeId range;
         std::vector<std::uint64_t> items;
     };
@@ -43,7 +43,7 @@ struct Collector::State {
     readout::Client client;
     dataset::Producer producer;
     EventRows gathered;
-    std::deque<Pending> pending;
+    std::deque<PendingRange> pending;
     std::uint64_t gathering_since_ns = 0;
     std::uint64_t next_look_ns = 0;
     std::uint64_t full_at = 0; // the last event that was taken, if no more are wanted
@@ -113,7 +113,7 @@ void Collector::State::commit_durable() {
             if (each.number == producer.number()) ours = &each;
         }
     }
-    auto const is_durable = [&](Pending const& it) {
+    auto const is_durable = [&](PendingRange const& it) {
         if (ours == nullptr) return it.items[0] <= producer.rows();
         auto const& durable = ours->durable_items;
         return it.items.size() == durable.size() &&

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::source {
@@ -29,7 +30,7 @@ CompassContent content_of(std::uint16_t header) {
 CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string name, std::optional<std::uint16_t> header)
     : bytes_(bytes), name_(std::move(name)) {
     if (header && !is_header(*header))
-        base::fail_usage({fmt::format("0x{:04X} is no CoMPASS header", *header), "", "say 0xCAE0 to 0xCAEF"});
+        base::fail_usage({fmt::format("0x{:04X} is no CoMPASS header", *header), "", "give 0xCAE0 to 0xCAEF"});
     auto const given = header;
     std::uint16_t first = 0;
     if (bytes.size() >= sizeof first) std::memcpy(&first, bytes.data(), sizeof first);
@@ -41,12 +42,11 @@ CompassRecords::CompassRecords(std::span<std::byte const> bytes, std::string nam
         offset_ = sizeof first;
     }
     if (!header)
-        base::fail_data(
-            {fmt::format("{} is no CoMPASS file: offset 0", name_),
-             bytes.size() < sizeof first ? fmt::format("it has {} bytes", bytes.size())
-                                         : fmt::format("0x{:04X} instead of 0xCAE0 to 0xCAEF", first),
-             "of a run that was split only the first file has the header: give its first two bytes, such as "
-             "0xCAED, with --compass-header"});
+        base::fail_data({fmt::format("{} is no CoMPASS file: offset 0", name_),
+                         bytes.size() < sizeof first ? fmt::format("it has {} bytes", bytes.size())
+                                                     : fmt::format("0x{:04X} instead of 0xCAE0 to 0xCAEF", first),
+                         "only the first file of a split run has the header: give its first two bytes, such as "
+                         "0xCAED, with --compass-header"});
     content_ = content_of(*header);
 }
 
@@ -82,6 +82,7 @@ std::span<std::byte const> CompassRecords::take_bytes(std::uint64_t count) {
         fail(fmt::format("{} bytes should follow at offset {}, {} are left", count, offset_, bytes_.size() - offset_));
     auto const taken = bytes_.subspan(offset_, count);
     offset_ += count;
+    THALWEG_ASSERT(record_offset_ <= offset_ && offset_ <= bytes_.size(), "a record lies within the file");
     return taken;
 }
 

@@ -46,7 +46,7 @@ Isotope parse_isotope(std::string_view name) {
 Rate parse_rate(std::string_view text) {
     if (text == "max") return {};
     auto const fail = [&] {
-        base::fail_usage({fmt::format("'{}' is no rate", text), "", "say max, 1000/s (records) or 2.5GB/s"});
+        base::fail_usage({fmt::format("'{}' is no rate", text), "", "write max, 1000/s (records) or 2.5GB/s"});
     };
     auto amount = text;
     if (amount.ends_with("/s")) amount.remove_suffix(2);
@@ -60,7 +60,7 @@ Rate parse_rate(std::string_view text) {
     if (!(rate.records_per_s + rate.bytes_per_s > 0)) fail();
     if (rate.records_per_s + rate.bytes_per_s < kLeastRate) {
         base::fail_usage({fmt::format("'{}' is no rate", text), fmt::format("it is less than {}/s", kLeastRate),
-                          "say max, 1000/s (records) or 2.5GB/s"});
+                          "write max, 1000/s (records) or 2.5GB/s"});
     }
     return rate;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::source {
@@ -53,6 +54,7 @@ LoopClock::LoopClock(std::vector<std::shared_ptr<IndexedRows const>> const& tabl
     if (count < 2 || latest == earliest) return;
     step_ = (latest - earliest) * static_cast<long double>(count) / static_cast<long double>(count - 1);
     if (integers) step_ = std::max(1.0L, std::floor(step_));
+    THALWEG_ASSERT(step_ > 0, "time goes on from loop to loop");
 }
 
 std::optional<std::size_t> LoopClock::column_of(IndexedRows const& rows, std::string const& timestamp) {

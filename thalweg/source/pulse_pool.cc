@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/parallel.h"
 
 namespace thalweg::source {
@@ -110,6 +111,7 @@ PulsePool::PulsePool(DigitizerOptions const& options)
       // The range is exceeded by a quarter, so that the largest pulses are clipped.
       step_kev_(1.25 * (kFullScale - options.baseline_adc) / options.gain_adc_per_kev / options.pool_pulses),
       values_(std::size_t{options.pool_pulses} * options.record_samples), t0_ns_(options.pool_pulses) {
+    THALWEG_ASSERT(!t0_ns_.empty() && step_kev_ > 0, "a pool has pulses of ascending energies");
     auto const dt_ns = 1e9 / options.sample_rate_hz;
     Shape const shape{.dt_ns = dt_ns,
                       .height = pulse_height(dt_ns),

@@ -1,5 +1,6 @@
 #include "thalweg/source/triggers.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/source/digitizer_options.h"
 
 namespace thalweg::source {
@@ -22,6 +23,7 @@ Triggers::Triggers(DigitizerOptions const& options, std::uint32_t channel)
 Hit Triggers::take() {
     auto const hit = hits_.peek();
     for (hits_.pop(); hits_.peek().time_ps < hit.time_ps + record_ps_; hits_.pop()) ++piled_up_;
+    THALWEG_ASSERT(hits_.peek().time_ps >= hit.time_ps + record_ps_, "records of a channel do not overlap");
     return hit;
 }
 

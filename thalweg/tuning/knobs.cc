@@ -32,14 +32,9 @@ std::string what(Knob const& knob) {
         return "a whole number from " + range(knob);
     case Kind::share:
         return "a number from " + range(knob);
-    case Kind::power_of_two:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
-        break;
+    default:
+        return range(knob);
     }
-    return range(knob);
 }
 
 std::string_view example(Knob const& knob) {
@@ -48,16 +43,9 @@ std::string_view example(Knob const& knob) {
         return "write it like '64 MiB', or as a number of bytes";
     case Kind::duration:
         return "write it like '500 ms' or '2 s', or as a number of seconds";
-    case Kind::count:
-    case Kind::power_of_two:
-    case Kind::share:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
-        break;
+    default:
+        return "";
     }
-    return "";
 }
 
 [[noreturn]] void refuse(Knob const& knob, std::string_view text) {
@@ -215,16 +203,9 @@ std::string_view unit(Knob const& knob) {
         return "bytes";
     case Kind::duration:
         return "seconds";
-    case Kind::count:
-    case Kind::power_of_two:
-    case Kind::share:
-    case Kind::flag:
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
-        break;
+    default:
+        return "";
     }
-    return "";
 }
 
 std::string range(Knob const& knob) {
@@ -246,12 +227,9 @@ std::string range(Knob const& knob) {
         return ends(knob.least, knob.most);
     case Kind::power_of_two:
         return "a power of two from " + ends(least, most);
-    case Kind::size:
-    case Kind::duration:
-    case Kind::count:
-        break;
+    default:
+        return ends(number_text(knob, least), number_text(knob, most));
     }
-    return ends(number_text(knob, least), number_text(knob, most));
 }
 
 std::string_view type(Knob const& knob) {
@@ -267,12 +245,9 @@ std::string_view type(Knob const& knob) {
         return "number";
     case Kind::flag:
         return "yes or no";
-    case Kind::engine:
-    case Kind::codec:
-    case Kind::folder:
-        break;
+    default:
+        return "name";
     }
-    return "name";
 }
 
 std::string_view who(Knob const& knob) {
@@ -283,10 +258,9 @@ std::string_view who(Knob const& knob) {
         return "the process that creates the run";
     case Reach::writers:
         return "every process that writes";
-    case Reach::process:
-        break;
+    default:
+        return "each process that writes";
     }
-    return "each process that writes";
 }
 
 bool may_change(Knob const& knob) { return knob.reach == Reach::process; }

@@ -39,7 +39,7 @@ def elapsed_s(lines: list[list[str]]) -> float:
 
 
 def per_moment(run: Callable[[int], float], few: int, many: int) -> float:
-    """What a moment takes, without what it takes to begin."""
+    """Returns the time of a moment, without the start of the program."""
     return (run(many) - run(few)) / (many - few)
 
 

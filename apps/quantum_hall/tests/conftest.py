@@ -89,7 +89,7 @@ def mpiexec(build: Path) -> str:
 
 @pytest.fixture(scope="session")
 def hall(start: Run) -> Callable[..., Result]:
-    """As `start`, of runs that succeed: what they print."""
+    """Runs like `start` and expects success. Returns what the program prints."""
 
     def run(*words: object, ranks: int = 0, timeout_s: float = 300) -> Result:
         result = start(*words, ranks=ranks, timeout_s=timeout_s)

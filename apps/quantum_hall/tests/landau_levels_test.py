@@ -24,13 +24,13 @@ def levels(hall: Hall, period: int) -> np.ndarray:
 
 
 def law(period: int) -> np.ndarray:
-    """Of massless particles: sqrt(2 sqrt(3) pi flux n), for a hopping and a bond of one."""
+    """Returns the level of massless particles: sqrt(2 sqrt(3) pi flux n), for a hopping and a bond of one."""
     return np.sqrt(2 * np.sqrt(3) * np.pi / period * np.arange(1, 4))
 
 
 @pytest.mark.parametrize("period", HARPER)
 def test_levels_of_the_lattice_are_the_reference_values(hall: Hall, period: int) -> None:
-    # At one momentum levels 2 and 3 are not quite flat yet where the field is high.
+    # At one momentum, levels 2 and 3 are not quite flat if the field is high.
     assert levels(hall, period) == pytest.approx(HARPER[period], abs=2e-6)
 
 

@@ -64,7 +64,7 @@ def numbers_of(tree: Any) -> dict[str, Any]:
 
 
 def varied(values: Array, rng: np.random.Generator) -> Array:
-    """As if measured once more: categories, sentinels and constants stay."""
+    """Varies the values as if they were measured once more: categories, sentinels and constants stay."""
     values = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="))
     if values.size == 0 or values.dtype.kind == "b":
         return values

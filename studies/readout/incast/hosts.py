@@ -1,4 +1,4 @@
-"""What the hosts do: servers send what is asked of them, one client asks them all at once."""
+"""The hosts: servers send what they are asked for, and one client asks them all at once."""
 
 import selectors
 import socket
@@ -18,7 +18,7 @@ WARM_UP_BATCHES = 5
 
 
 def server(congestion: str, part_bytes: int) -> Callable[[Connection], object]:
-    """Until the client has gone; returns how many segments were sent again."""
+    """Serves until the client has gone. Returns how many segments were sent again."""
 
     def work(pipe: Connection) -> int:
         with socket.create_server(("", PORT)) as listener:
@@ -60,7 +60,7 @@ class Client:
         self.room = bytearray(1 << 18)
 
     def batch(self) -> float:
-        """Asks everybody for a part of the same events; seconds until everything is here."""
+        """Asks all servers for a part of the same events. Returns the seconds until everything has arrived."""
         part, credit = self.limits.part_bytes, self.limits.credit_bytes
         begin = time.monotonic()
         to_ask = deque(self.sockets)

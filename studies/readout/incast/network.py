@@ -47,7 +47,8 @@ class Host:
 
 
 def live(number: int, pipe: Connection, work: Callable[[Connection], object]) -> None:
-    """In the host's own process: says that its namespace is there, waits for its link, works, says what it found."""
+    """Runs in the host's own process: reports that its namespace exists, waits for its link, works, reports its
+    result."""
     try:
         if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
             raise NetworkError(f"no network namespace: {os.strerror(ctypes.get_errno())}")

@@ -143,7 +143,7 @@ def check_order(plan: Plan, listed: list[int], writers: list[Array], path: Path)
 
 def number_of(plan: Plan, stored: int | bytes) -> int:
     numbers = {rows.stored_key(plan, key): key for key in range(plan.keys)}
-    require(stored in numbers, f"nobody began a unit with the key {stored!r}")
+    require(stored in numbers, f"no worker began a unit with the key {stored!r}")
     return numbers[stored]
 
 

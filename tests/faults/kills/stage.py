@@ -108,7 +108,7 @@ class Stage:
 
     def wait_for(self, what: str, condition: Callable[[], object]) -> None:
         if not self.wait_until(condition, LIMIT_S):
-            raise StuckError(f"in {LIMIT_S} s nobody said: {what}")
+            raise StuckError(f"in {LIMIT_S} s no process reported: {what}")
 
     def kill(self, processes: list[Process]) -> int:
         """Kills them. Returns how many were alive until now, when all are gone and all their reports were read."""

@@ -101,7 +101,9 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     case RecordType::region:
         read_region(record);
         break;
-    } // A record of a later version has another number: it says more than this version knows, and nothing less.
+    default:
+        break; // of a later version: more than we know, not less
+    }
 }
 
 void JournalFacts::read_head(RecordView const& record) {

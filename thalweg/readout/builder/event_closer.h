@@ -4,11 +4,12 @@
 // for readers (EventRing::watermark, and closed_event as an event number). One call of close() looks at the events from
 // the watermark on, in their order, and stops at the first one that may not be closed yet:
 //
-//   the event at the watermark                       closed as
-//   all its enabled streams have come                complete
-//   all live streams have passed it                  complete; incomplete if a stream is missing; absent if no packet
-//   came it is older than close_after, or the run ends    incomplete, timed out; absent if no packet came none of these
-//   stays open, and so do all events behind it
+//   the event at the watermark                     is closed as
+//   ---------------------------------------------  ------------------------------------------------------
+//   all its enabled streams have come              complete
+//   all live streams have passed it                complete, incomplete, or absent if no packet came
+//   it is older than close_after, or the run ends  incomplete and timed out, or absent if no packet came
+//   otherwise                                      it stays open, and so do all events behind it
 //
 // Invariants:
 //   1. The watermark only rises: close() by one event at a time, skip_to() over events that never existed.

@@ -12,7 +12,7 @@
 
 namespace thalweg::readout {
 
-// What the groups of one handler know of each other: a silent link is dead only if other links go on.
+// The groups of one handler share what they know: a silent link is dead only if other links go on.
 struct HandlerActivity {
     std::atomic<std::uint64_t> newest_event = 0;
     std::atomic<std::uint64_t> first_data_ns = 0;

@@ -34,7 +34,7 @@ struct StreamReport {
 struct GroupReport {
     std::uint32_t source_id = 0;
     std::uint64_t complete = 0, incomplete = 0, absent = 0;
-    // Invariant 7: the end of the complete and the incomplete events. `kept`: they wait for collectors while the run
+    // Invariant R4: the end of the complete and the incomplete events. `kept`: they wait for collectors while the run
     // goes on; `discarded`: no collector asked for them.
     std::uint64_t cleared = 0, evicted = 0, skipped = 0, kept = 0, discarded = 0;
     std::uint64_t overflows = 0, timed_out = 0, jumps = 0, hook_failures = 0, hook_overruns = 0;

@@ -27,7 +27,8 @@ std::shared_ptr<HookLibrary> HookLibrary::load(HookConfig const& config) {
     library->api_ = entry();
     if (library->api_ == nullptr || library->api_->abi != THALWEG_HOOK_ABI) {
         auto const abi = library->api_ == nullptr ? 0 : library->api_->abi;
-        base::fail_usage({problem, fmt::format("its ABI is {}, ours is {}", abi, THALWEG_HOOK_ABI), "build it anew"});
+        base::fail_usage(
+            {problem, fmt::format("its ABI is {}, this version needs {}", abi, THALWEG_HOOK_ABI), "build it anew"});
     }
     return library;
 }
@@ -59,7 +60,7 @@ Hook::Hook(std::shared_ptr<HookLibrary> library, std::uint32_t source_id) : libr
     self_ = api.create(library_->config().configuration.c_str(), source_id);
     if (self_ != nullptr) return;
     base::fail_usage({fmt::format("the hook {} cannot be made for source {:#x}", api.name, source_id),
-                      "its create() gave nothing", "look at hook.configuration"});
+                      "its create() returned NULL", "check hook.configuration"});
 }
 
 Hook::~Hook() {

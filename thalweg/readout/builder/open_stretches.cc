@@ -55,8 +55,8 @@ bool OpenStretches::place_now(std::size_t index, felix::Packet const& packet, Pa
     return true;
 }
 
-OpenStretches::Placed OpenStretches::place_in(OpenStretch& stretch, felix::Packet const& packet, std::size_t index,
-                                              PacketKey const& key) {
+OpenStretches::PlacedPacket OpenStretches::place_in(OpenStretch& stretch, felix::Packet const& packet,
+                                                    std::size_t index, PacketKey const& key) {
     auto const event = numbers_.event_of(key.raw, stretch.newest_event());
     auto const window = stretch.window(closer_.watermark(), room_.end(), context_.options.index.window_events);
     if (!window.holds(event)) return {};

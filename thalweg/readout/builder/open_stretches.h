@@ -47,7 +47,7 @@ class OpenStretches {
     void begin_epoch(std::uint64_t first_ticks);
 
   private:
-    struct Placed {
+    struct PlacedPacket {
         bool done = false;
         bool duplicate = false;
         std::uint64_t position = 0;
@@ -55,7 +55,7 @@ class OpenStretches {
 
     // open_stretches.cc
     bool place_now(std::size_t stream, felix::Packet const& packet, PacketKey const& key);
-    Placed place_in(OpenStretch& stretch, felix::Packet const& packet, std::size_t index, PacketKey const& key);
+    PlacedPacket place_in(OpenStretch& stretch, felix::Packet const& packet, std::size_t index, PacketKey const& key);
     bool is_late(std::uint64_t event) const;
     bool has_fallen_back(GroupStream& stream) const;
     std::uint64_t first_event_of(std::uint32_t raw) const;

@@ -26,7 +26,7 @@ void check(ClientOptions const& options) {
         base::fail_usage({fmt::format("ranges of {} events cannot be asked for", options.range_events),
                           fmt::format("1 to {} can", kMaxRequestEvents)});
     if (options.credit_bytes < 4096 || options.ranges_in_flight == 0 || options.connections == 0)
-        base::fail_usage({"a client needs a credit of 4 kiB, a range in flight and a connection at least"});
+        base::fail_usage({"a client needs at least 4 KiB of credit, one range in flight and one connection"});
     if (!(options.sample_fraction > 0 && options.sample_fraction <= 1))
         base::fail_usage({fmt::format("a sample of {} of the ranges cannot be taken", options.sample_fraction),
                           "more than 0 and at most 1 can"});

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/memory.h"
 
 namespace thalweg::readout {
@@ -20,6 +21,7 @@ class MessagePool {
             std::find_if(free_.rbegin(), free_.rend(), [&](auto const& buffer) { return buffer.size() >= size_bytes; });
         if (found == free_.rend()) return base::AlignedBuffer(std::bit_ceil(std::max(size_bytes, kLeastBytes)));
         auto buffer = std::move(*found);
+        THALWEG_ASSERT(buffer.size() >= size_bytes, "a buffer has room for its message");
         free_.erase(std::next(found).base());
         return buffer;
     }

@@ -15,9 +15,9 @@
 //   1. A range is committed only after all its events were handed on and the sink says that they are durable.
 //   2. Every range that a handler gave is in `uncommitted` until it is committed, or given back by the bye.
 //   3. Every event of a range is handed on once, or counted once (EventAssembler).
-//   4. Requested bytes never exceed the credit: Requests reserves them before it sends (Credit).
+//   4. The bytes of requested fragments never exceed the credit: they are reserved before the request is sent (Credit).
 //   5. A tag belongs to one request at a time, and an answer counts only on the connection of its request.
-//   6. Where a handler gives ranges again that this client has, they are only added to `uncommitted` with the new key.
+//   6. If a handler gives a range again that this client has, it is only added to `uncommitted`, with its new key.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/readout/client/client_range.h"
 
 namespace thalweg::readout {
@@ -33,6 +34,7 @@ class PendingClears {
     bool try_again(OwnRange const& range, std::uint64_t give_up_ns, std::uint64_t lease_ns, std::uint64_t now_ns) {
         if (give_up_ns == 0) give_up_ns = now_ns + 2 * lease_ns;
         if (now_ns >= give_up_ns) return false;
+        THALWEG_ASSERT(range.id.count > 0, "a range has an event");
         refused_.push_back({range, now_ns + std::clamp(lease_ns / 8, kShortestTryNs, kLongestTryNs), give_up_ns});
         return true;
     }

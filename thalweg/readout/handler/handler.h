@@ -55,7 +55,7 @@ class Handler {
         bool ended = false; // nothing more is built: what is kept is discarded unless a collector asks for it
 
         // Rule 6: packets = delivered + duplicate + late + out of window + orphaned, for every stream. At the end also
-        // invariant 7: built = cleared + evicted + skipped + discarded, for every group.
+        // invariant R4: built = cleared + evicted + skipped + discarded, for every group.
         bool balances() const;
         // Returns the fragments of all groups that no collector has, without those that the configuration allowed to
         // evict.

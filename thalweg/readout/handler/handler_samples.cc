@@ -59,10 +59,10 @@ constexpr Column<GroupReport> kOfGroups[] = {
     {"fragments_cleared_total", "Fragments that collectors have, durably", kCounter,
      THALWEG_NUMBER(GroupReport, cleared)},
     {"fragments_evicted_total", "Fragments that made room", kCounter, THALWEG_NUMBER(GroupReport, evicted)},
-    {"fragments_skipped_total", "Fragments that nobody asked for, or that came too late", kCounter,
+    {"fragments_skipped_total", "Fragments that no client asked for, or that came too late", kCounter,
      THALWEG_NUMBER(GroupReport, skipped)},
     {"fragments_kept", "Fragments that wait for collectors", kGauge, THALWEG_NUMBER(GroupReport, kept)},
-    {"fragments_uncollected", "Fragments of a run that has ended that nobody has fetched", kGauge,
+    {"fragments_uncollected", "Fragments of an ended run that no client has fetched", kGauge,
      THALWEG_NUMBER(GroupReport, discarded)},
     {"hook_failures_total", "Packets or fragments that a hook refused", kCounter,
      THALWEG_NUMBER(GroupReport, hook_failures)},
@@ -128,7 +128,7 @@ std::vector<trace::Sample> Handler::samples() const {
             static_cast<double>(report.server_cpu_ns) * 1e-9);
     auto discarded = discarded_before();
     for (auto const& group : report.groups) discarded += group.discarded;
-    out.add("fragments_discarded_total", "Fragments that nobody had fetched when their run was over", kCounter,
+    out.add("fragments_discarded_total", "Fragments that no client had fetched when their run ended", kCounter,
             static_cast<double>(discarded));
     out.add("cards_gone_total", "How often the card fell silent", kCounter, static_cast<double>(report.cards_gone));
     if (server_) {

@@ -1,4 +1,4 @@
-// Tests invariant 7 from the server's side: whatever collectors do, every fragment is cleared, evicted, skipped or
+// Tests invariant R4 from the server's side: whatever collectors do, every fragment is cleared, evicted, skipped or
 // kept.
 #include <gtest/gtest.h>
 #include <random>

@@ -14,7 +14,7 @@ namespace thalweg::readout {
 
 template <typename Value> class IntervalMap {
   public:
-    struct Piece {
+    struct Interval {
         std::uint64_t first;
         std::uint64_t end;
         Value value;
@@ -44,10 +44,10 @@ template <typename Value> class IntervalMap {
         pieces_.erase(pieces_.lower_bound(first), pieces_.lower_bound(end));
     }
 
-    std::optional<Piece> at(std::uint64_t event) const {
+    std::optional<Interval> at(std::uint64_t event) const {
         auto const it = before_or_at(event);
         if (it == pieces_.end() || it->second.end <= event) return std::nullopt;
-        return Piece{it->first, it->second.end, it->second.value};
+        return Interval{it->first, it->second.end, it->second.value};
     }
 
     // Returns where the next piece behind `event` begins, or `limit` if none begins before it.
@@ -62,12 +62,14 @@ template <typename Value> class IntervalMap {
         auto it = before_or_at(first);
         if (it == pieces_.end() || it->second.end <= first) it = pieces_.upper_bound(first);
         for (; it != pieces_.end() && it->first < end; ++it)
-            if (!visit(Piece{std::max(first, it->first), std::min(end, it->second.end), it->second.value})) return;
+            if (!visit(Interval{std::max(first, it->first), std::min(end, it->second.end), it->second.value})) return;
     }
 
     std::size_t size() const { return pieces_.size(); }
     bool empty() const { return pieces_.empty(); }
-    Piece front() const { return {pieces_.begin()->first, pieces_.begin()->second.end, pieces_.begin()->second.value}; }
+    Interval front() const {
+        return {pieces_.begin()->first, pieces_.begin()->second.end, pieces_.begin()->second.value};
+    }
     void pop_front() { pieces_.erase(pieces_.begin()); }
 
   private:

@@ -61,7 +61,7 @@ void Leases::own(RangeOwner const& owner, std::uint64_t first, std::uint64_t end
 
 void Leases::return_all(OwnerId const& owner, std::uint64_t now_ns) {
     if (!owners_.contains(owner)) return;
-    std::vector<IntervalMap<Ownership>::Piece> owned;
+    std::vector<IntervalMap<Ownership>::Interval> owned;
     pieces_.visit(floor_, kNever, [&](auto const& piece) {
         if (piece.value.kind == Ownership::owned && piece.value.owner.id == owner) owned.push_back(piece);
         return true;

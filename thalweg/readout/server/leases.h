@@ -1,4 +1,5 @@
 // Which collector owns which range of events, and which ranges are cleared. Safe to call from any thread.
+//
 //   events   ... cleared | owned by A | free | owned by B | cleared | free ...
 //                        | floor: everything before it is cleared or lost
 //
@@ -17,7 +18,7 @@
 //   6. take, claim and clear refuse a range that needs another piece if the map has kMaxPieces of them, so that no
 //      collector can exhaust the memory.
 //
-// raise_floor() checks 4 and 5, set() checks 3, clear() checks 2.
+// set() checks 3, raise_floor() checks 4 and (in tests) 5, clear() checks 1.
 #pragma once
 
 #include <algorithm>

@@ -40,15 +40,9 @@ std::optional<std::size_t> size_of(MessageType type) {
         return sizeof(Clear);
     case MessageType::bye:
         return 0;
-    case MessageType::hello: // the first message, which has been read
-    case MessageType::welcome:
-    case MessageType::taken:
-    case MessageType::events:
-    case MessageType::cleared:
-    case MessageType::refused:
-        break;
+    default:
+        return std::nullopt;
     }
-    return std::nullopt; // also for a number that no message has
 }
 
 } // namespace

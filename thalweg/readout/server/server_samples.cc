@@ -95,7 +95,7 @@ std::vector<Sample> samples_of(std::vector<ServerCounters const*> const& threads
     sum.add("stalled_connections_total", "Connections that took nothing of their answers while room was short",
             Sample::Kind::counter, &C::stalled);
     sum.add("broken_connections_total", "Connections that ended in mid-answer", Sample::Kind::counter, &C::broken);
-    sum.add("skipped_events_total", "Events that nobody asked for", Sample::Kind::counter, &C::skipped);
+    sum.add("skipped_events_total", "Events that no client asked for", Sample::Kind::counter, &C::skipped);
     add_latencies(sum);
     return std::move(sum.samples);
 }

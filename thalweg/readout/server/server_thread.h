@@ -1,9 +1,8 @@
 // One thread of a server: its connections, its poller, and its pending requests.
 //
 // A connection moves through these states. Only its own thread moves it:
-//   handed over  hand_over(); waits in handed_over_        take_orders -> add()      -> silent
-//   silent       no hello yet                             greet()                   -> greeted
-//                remove_oldest_silent(), remove_idle()                              -> removed
+//   handed over  hand_over() put it into handed_over_; take_orders(), add() -> silent
+//   silent       no hello yet; greet() -> greeted; remove_oldest_silent(), remove_idle() -> removed
 //   greeted      collector in poller_, observer in observers_
 //                settle(), after each piece of work, decides what it waits for:
 //                  for bytes of the client, for room in its socket, or for its next turn (unfinished_)
@@ -11,8 +10,10 @@
 //   gone         the client closed it: take_final_messages() still obeys clear and bye -> removed
 //
 // Invariants:
-//   1. A silent connection is in silent_, and silent_count_ counts them; a greeted one is counted nowhere else.
-//   2. is_unfinished is true if and only if the key is in unfinished_: settle() adds, serve_unfinished() removes it.
+//   1. Every silent connection is in silent_, and silent_count_ is their number. silent_ may also have keys of others,
+//      which are skipped.
+//   2. A key is in unfinished_ at most once: is_unfinished notes it. settle() adds it, serve_unfinished() takes it out.
+//      Keys of removed connections may stay, and are skipped.
 //   3. The bytes that the quota counts for a connection are its held_bytes: hold() and remove() change both.
 //   4. Observers get time only from observers_credit_ns_; collectors are always served first.
 //   5. An error in one connection ends this connection and no other: with().

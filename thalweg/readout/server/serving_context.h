@@ -1,4 +1,4 @@
-// What the sessions of one thread share.
+// The sessions of one thread share this context.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,8 @@
 //   over     refuse() or a bye: the outbox is sent, and no further message is read
 //
 // Invariants:
-//   1. A request is in one place: in inbox_, in pending_, in due_, or answered. Each gets one answer.
+//   1. A request is in one place: in inbox_, in pending_, in due_, or answered. Each gets one answer, unless the
+//      connection ends first.
 //   2. Requests are answered only while less than queued_bytes wait in the outbox: may_answer().
 //   3. pending_.size() + due_.size() is at most kMaxWaiting, because room() offers no room beyond it.
 //   4. Only a collector that was admitted by the quota owns, takes or clears: handle(Request).

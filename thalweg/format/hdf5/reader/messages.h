@@ -18,17 +18,17 @@ enum class MessageKind : std::uint64_t {
     usage_error,
 };
 
-struct MessageHead {
+struct ReaderMessageHead {
     MessageKind kind = MessageKind::file;
     std::uint64_t offset = 0;
     std::uint64_t size_bytes = 0; // of what follows, or is wanted
 };
-static_assert(sizeof(MessageHead) == 24);
+static_assert(sizeof(ReaderMessageHead) == 24);
 
 // False where the other end is gone.
 bool send_all(int socket, std::span<std::byte const> bytes);
 bool receive_all(int socket, std::span<std::byte> bytes);
 
-bool send_message(int socket, MessageHead const& head, std::span<std::byte const> body);
+bool send_message(int socket, ReaderMessageHead const& head, std::span<std::byte const> body);
 
 } // namespace thalweg::format::hdf5::reader

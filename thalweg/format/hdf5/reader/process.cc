@@ -106,7 +106,7 @@ std::vector<std::byte> receive(int socket, std::uint64_t size_bytes, std::uint64
     return bytes;
 }
 
-bool serve_read(int socket, storage::Storage const& file, MessageHead const& head) {
+bool serve_read(int socket, storage::Storage const& file, ReaderMessageHead const& head) {
     auto const size = file.size();
     if (head.size_bytes > kMostReadBytes || head.offset > size || head.size_bytes > size - head.offset) return false;
     std::vector<std::byte> bytes(head.size_bytes);
@@ -123,7 +123,7 @@ std::optional<std::vector<std::byte>> ask(storage::Storage const& file, MessageK
     if (question == MessageKind::file_pages) {
         send_message(process.socket(), {MessageKind::datasets, 0, datasets.size()}, datasets);
     }
-    MessageHead head;
+    ReaderMessageHead head;
     while (receive_all(process.socket(), std::as_writable_bytes(std::span(&head, 1)))) {
         if (head.kind == MessageKind::read) {
             if (!serve_read(process.socket(), file, head)) break;

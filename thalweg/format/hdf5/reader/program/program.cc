@@ -90,7 +90,7 @@ int run_reader_program(int socket) {
     limit(RLIMIT_AS, kMostMemoryBytes);
     limit(RLIMIT_CORE, 0);
     expect_progress();
-    MessageHead head;
+    ReaderMessageHead head;
     if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
     std::string path(head.size_bytes, '\0');
     if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
