@@ -132,6 +132,14 @@ def test_the_page_on_checkpoints_runs(repository: Path, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.glob("*psi*")) == ["psi.h5", "psi.h5.1"]
 
 
+def test_the_first_program_of_the_page_on_nodes_runs(repository: Path, tmp_path: Path) -> None:
+    (_, program), (_, commands) = blocks(repository / "docs" / "nodes.md")[:2]
+    (tmp_path / "node.py").write_text(program)
+    run_console(commands, tmp_path)
+    look = "import thalweg as tw\nprint(tw.open('run.h5')['events']['node'][:])"
+    assert run_python(look, tmp_path, 0) == "[1 1 1 2 2 2]\n"
+
+
 @pytest.mark.parametrize("document", ["checkpoint.md", "nodes.md"])
 def test_the_cpp_of_a_page_compiles(document: str, repository: Path, tmp_path: Path) -> None:
     (block,) = (text for kind, text in blocks(repository / "docs" / document) if kind == "cpp")
