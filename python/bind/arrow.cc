@@ -11,7 +11,7 @@
 #include "bind.h"
 #include "buffer.h"
 
-// As the interface defines them, for all who speak it.
+// The interface defines these structs for all libraries that use it.
 extern "C" {
 struct ArrowSchema {
     char const* format;
@@ -75,7 +75,7 @@ struct Node {
 
 using NodePointer = std::shared_ptr<Node>;
 
-// Others release whenever they like, also when the interpreter has ended: then the memory is left to the system.
+// Another library may release an array at any time, even after the interpreter has ended; the system then frees memory.
 void drop(NodePointer& node) {
     if (Py_IsInitialized() == 0) {
         static_cast<void>(new NodePointer(std::move(node)));
@@ -108,7 +108,7 @@ void fill(NodePointer const& node, ArrowSchema& out, Private<ArrowSchema>&) {
 }
 
 void fill(NodePointer const& node, ArrowArray& out, Private<ArrowArray>& owned) {
-    owned.buffers.push_back(nullptr); // no validity: nothing is ever missing
+    owned.buffers.push_back(nullptr); // there is no validity buffer, since no value is missing
     for (auto const& buffer : node->buffers) owned.buffers.push_back(buffer.bytes().data());
     out.length = node->length;
     out.n_buffers = static_cast<std::int64_t>(owned.buffers.size());
@@ -161,7 +161,7 @@ template <typename Exported> nb::object capsule(std::unique_ptr<Exported> export
     auto* const result = PyCapsule_New(exported.get(), name, [](PyObject* self) {
         std::unique_ptr<Exported> const mine(
             static_cast<Exported*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self))));
-        if (mine->release != nullptr) mine->release(mine.get()); // nobody has taken it
+        if (mine->release != nullptr) mine->release(mine.get()); // no other library has taken it
     });
     if (result == nullptr) throw nb::python_error();
     exported.release();

@@ -1,4 +1,4 @@
-// The three kinds of error become the exceptions of thalweg._base.errors.
+// Translates the three kinds of error into the exceptions of thalweg._base.errors.
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 namespace nb = nanobind;
 
-// A message may cite what a damaged file has for a name.
+// A message may quote a name from a damaged file, which need not be UTF-8.
 nb::str text_of(base::Error const& error) { return nb::str(base::readable(error.what()).c_str()); }
 
 void set_error(char const* name, nb::object const& argument) {

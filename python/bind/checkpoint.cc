@@ -23,7 +23,7 @@ Bytes from_python(nb::handle object) {
     return {begin, begin + bytes.size()};
 }
 
-// An object of python/thalweg/checkpoint/ranks.py.
+// Ranks implemented by a Python object of thalweg/checkpoint/ranks.py.
 class PythonCommunicator final : public Communicator {
   public:
     explicit PythonCommunicator(nb::handle ranks)
@@ -58,7 +58,7 @@ class PythonCommunicator final : public Communicator {
     int size_;
 };
 
-// (start, shape, strides, array), the array with its elements from its beginning on.
+// A block as (start, shape, strides, array); the data of the array begin with its first element.
 Block block_of(nb::handle given, std::vector<Buffer>& buffers) {
     Block block{{nb::cast<Extents>(given[0]), nb::cast<Extents>(given[1])}};
     block.strides = nb::cast<std::vector<std::int64_t>>(given[2]);
@@ -67,7 +67,7 @@ Block block_of(nb::handle given, std::vector<Buffer>& buffers) {
     return block;
 }
 
-// (name, type, shape, codec, blocks)
+// An array as (name, type, shape, codec, blocks).
 std::vector<Array> arrays_of(nb::handle given, std::vector<Buffer>& buffers) {
     std::vector<Array> arrays;
     for (auto const each : given) {
@@ -80,7 +80,7 @@ std::vector<Array> arrays_of(nb::handle given, std::vector<Buffer>& buffers) {
     return arrays;
 }
 
-// A Saving and the memory that it reads.
+// A Saving together with the memory that it reads.
 struct PythonSaving {
     PythonSaving(std::string path, nb::object arrays, nb::object ranks, std::string const& schema, unsigned keep,
                  std::uint64_t most_copy_bytes, std::string refusal)

@@ -85,6 +85,8 @@ std::string_view name_of(SlotState state) {
     return "free";
 }
 
+double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
 void bind_options(nb::module_& module) {
     nb::class_<CreateOptions>(module, "CreateOptions")
         .def(nb::init<>())
@@ -123,7 +125,7 @@ void bind_reports(nb::module_& module) {
         .def_ro("reason", &AbandonedProducer::reason)
         .def("__str__", &AbandonedProducer::str);
     nb::class_<NodeReport>(module, "NodeReport")
-        .def_ro("node", &NodeReport::node)
+        .def_prop_ro("node", [](NodeReport const& report) { return report.node + 1; })
         .def_ro("host", &NodeReport::host)
         .def_ro("has_journal", &NodeReport::has_journal)
         .def_ro("settled", &NodeReport::settled)
@@ -156,16 +158,16 @@ void bind_reports(nb::module_& module) {
         .def_ro("path", &SnapshotResult::path)
         .def_ro("file_bytes", &SnapshotResult::file_bytes)
         .def_prop_ro("copied", [](SnapshotResult const& result) { return storage::name_of(result.copied); })
-        .def_ro("units_left_out", &SnapshotResult::units_left_out)
+        .def_ro("units_to_come", &SnapshotResult::units_left_out)
         .def_ro("is_written", &SnapshotResult::is_written);
     nb::class_<Verification>(module, "Verification")
-        .def_ro("open_run", &Verification::open_run)
+        .def_ro("is_open", &Verification::open_run)
         .def_ro("pages", &Verification::pages)
         .def_ro("bytes", &Verification::bytes)
         .def_ro("pages_without_checksum", &Verification::pages_without_checksum)
         .def_ro("faults", &Verification::faults)
         .def_ro("messages", &Verification::messages)
-        .def_ro("left_out", &Verification::left_out)
+        .def_ro("problems", &Verification::left_out)
         .def_ro("adler32", &Verification::adler32)
         .def_ro("file_bytes", &Verification::file_bytes);
 }
@@ -196,11 +198,12 @@ void bind_status(nb::module_& module) {
         .def_ro("ended", &CommitStatus::ended)
         .def_ro("units_committed", &CommitStatus::units_committed)
         .def_ro("units_not_durable", &CommitStatus::units_not_durable)
-        .def_ro("units_oldest_age_ns", &CommitStatus::units_oldest_age_ns)
+        .def_prop_ro("oldest_unit_age", [](CommitStatus const& status) { return seconds(status.units_oldest_age_ns); })
         .def_ro("pages", &CommitStatus::pages)
         .def_ro("claimed_bytes", &CommitStatus::claimed_bytes)
         .def_ro("journal_bytes", &CommitStatus::journal_bytes)
         .def_ro("durable_lag_ns", &CommitStatus::durable_lag_ns)
+        .def_prop_ro("durable_lag", [](CommitStatus const& status) { return seconds(status.durable_lag_ns); })
         .def_ro("memory", &CommitStatus::memory)
         .def_ro("memory_need", &CommitStatus::memory_need)
         .def_ro("failure", &CommitStatus::failure);

@@ -21,7 +21,7 @@ using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 using format::rntuple::StoredClusters;
 using SharedClusters = std::shared_ptr<StoredClusters>;
 
-// Who is bound has no const.
+// nanobind binds no const pointers.
 SharedClusters find_clusters(dataset::Reader const& input, std::size_t table) {
     return std::const_pointer_cast<StoredClusters>(stored_clusters(input, table));
 }

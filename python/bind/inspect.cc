@@ -1,4 +1,4 @@
-// What `thalweg inspect` tells beyond the rows themselves.
+// What `thalweg inspect` shows beyond the rows themselves.
 #include <hdf5.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
@@ -51,7 +51,7 @@ struct LiveProducer {
     bool alive = false;
 };
 
-// On this machine: of a run of several nodes there may be more than one.
+// Returns the ledgers of a run on this machine; a run of several nodes may have more than one here.
 std::vector<std::unique_ptr<Ledger>> ledgers_of(Reader const& reader) {
     std::vector<std::unique_ptr<Ledger>> ledgers;
     auto places = places_of_run(reader.path());
@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<Ledger>> ledgers_of(Reader const& reader) {
     return ledgers;
 }
 
-// Of a run that is being written on this machine; nothing where it is not.
+// Returns the producers of a run that is being written on this machine; empty for all other runs.
 std::vector<LiveProducer> live_producers(Reader const& reader) {
     std::vector<LiveProducer> producers;
     try {
@@ -82,7 +82,7 @@ std::vector<LiveProducer> live_producers(Reader const& reader) {
     return producers;
 }
 
-// Where the memory of an open run lies; empty where it is gone, or was never shared.
+// Returns the place of the memory of an open run; empty if it is gone or was never shared.
 std::string memory_place(Reader const& reader) {
     try {
         auto const ledgers = ledgers_of(reader);

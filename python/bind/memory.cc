@@ -1,4 +1,4 @@
-// What `thalweg clean` lists and removes.
+// The memory of runs that `thalweg clean` lists and removes.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

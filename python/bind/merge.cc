@@ -39,7 +39,7 @@ void bind_merge(nb::module_& module) {
         .def_ro("units", &MergeResult::units)
         .def_ro("copied_bytes", &MergeResult::copied_bytes)
         .def_ro("file_bytes", &MergeResult::file_bytes)
-        .def_ro("left_out", &MergeResult::left_out);
+        .def_ro("problems", &MergeResult::left_out);
     module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"),
                nb::call_guard<nb::gil_scoped_release>());
 }

@@ -37,7 +37,7 @@ void bind_model(nb::module_& module) {
         [](std::string const& json) {
             try {
                 static_cast<void>(model::schema_from_json(json));
-            } catch (base::DataError const& error) { // people wrote it: no file is damaged
+            } catch (base::DataError const& error) { // a user wrote the text, so no file is damaged
                 throw base::UsageError(error.what());
             }
         },

@@ -2,7 +2,7 @@
 
 NB_MODULE(_core, module) {
     using namespace thalweg::bind;
-    nanobind::set_leak_warnings(false); // what Arrow still holds when the interpreter ends is left to the system
+    nanobind::set_leak_warnings(false); // the system frees what Arrow still holds when the interpreter ends
     module.def(
         "version", [] { return THALWEG_VERSION; }, "The version that the C++ core was built as.");
     bind_base(module);

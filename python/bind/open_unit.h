@@ -8,7 +8,7 @@
 
 namespace thalweg::bind {
 
-// One open unit of Python, and what it was begun with.
+// An open work unit of Python.
 struct OpenUnit {
     dataset::WorkUnit unit;
     void append(std::string const& table, std::uint64_t rows,

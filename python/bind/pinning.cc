@@ -13,7 +13,7 @@ namespace nb = nanobind;
 using namespace machine;
 using Handlers = std::vector<readout::HandlerConfig>;
 
-// A pinning that is not empty counts instead of the handlers' own.
+// A pinning that is not empty overrides that of the handlers.
 Plan place(Handlers handlers, Topology const& topology, std::string const& pinning) {
     for (auto& handler : handlers) {
         if (!pinning.empty()) handler.pinning = pinning;

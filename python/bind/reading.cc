@@ -30,9 +30,9 @@ void read(Reader const& reader, std::size_t table, std::size_t column, std::uint
     reader.read(table, column, {first, count}, buffer.bytes(), {.threads = threads});
 }
 
-// `read_ranges` takes a list of (offset, size) and gives as many objects with bytes; it is called from any thread.
+// `read_ranges` takes a list of (offset, size) and returns as many objects with bytes. Any thread may call it.
 std::unique_ptr<Reader> open_far(std::string name, std::uint64_t size_bytes, nb::object read_ranges) {
-    // The last copy may go where nobody holds the GIL.
+    // The last copy may be destroyed in a thread that does not hold the GIL.
     std::shared_ptr<nb::object> const call(new nb::object(std::move(read_ranges)), [](nb::object* object) {
         nb::gil_scoped_acquire const acquired;
         delete object;
@@ -53,7 +53,7 @@ std::unique_ptr<Reader> open_far(std::string name, std::uint64_t size_bytes, nb:
     return Reader::open(std::move(file), true);
 }
 
-// `progress` hears the share that is done, from any thread, one call at a time.
+// `progress` is called with the fraction that is done, from any thread, one call at a time.
 Verification verify_file(std::string const& path, unsigned threads,
                          std::optional<std::function<void(double)>> const& progress) {
     return verify(path, threads, [&, check = signal_check()](double share) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t kSettleNs = 2'000'000'000;
 
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
-// Fragments are copied once, out of buffers that are used again, into `bytes` that stay for as long as they are held.
+// Fragments are copied once, from buffers that are reused into `bytes` that Python owns.
 nb::list copy_fragments(Event const& event) {
     nb::list copies;
     for (auto const& fragment : event.fragments)
@@ -27,8 +27,8 @@ nb::list copy_fragments(Event const& event) {
     return copies;
 }
 
-// `callback(run, event, state, latency_ns, handlers_missing, fragments)`; its events are safe when it has returned for
-// all of a range.
+// Calls `callback(run, event, state, latency_ns, handlers_missing, fragments)`. Events of a range are cleared when it
+// has returned for all of them.
 using Callback = nb::typed<nb::callable, nb::object(std::uint32_t, std::uint64_t, int, std::uint64_t, std::uint32_t,
                                                     nb::typed<nb::list, nb::bytes>)>;
 
@@ -44,10 +44,10 @@ void run(Client& client, Callback const& callback) {
     nb::gil_scoped_release const released;
     try {
         client.run(sink);
-    } catch (...) { // what was handed on before is cleared all the same
+    } catch (...) { // events that were passed on before are cleared all the same
         try {
             client.settle(kSettleNs);
-        } catch (std::exception const&) { // the first error is the one to tell
+        } catch (std::exception const&) { // the first error is reported
         }
         throw;
     }

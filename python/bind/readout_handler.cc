@@ -83,7 +83,7 @@ void bind_report(nb::module_& module) {
         .def("balances", &Handler::Report::balances);
 }
 
-// All handlers of a configuration, as they would run on this machine, and what does not fit.
+// Returns all handlers of a configuration, as they would run on this machine, and warnings about what does not fit.
 std::tuple<std::vector<HandlerConfig>, std::vector<std::string>> handlers_of(std::string_view json) {
     auto handlers = parse_config(json);
     auto warnings = resolve_pinning(handlers, machine::discover());
@@ -100,7 +100,7 @@ std::unique_ptr<monitor::HttpServer> monitor_of(Handler const& handler, Control 
                                        .token = config.server.token,
                                        .socket_path = config.control_socket};
     monitor::Pages pages{.metrics = [&handler] { return handler.samples(); },
-                         .unhealthy = [] { return std::string(); }, // that it answers is the answer
+                         .unhealthy = [] { return std::string(); }, // a handler that answers is healthy
                          .not_ready = [&handler] { return handler.not_ready(); },
                          .control =
                              [control = std::move(control)](std::string const& verb, std::string const& body) {

@@ -76,9 +76,9 @@ void bind_record(nb::module_& module) {
                nb::arg("metadata"), WithoutGil());
     module.def("continue_in", &dataset::Writer::continue_in, nb::arg("writer"), nb::arg("next"));
     module.def("count", count_of<dataset::ProducerStatus>, nb::arg("status"), nb::arg("which"),
-               "What the producer counted under that name, so far.");
+               "Returns what a producer has counted so far.");
     module.def("count", count_of<dataset::EndedProducers>, nb::arg("status"), nb::arg("which"),
-               "What all producers of a table that have ended counted under that name.");
+               "Returns what all ended producers of a table have counted.");
 }
 
 } // namespace thalweg::bind

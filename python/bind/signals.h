@@ -1,12 +1,12 @@
-// Ctrl-C in the midst of long calls.
+// Makes Ctrl-C interrupt long calls.
 #pragma once
 
 #include <functional>
 
 namespace thalweg::bind {
 
-// Called now and then by a call that has released the GIL: lets Python run its signal handlers, and throws what these
-// raise. Not so often that it costs others the GIL; in other threads than Python's first one it does nothing.
+// Returns a function for long calls that have released the GIL: it lets Python run its signal handlers and throws what
+// these raise. It takes the GIL rarely, and does nothing outside the main thread of Python.
 std::function<void()> signal_check();
 
 } // namespace thalweg::bind

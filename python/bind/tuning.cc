@@ -15,7 +15,7 @@ using tuning::Kind;
 using tuning::Knob;
 using tuning::Value;
 
-// As Python has it: durations in seconds, None where the container chooses.
+// Returns the value for Python: durations in seconds, None if the container chooses.
 nb::object to_python(Knob const& knob, Value const& value) {
     if (std::holds_alternative<std::monostate>(value)) return nb::none();
     if (knob.kind == Kind::duration) return nb::float_(static_cast<double>(std::get<std::uint64_t>(value)) / 1e9);

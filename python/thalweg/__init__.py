@@ -1,6 +1,6 @@
 """Records detector data from many producers into one ordinary file, HDF5 or ROOT RNTuple, at the speed of the disk."""
 
-from thalweg._base.signals import end_imports  # the first: from here on Ctrl-C is no traceback
+from thalweg._base.signals import end_imports  # imported first: from here on, Ctrl-C shows no traceback
 
 # isort: split
 

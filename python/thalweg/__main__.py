@@ -1,4 +1,4 @@
-"""`python -m thalweg` is the command `thalweg`, where no script is on the path."""
+"""Runs the command `thalweg` as `python -m thalweg`."""
 
 from thalweg.cli import main
 

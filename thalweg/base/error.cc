@@ -9,6 +9,8 @@ std::string Message::str() const {
     std::string text = problem;
     if (!why.empty()) text += " (" + why + ")";
     if (!suggestion.empty()) text += ": " + suggestion;
+    // A name of a file or field may contain NUL, at which what() would end.
+    for (auto at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\\x00");
     return text;
 }
 

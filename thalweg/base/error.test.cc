@@ -23,6 +23,16 @@ TEST(Error, ProblemWhyAndSuggestionHaveOneGrammar) {
     EXPECT_EQ((Message{"cannot open run.h5"}).str(), "cannot open run.h5");
 }
 
+TEST(Error, ANulCharacterIsShownAndEndsNoMessage) {
+    try {
+        fail_usage({std::string("field 'x\0y'", 11), "it holds a NUL character", "choose another name"});
+    } catch (UsageError const& error) {
+        EXPECT_STREQ(error.what(), "field 'x\\x00y' (it holds a NUL character): choose another name");
+        return;
+    }
+    FAIL() << "nothing was thrown";
+}
+
 TEST(Error, EachKindIsThrownAsItselfAndIsAnError) {
     EXPECT_EQ(text_of<UsageError>([] { fail_usage({"a", "b"}); }), "a (b)");
     EXPECT_EQ(text_of<DataError>([] { fail_data({"a", "b"}); }), "a (b)");

@@ -1,4 +1,4 @@
-"""Awkward arrays of exactly the declared types, straight into flat columns: with wide tables most of an append."""
+"""Converts Awkward arrays of exactly the declared types directly to flat columns, which makes wide appends fast."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Array = npt.NDArray[Any]
 
 
 class _OtherError(Exception):
-    """Something else than that: whoever takes everything takes it, or says what is wrong."""
+    """Raised for all other values: the general conversion takes them, or says what is wrong."""
 
 
 class _Part(NamedTuple):
-    """Which items of a layout: [start, stop), or those of an index."""
+    """Some items of a layout: [start, stop), or those of an index."""
 
     start: int
     stop: int
@@ -30,7 +30,7 @@ class _Part(NamedTuple):
         return array if self.start == 0 and self.stop == len(array) else array[self.start : self.stop]
 
     def inside(self, size: int) -> _Part:
-        """The items of fixed-size arrays."""
+        """Returns the items inside fixed-size arrays of that size."""
         if self.chosen is None:
             return _Part(self.start * size, self.stop * size)
         return _Part(0, 0, (self.chosen[:, np.newaxis] * size + np.arange(size)).reshape(-1))
@@ -40,7 +40,7 @@ class _Part(NamedTuple):
 
 
 def flat_columns(row: Type, given: Any) -> tuple[int, list[Array]] | None:
-    """The number of rows, and one contiguous array a column; None where these are no such arrays."""
+    """Returns the number of rows and one contiguous array for each column, or None for other values."""
     columns: list[Array] = []
     try:
         if _is_awkward(given):
@@ -66,7 +66,7 @@ def _is_awkward(value: Any) -> bool:
 
 
 def _flatten(type_: Type, layout: Any, part: _Part, columns: list[Array]) -> None:
-    """Appends the columns of these items."""
+    """Adds the columns of these items to `columns`."""
     kind = type(layout).__name__
     while kind == "IndexedArray" and layout.parameter("__array__") is None:
         index = part.of(_array(layout.index.data))
@@ -115,15 +115,15 @@ def _flatten_lists(type_: Type, layout: Any, part: _Part, columns: list[Array]) 
 
 
 def _elements(begins: Array, lengths: Array) -> Array:
-    """The numbers of all elements of lists that begin there."""
+    """Returns the indices of all elements of lists with these begins and lengths."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(begins - ends + lengths, lengths) + np.arange(total)
 
 
 def _array(buffer: Any) -> Array:
-    if hasattr(buffer, "materialize"):  # it was virtual
+    if hasattr(buffer, "materialize"):  # a virtual buffer is read now
         buffer = buffer.materialize()
-    if type(buffer) is not np.ndarray:  # of a GPU, or of a tracer
+    if type(buffer) is not np.ndarray:  # buffers of a GPU or of a tracer are not NumPy arrays
         raise _OtherError
     return buffer

@@ -1,6 +1,6 @@
-"""Rows as people have them (scalars, arrays, lists, dictionaries) into the columns of a table.
+"""Converts given rows (scalars, arrays, lists, dictionaries) to the flat columns of a table.
 
-The order of the columns is that of the C++ core: depth first, a list's lengths before what is inside it.
+The columns have the order of the C++ core: depth first, the lengths of a list before its content.
 """
 
 from __future__ import annotations
@@ -26,14 +26,19 @@ Shape = tuple[int, ...]
 
 
 def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tuple[int, list[Array]]:
-    """The number of rows, and one contiguous array a column. Raises UsageError naming table, column and row."""
+    """Returns the number of rows and one contiguous array for each column.
+
+    Raises UsageError if a value does not fit, and names table, column and row."""
     place = Place(table.name)
     row = Type("struct", members=table.fields)
     if flat := flat_columns(row, fields if rows is None else rows if not fields else None):
         return flat
     given = _plain(rows, place) if rows is not None else {}
     if not isinstance(given, Mapping):
-        place.fail(f"{type(rows).__name__} is not rows", "give fields by name, or a dictionary, Awkward or Arrow table")
+        place.fail(
+            f"rows cannot be {type(rows).__name__}",
+            "give fields by name, or a dictionary, Awkward array or Arrow table",
+        )
     values = _member_values(row, _nested({**given, **fields}), place)
     count = row_count(row, values, place)
     if count is None:
@@ -42,14 +47,14 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
 
 
 def stored_columns(table: TableSchema, columns: Sequence[Array]) -> list[Array]:
-    """Flat columns as a file has them: complex numbers may be split there."""
+    """Returns flat columns as the file has them: complex numbers may be split into two columns."""
     if not any(type_.has_split for _, type_ in table.fields):
         return list(columns)
     return [part for column in columns for part in (_split_complex(column) if column.dtype.kind == "c" else [column])]
 
 
 def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Names like "waveform/values" become dictionaries."""
+    """Turns names like "waveform/values" into nested dictionaries."""
     if not any("/" in name for name in fields):
         return dict(fields)
     nested: dict[str, Any] = {}
@@ -63,9 +68,9 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict[str, Any]:
-    """The values of a struct's members, in their order: none missing, none unknown."""
+    """Returns the values of the members of a struct, in their order. Raises UsageError if one is missing or unknown."""
     names = [name for name, _ in struct.members]
-    if unknown := [name for name in value if name not in names]:  # first: a misspelt name is missing, too
+    if unknown := [name for name in value if name not in names]:  # checked first, since a misspelt name is missing, too
         place.fail(f"there is no field '{unknown[0]}'", f"its fields are {', '.join(names)}")
     if missing := [name for name in names if name not in value]:
         place.fail(f"no value for '{missing[0]}'", f"its fields are {', '.join(names)}")
@@ -83,7 +88,7 @@ def _plain(value: Any, place: Place) -> Any:
         place.fail(str(error))
 
 
-# From here on every value has the leading axes `shape`: the rows or elements, and the fixed sizes met since.
+# In the functions below, every value has the leading axes `shape`: the rows or elements, and outer fixed sizes.
 
 
 def _columns(type_: Type, value: Any, shape: Shape, place: Place) -> Sequence[Array]:
@@ -123,26 +128,26 @@ def _lists(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
         return _lists_of_members(type_.element, value, shape, place)
     lengths, content = _split(value, shape, place)
     if type_.is_optional and (wrong := np.flatnonzero(lengths.ravel() > 1)).size:
-        place.fail(f"{lengths.ravel()[wrong[0]]} values were given", "one, or none, is declared", int(wrong[0]))
+        place.fail(f"{lengths.ravel()[wrong[0]]} values were given", "one or none is declared", int(wrong[0]))
     inner = _columns(type_.element, content, (int(lengths.sum()),), place.elements())
     return [np.ascontiguousarray(lengths, np.uint64), *inner]
 
 
 def _lists_of_members(element: Type, value: Mapping[str, Any], shape: Shape, place: Place) -> list[Array]:
-    """Lists of structs, given as a dictionary of lists."""
+    """Converts lists of structs that are given as a dictionary of lists."""
     values = _member_values(element, value, place)
     split = {name: _split(plain(member), shape, place.inside(name)) for name, member in values.items()}
     (first, (lengths, _)), *others = split.items()
     for name, (other, _) in others:
         if (differ := np.flatnonzero(other.ravel() != lengths.ravel())).size:
-            place.inside(name).fail(f"its list is not as long as that of '{first}'", index=int(differ[0]))
+            place.inside(name).fail(f"its list has another length than that of '{first}'", index=int(differ[0]))
     content = {name: content for name, (_, content) in split.items()}
     inner = _columns(element, content, (int(lengths.sum()),), place.elements())
     return [np.ascontiguousarray(lengths, np.uint64), *inner]
 
 
 def _split(value: Any, shape: Shape, place: Place) -> tuple[Array, Any]:
-    """Lists into their lengths and all their elements."""
+    """Returns the lengths of lists and all their elements."""
     if isinstance(value, Ragged):
         if value.shape != shape:
             place.fail(f"lists of shape {value.shape[1:]} were given", f"{shape[1:]} is declared")
@@ -161,7 +166,7 @@ def _split(value: Any, shape: Shape, place: Place) -> tuple[Array, Any]:
 
 
 def _items(value: Any, shape: Shape, place: Place, what: str) -> list[Any]:
-    """What stands at each position of `shape`, in C order."""
+    """Returns the items at all positions of `shape`, in C order."""
     items = [value]
     for axis, size in enumerate(shape):
         for index, item in enumerate(items):
@@ -175,7 +180,7 @@ def _items(value: Any, shape: Shape, place: Place, what: str) -> list[Any]:
 
 
 def _joined(lists: list[Any]) -> Any:
-    """All elements of all lists."""
+    """Returns all elements of all lists."""
     lists = [item for item in lists if length_of(item)]
     are_arrays = all(isinstance(item, np.ndarray) and item.dtype != object for item in lists)
     if lists and are_arrays and len({item.shape[1:] for item in lists}) == 1:
@@ -217,22 +222,23 @@ def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
 
 
 def _cast(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
-    """In the type that is declared: what it always holds, and integers as long as it holds these values.
+    """Returns an array in the declared type. Raises UsageError if values would change.
 
-    Floats are not made others, or integers, even if these would do: the next values would not.
+    Integers may be converted if the values fit. Floats are never converted to a smaller type or to integers, even if
+    these values would fit, since the next values would not.
     """
     if np.can_cast(array.dtype, dtype, "safe"):
         return array
     if array.dtype.kind == "O":
         for index, each in enumerate(array.flat if array.ndim == 1 else ()):
             if isinstance(each, str | bytes) or not isinstance(each, int | float | complex | np.generic):
-                place.fail(f"{each!r:.60} is no number", f"{dtype} is declared", index)
+                place.fail(f"{each!r:.60} is not a number", f"{dtype} is declared", index)
     if array.dtype.kind not in "iu" or dtype.kind not in "iuf":
-        why = f"{dtype} is declared, and cannot hold every {array.dtype}; convert with .astype if that is meant"
+        why = f"{dtype} is declared, and cannot hold every {array.dtype}; convert them with .astype if you want this"
         place.fail(f"values of type {array.dtype} were given", why)
     with np.errstate(all="ignore"):
         held = array.astype(dtype)
-        # A negative integer comes back from a type without a sign as it was.
+        # The second comparison is needed, since a negative integer survives a round trip through an unsigned type.
         changed = np.atleast_1d((held.astype(array.dtype) != array) | ((held < 0) != (array < 0)))
     if np.any(changed):
         index = int(np.argwhere(changed)[0][0])
@@ -252,7 +258,7 @@ def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Ar
     if isinstance(inner, np.ndarray):
         return _cast(array, dtype, place)
     if dtype.kind in "iu" and array.dtype.kind in "fO":
-        numbers = np.asarray(value, object)  # NumPy takes large integers for something else
+        numbers = np.asarray(value, object)  # NumPy converts large integers to float or object
         if all(isinstance(number, int) for number in numbers.flat):
             return _numbers(numbers, dtype, place)
     if array.dtype == object:
@@ -260,7 +266,7 @@ def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Ar
     return _numbers(array, dtype, place)
 
 
-# Python's own numbers have no size: what matters is whether they fit.
+# Python's own numbers have no fixed size, so only their values must fit.
 _GENERALITY = {"b": 0, "i": 1, "u": 1, "O": 1, "f": 2, "c": 3}
 
 
@@ -289,7 +295,7 @@ def _fail_shape(array: Array, shape: Shape, place: Place) -> NoReturn:
 
 
 def _fail_items(value: Any, shape: Shape, place: Place) -> NoReturn:
-    """Says which item of a list is not what the others are."""
+    """Raises UsageError for the first item of a list that does not fit."""
     for index, item in enumerate(value if has_items(value) else [value]):
         try:
             found = np.asarray(item)
@@ -299,4 +305,4 @@ def _fail_items(value: Any, shape: Shape, place: Place) -> NoReturn:
             place.fail(f"{item!r} is not a number", index=index)
         if found.shape != shape[1:]:
             place.fail(f"shape {found.shape} was given", f"shape {shape[1:]} is declared", index)
-    place.fail("no array can be made of what was given", f"shape {shape[1:]} is declared")
+    place.fail("the values do not form an array", f"shape {shape[1:]} is declared")

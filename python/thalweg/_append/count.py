@@ -1,4 +1,5 @@
-"""How many rows an append has: a value is one row, or has one axis (its first) more than its type."""
+"""Counts the rows of an append. A value is one row if it has the shape of its type; with one more leading axis it is
+many rows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from thalweg._values.ragged import Ragged, Text, length_of
 
 
 class Place(NamedTuple):
-    """Where in a table a value stands, for messages."""
+    """The place of a value in a table, for messages."""
 
     table: str
     column: str = ""
@@ -34,7 +35,9 @@ class Place(NamedTuple):
 
 
 def row_count(row: Type, values: Mapping[str, Any], place: Place) -> int | None:
-    """The number of rows, or None where each value is one row without a leading axis."""
+    """Returns the number of rows, or None if each value is one row without a leading axis.
+
+    Raises UsageError if the values have different numbers of rows."""
     excess = {name: _excess(type_, values[name]) for name, type_ in row.members}
     decided = {name: axes for name, (axes, is_known) in excess.items() if is_known}
     wrong = next((name for name, axes in decided.items() if axes not in (0, 1)), None)
@@ -57,7 +60,7 @@ def row_count(row: Type, values: Mapping[str, Any], place: Place) -> int | None:
 
 
 def _excess(type_: Type, value: Any) -> tuple[int, bool]:
-    """How many axes a value has beyond those of one row; False with it where empty lists leave that open."""
+    """Returns how many axes a value has beyond those of one row, and False if empty lists leave this open."""
     value = plain(value)
     rank = len(type_.shape)
     if isinstance(value, Mapping) and type_.name == "struct":
@@ -78,7 +81,7 @@ def _excess(type_: Type, value: Any) -> tuple[int, bool]:
 
 
 def _depth(value: Any) -> tuple[int, bool]:
-    """The number of axes; False with it where an empty list may hide more."""
+    """Returns the number of axes, and False if an empty list may hide more."""
     value = plain(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.ndim, True
@@ -96,14 +99,14 @@ def _depth(value: Any) -> tuple[int, bool]:
 
 
 def has_items(value: Any) -> bool:
-    """Whether a value is a list or array of others."""
+    """Returns whether a value is a list or array."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return hasattr(value, "__len__") and not isinstance(value, str | bytes)
 
 
 def one_row(value: Any) -> Any:
-    """The same with a leading axis of length 1."""
+    """Returns a value with a leading axis of length 1."""
     if isinstance(value, Mapping):
         return {name: one_row(plain(member)) for name, member in value.items()}
     if isinstance(value, np.ndarray | np.generic) and value.dtype != object:

@@ -1,4 +1,4 @@
-"""Values that may be missing, and times, as they are stored: lists of one element or none, and numbers."""
+"""Converts optional values to lists of one element or none, and times to numbers, as they are stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._values.ragged import Ragged, Text
 
 
 def lists_of_optional(value: Any) -> Any:
-    """One value or None, or many of them, as lists; lists as they are."""
+    """Returns optional values, one or many, as lists of one element or none. Lists stay as they are."""
     if value is None:
         return []
     if isinstance(value, str | bytes | int | float | np.generic):
@@ -32,7 +32,7 @@ def lists_of_optional(value: Any) -> Any:
     if library == "pyarrow":
         return _lists(np.asarray(value.is_valid()), plain(value.drop_null()))
     if library == "pandas" and not (isinstance(value.dtype, np.dtype) and value.dtype.kind != "O"):
-        return _lists(~np.asarray(value.isna()), value.dropna().tolist())  # elsewhere NaN is a value
+        return _lists(~np.asarray(value.isna()), value.dropna().tolist())  # in NumPy's dtypes, NaN is a value
     array = plain(value)
     return _lists(np.ones(len(array), bool), array) if getattr(array, "ndim", 0) == 1 else array
 
@@ -43,7 +43,7 @@ def _lists(is_there: npt.NDArray[Any], content: Any) -> Ragged:
 
 def _of_objects(values: Any) -> Any:
     if any(isinstance(each, list | tuple | np.ndarray | Ragged) for each in values):
-        return values  # lists already
+        return values  # the values are lists already
     is_there = np.array([each is not None for each in values], bool)
     return _lists(is_there, [each for each in values if each is not None])
 
@@ -58,7 +58,9 @@ def _of_awkward(value: Any) -> Any:
 
 
 def numbers_of_times(value: Any, declared: np.dtype[Any], place: Place) -> Any:
-    """Times in the declared unit; numbers are taken for such. Fails where one does not fit, or is cut."""
+    """Returns times as numbers in the declared unit; numbers stay as they are.
+
+    Raises UsageError if a time does not fit or would lose digits."""
     array = value if isinstance(value, np.ndarray | np.generic) else _of_list(value, declared, place)
     if array.dtype == object:
         array = _of_list(array.tolist(), declared, place)
@@ -81,4 +83,4 @@ def _of_list(value: Any, declared: np.dtype[Any], place: Place) -> Any:
     try:
         return np.asarray(value, declared)
     except (TypeError, ValueError):
-        place.fail(f"{value!r:.60} is no time", f"{declared} is declared")
+        place.fail(f"{value!r:.60} is not a time", f"{declared} is declared")

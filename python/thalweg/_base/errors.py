@@ -1,41 +1,41 @@
-"""The three kinds of error. An error says *problem (why): suggestion*, and names the file, table, column and row."""
+"""The three kinds of error. A message says *problem (why): suggestion*, and names the file, table, column and row."""
 
 
 class Error(Exception):
-    """What all errors of Thalweg have in common."""
+    """The base class of all errors of Thalweg."""
 
 
 class UsageError(Error, ValueError):
-    """The request was wrong: the caller can mend it."""
+    """Raised if a request is wrong. The caller can correct it."""
 
 
 class UnknownNameError(UsageError, KeyError):
-    """There is no table or column of that name."""
+    """Raised if there is no table, column or attribute of that name."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class OutOfRangeError(UsageError, IndexError):
-    """There is no row of that number."""
+    """Raised if there is no row with that number."""
 
 
 class SystemError(Error, OSError):  # noqa: A001 (the C++ library has the same name for it)
-    """The machine said no: a full disk, a failed write, a dead process. `errno` says which, or is 0."""
+    """Raised if the machine fails: a full disk, a failed write, a dead process. `errno` is its error number, or 0."""
 
     def __str__(self) -> str:
         return str(self.strerror)
 
 
 class DataError(Error):
-    """The bytes are wrong: a damaged, truncated or foreign file."""
+    """Raised if the bytes of a file are wrong: it is damaged, truncated, or not a file of a known format."""
 
 
 for _kind in (Error, UsageError, UnknownNameError, OutOfRangeError, SystemError, DataError):
-    _kind.__module__ = "thalweg"  # where people find them, and what a traceback says
+    _kind.__module__ = "thalweg"  # tracebacks show the public name
 
 
 def text_of(error: BaseException | None) -> str:
-    """Returns "TypeError: ..."."""
+    """Returns the type and the message of an error, such as "TypeError: ..."."""
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

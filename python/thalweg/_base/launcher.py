@@ -1,4 +1,4 @@
-"""What launchers tell the processes that they start."""
+"""Reads what a launcher, such as Slurm, tells the processes that it starts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from thalweg._base.errors import UsageError
 
 
 def node_of_launcher() -> int:
+    """Returns the number of this node, from 1. Raises UsageError if no launcher has set it."""
     names = ("SLURM_NODEID", "JOB_COMPLETION_INDEX", "GROUP_RANK")
     for name in names:
         if os.environ.get(name, "").isdecimal():
             return int(os.environ[name]) + 1
-    raise UsageError(f"nobody says which node this is (none of {', '.join(names)} is set): give node=")
+    raise UsageError(f"the number of this node is not known (none of {', '.join(names)} is set): give node=")

@@ -1,4 +1,4 @@
-"""What is taken for the path of a file."""
+"""The type of paths in signatures."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ def frequency_hz(text: str, unit: str) -> float:
 
 
 def rate(text: str) -> _core.Rate:
+    """Returns the rate of a text such as "5kHz", "5000/s" or "200MB/s". Raises UsageError if it is not a rate."""
     if text.endswith("Hz"):
         return _core.Rate.parse(f"{frequency_hz(text, 'Hz'):.17g}/s")
     return _core.Rate.parse(text)

@@ -1,5 +1,5 @@
-"""Signals that were ignored when the program began stay ignored: who starts a program with nohup means it. And Ctrl-C
-while the command is still being imported ends it, as it ends any other program."""
+"""Handling of signals. Signals that are ignored when the program begins, as with nohup, stay ignored. Ctrl-C ends the
+command while it is being imported, like any other program."""
 
 import os
 import signal
@@ -12,13 +12,14 @@ _IGNORED = frozenset(number for number in signal.valid_signals() if signal.getsi
 
 
 def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
-    """Those of them that may be listened to."""
+    """Returns the signals that were not ignored when the program began."""
     return [number for number in numbers if number not in _IGNORED]
 
 
 def begin_imports() -> None:
-    """Ctrl-C ends the program at once from here to `end_imports`, if it is the command: a KeyboardInterrupt would be a
-    traceback of whatever is imported at the moment, or an error of an extension that is half there."""
+    """Lets Ctrl-C end the command at once until `end_imports`.
+
+    A KeyboardInterrupt would show a traceback of some import, or the error of a half-imported extension."""
     if (
         _is_command()
         and threading.current_thread() is threading.main_thread()
@@ -28,6 +29,7 @@ def begin_imports() -> None:
 
 
 def end_imports() -> None:
+    """Lets Ctrl-C raise KeyboardInterrupt again."""
     if (
         _is_command()
         and threading.current_thread() is threading.main_thread()
@@ -38,8 +40,9 @@ def end_imports() -> None:
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """Ctrl-C ends the program here and now, as `kill -9` would: for what can be repeated after any interruption, and
-    would be heard only when it is over."""
+    """Lets Ctrl-C end the program at once in the block, as `kill -9` does.
+
+    This is for work in the core that can be repeated after any interruption and does not check for signals."""
     listens = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -54,13 +57,13 @@ def ended_at_once() -> Iterator[None]:
 
 
 def ignore_interrupts() -> None:
-    """What the program has done and said is done: Ctrl-C while the interpreter ends does not change its exit code."""
+    """Ignores Ctrl-C from here on, so that it does not change the exit code while the interpreter ends."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _is_command() -> bool:
-    """`thalweg`, or `python -m thalweg`, which is "-m" until the module is found."""
+    """Returns whether the program is `thalweg` or `python -m thalweg`; its name is "-m" until the module is found."""
     program = sys.argv[0] if getattr(sys, "argv", None) else ""
     folder, name = os.path.split(program)
     return name in ("-m", "thalweg") or (name == "__main__.py" and os.path.basename(folder) == "thalweg")

@@ -1,6 +1,6 @@
-"""A program that `verify` starts: reads all values that only h5py reads, and says so in lines of JSON.
+"""A program that `verify` starts. It reads all values that only h5py can read, and reports in lines of JSON.
 
-It may crash, or be ended because it comes to no end: what was said before is true.
+It may crash, or be killed because it takes too long. Lines that it has written by then count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from thalweg._files.open import open as open_run
 from thalweg._others.hdf5_run import H5Run
 from thalweg._others.hdf5_table import H5Table
 
-# Of CPU: to open a file, for which some rows of every column are tried; and for a batch of rows of a column.
+# Limits of CPU time: for opening a file, which tries some rows of every column, and for one batch of rows.
 _MOST_SECONDS_TO_OPEN = 60
 _MOST_SECONDS = 15
 _BATCH_ROWS = 10_000
@@ -28,11 +28,12 @@ def _say(**what: Any) -> None:
 
 
 def _expect_progress(seconds: int = _MOST_SECONDS) -> None:
-    signal.setitimer(signal.ITIMER_PROF, seconds)  # whose signal ends the process, inside libhdf5, too
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # the signal ends the process, even inside libhdf5
 
 
 def main(path: str, *external: str) -> None:
-    """Says `nothing`, or `problems`; then for each column that it has `begun`, its `fault`s, and it as `column`."""
+    """Reports `nothing`, or `problems`, and then for each column `begun`, its `fault`s, and `column` once it is
+    done."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _expect_progress(_MOST_SECONDS_TO_OPEN)
     try:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._base.paths import Path
-from thalweg._schema.left_out import LeftOut, problems_of
+from thalweg._base.report import Report
+from thalweg._schema.left_out import LeftOut
 
 
 @dataclass(frozen=True)
-class MergedTable:
+class MergedTable(Report):
+    """What a merged file holds of one table."""
+
     table: str
     rows: int
     clusters: int
@@ -22,7 +25,7 @@ class MergedTable:
 
 
 @dataclass(frozen=True)
-class MergeReport:
+class MergeReport(Report):
     """What a merged file holds. `print` shows it as plain sentences."""
 
     path: str
@@ -41,7 +44,7 @@ class MergeReport:
         return sum(table.rows for table in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"rows": self.rows}
+        return super().to_dict() | {"rows": self.rows}
 
     def __str__(self) -> str:
         tables = f"{len(self.tables)} table{'s'[: len(self.tables) != 1]}"
@@ -69,12 +72,4 @@ def merge(inputs: Iterable[Path], out: Path, *, force: bool = False) -> MergeRep
         raise UsageError(f"{os.fspath(inputs)} is one file, and several are merged; give a list of files")
     names = [os.fspath(each) for each in inputs]
     merged = _core.merge(names, os.fspath(out), force)
-    return MergeReport(
-        path=merged.path,
-        inputs=tuple(names),
-        tables=tuple(MergedTable(it.table, it.rows, it.clusters, it.pages) for it in merged.tables),
-        units=merged.units,
-        copied_bytes=merged.copied_bytes,
-        file_bytes=merged.file_bytes,
-        problems=problems_of(merged.left_out),
-    )
+    return MergeReport.of(merged, inputs=tuple(names))

@@ -1,34 +1,36 @@
-"""Runs that are not closed: completed after their processes have died, or copied while they go on."""
+"""Completes runs whose processes have ended, and copies runs that are being written."""
 
 from __future__ import annotations
 
-import os
-
 from thalweg import _core
+from thalweg._base.given import path_of
 from thalweg._base.paths import Path
 from thalweg._writing.reports import RunReport, Snapshot, report_of, snapshot_of
 
 
 def recover(path: Path, *, all_nodes_are_down: bool = False) -> RunReport:
-    """Completes a run whose processes have died, or that was abandoned, and says what is lost.
+    """Completes the file of a run that was abandoned or whose processes have died. The report says what is lost.
 
-    all_nodes_are_down: of a run of several nodes, that nobody writes it any more: this machine cannot know of others.
+    all_nodes_are_down: confirms that no machine writes the run any more. Runs of several nodes need it, since this
+        machine cannot check the others.
 
-    It can be repeated after any interruption. Ctrl-C is heard when it is over.
+    If it is interrupted, it can be repeated. Ctrl-C has an effect only after it has ended.
 
-    Raises UsageError where there is nothing to recover or the run is, or may be, still being written, DataError where
-    file and journal do not belong together.
+    Raises UsageError if there is nothing to recover, or if the run is, or may be, still being written; DataError if the
+    file and its journal do not belong together.
     """
-
-    return report_of(_core.recover(os.fspath(path), all_nodes_are_down))
+    return report_of(_core.recover(path_of(path), bool(all_nodes_are_down)))
 
 
 def snapshot(path: Path, out: Path, *, force: bool = False) -> Snapshot:
-    """Writes what a running recording has so far into `out`, an ordinary, complete file, and says what it left out.
+    """Copies what a running recording has so far to `out`, an ordinary, complete file. The report says what it lacks.
 
-    The recording is not disturbed. `out` has its name only when it is complete. Rows are counted as `recover` counts
-    them; what came in since the last flush may be missing. Raises UsageError where nobody writes a run at `path`, or
-    where `out` exists (unless `force`).
+    The recording is not disturbed. `out` gets its name only once it is complete. Rows appended since the last flush may
+    be missing.
+
+    force: replace `out` if it exists.
+
+    Raises UsageError if `path` is not a run that is being written, or if `out` exists.
     """
-
-    return snapshot_of(os.fspath(path), _core.snapshot(os.fspath(path), os.fspath(out), force))
+    source = path_of(path)
+    return snapshot_of(source, _core.snapshot(source, path_of(out), bool(force)))

@@ -1,61 +1,45 @@
-"""What `verify` found."""
+"""The result of `verify`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from thalweg import _core
 from thalweg._base.quantities import counted
-from thalweg._schema.left_out import LeftOut, problems_of
+from thalweg._base.report import Report
+from thalweg._schema.left_out import LeftOut
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What `verify` found. `print` shows it as plain sentences."""
+class Verification(Report):
+    """The result of `verify`. `print` shows it as sentences."""
 
     path: str
     is_open: bool
-    """The run is not closed."""
+    """Whether the run is not closed yet."""
     pages: int
+    """The number of pages that were checked."""
     bytes: int
+    """The stored size of these pages in bytes."""
     pages_without_checksum: int
     faults: int
     messages: tuple[str, ...]
-    """Of the first faults: table, column, items, offset and reason."""
+    """The first faults: table, column, items, offset and reason of each."""
     adler32: int
-    """Of the whole closed file."""
+    """The Adler-32 checksum of the whole file, if it is closed."""
     file_bytes: int
     problems: tuple[LeftOut, ...] = ()
-    """What is not read, of which nothing is known."""
+    """Objects that cannot be read and were not checked."""
     read_by_h5py: tuple[str, ...] = ()
-    """Columns of other programs that only h5py reads: all values of each were read."""
+    """Columns of other programs that only h5py can read. All their values were read."""
     read_without_checksum: tuple[str, ...] = ()
-    """Of those: the ones without a checksum in the file, of which is only known that they can be read."""
+    """Those of `read_by_h5py` that have no checksum, so that only that they can be read is known."""
 
     @property
     def is_sound(self) -> bool:
+        """Whether no faults were found."""
         return self.faults == 0
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def __str__(self) -> str:
         state = "sound" if self.is_sound else counted(self.faults, "fault")
         summary = f"{self.path}: {state}, {counted(self.pages, 'page')} of {self.bytes} bytes"
         return "\n".join([summary, *self.messages, *map(str, self.problems)])
-
-
-def verification_of(path: str, found: _core.Verification) -> Verification:
-    return Verification(
-        path=path,
-        is_open=found.open_run,
-        pages=found.pages,
-        bytes=found.bytes,
-        pages_without_checksum=found.pages_without_checksum,
-        faults=found.faults,
-        messages=tuple(found.messages),
-        adler32=found.adler32,
-        file_bytes=found.file_bytes,
-        problems=problems_of(found.left_out),
-    )

@@ -12,9 +12,10 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from thalweg import _core
+from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path
 from thalweg._files.open import external_folders
-from thalweg._files.verification import Verification, verification_of
+from thalweg._files.verification import Verification
 from thalweg._schema.left_out import LeftOut
 
 _MOST_MESSAGES = 100
@@ -26,9 +27,9 @@ def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()
     Of a file of another program every page is decoded, and what only h5py reads is read by a process of its own,
     because libhdf5 may crash on damaged files, or come to no end. Ctrl-C ends it at once. external: as `open` takes it.
     """
-    name = os.fspath(path)
-    folders = external_folders(external)
-    return with_h5py(verification_of(name, _core.verify(name, threads)), folders)
+    name, folders = path_of(path), external_folders(external)
+    count = integer_of(threads, "threads", most=MOST_THREADS)
+    return with_h5py(Verification.of(_core.verify(name, count), path=name), folders)
 
 
 def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:

@@ -1,4 +1,4 @@
-"""Attributes of runs, groups, tables and columns: names with numbers, texts, and arrays of these."""
+"""Attributes of runs, groups, tables and columns: names with numbers, texts or arrays of these."""
 
 from __future__ import annotations
 
@@ -13,43 +13,44 @@ from thalweg._base.errors import UnknownNameError, UsageError
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _SCALARS = frozenset(_NAMES.split())
-_NO_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # of which JSON has no names
+_NO_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for these
 
 
 class Attributes(Mapping[str, Any]):
-    """A mapping from names to values, as h5py gives them: `str`, NumPy scalars, and arrays of numbers or of `str`.
+    """A read-only mapping from names to values, like that of h5py: `str`, NumPy scalars, and arrays of these.
 
-    It cannot be changed: attributes are given when a run is created.
+    Attributes are given when a run is created.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None, *, of: str = "") -> None:
-        """`of` says in messages whose attributes they are. Raises UsageError naming what cannot be stored."""
+        """Takes values by name. Raises UsageError if a value cannot be stored; `of` names the owner in messages."""
         given = dict(values or {})
         for name in given:
             if not isinstance(name, str):
-                raise UsageError(f"the name of an attribute{_of(of)} is {name!r}; give a string")
+                raise UsageError(f"the name of an attribute{_of(of)} is {name!r}: give a string")
         self._json = {name: _to_json(name, given[name], of) for name in sorted(given)}
         self._values = {name: _from_json(entry) for name, entry in self._json.items()}
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Attributes:
+        """Returns the attributes that `to_json` has written."""
         attributes = cls()
         attributes._json = {name: dict(json[name]) for name in sorted(json)}
         attributes._values = {name: _from_json(entry) for name, entry in attributes._json.items()}
         return attributes
 
     def to_json(self) -> dict[str, Any]:
-        """The form of docs/formats/schema.md."""
+        """Returns the form that docs/formats/schema.md describes."""
         return self._json
 
     def with_texts(self, **texts: str) -> Attributes:
-        """With texts that the schema has as members of their own, such as units; empty ones are none."""
+        """Returns the attributes together with non-empty texts, such as units, that the schema keeps separately."""
         given = {name: {"type": "string", "value": text} for name, text in texts.items() if text}
         return Attributes.from_json({**self._json, **given}) if given else self
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
-            raise UnknownNameError(f"there is no attribute '{name}'; there are {', '.join(self) or 'none'}")
+            raise UnknownNameError(f"there is no attribute '{name}'; the attributes are {', '.join(self) or 'none'}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -76,7 +77,10 @@ def _to_json(name: str, value: Any, of: str) -> dict[str, Any]:
         texts = [str(each) for each in flat]
         for text in texts:
             if "\0" in text:
-                raise UsageError(f"the attribute '{name}'{_of(of)} is {text!r} (HDF5 ends a text at a NUL character)")
+                raise UsageError(
+                    f"the attribute '{name}'{_of(of)} cannot be {text!r} (HDF5 ends a text at a NUL character): leave "
+                    "the NUL out"
+                )
         return {"type": "string", **shape, "value": texts if shape else texts[0]}
     if array.dtype.kind == "c":
         parts = [[_number(each.real), _number(each.imag)] for each in flat.tolist()]
@@ -89,7 +93,7 @@ def _as_array(name: str, value: Any, of: str) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
         if array.dtype.kind == "U" and isinstance(value, list | tuple):
-            array = np.asarray(value, object)  # in which a number beside texts stays one, and is refused
+            array = np.asarray(value, object)  # a number among texts stays a number here, and is refused below
         if array.dtype.kind == "S":
             array = np.char.decode(array, "utf-8")
     except (ValueError, TypeError, OverflowError, UnicodeDecodeError) as error:
@@ -102,7 +106,7 @@ def _as_array(name: str, value: Any, of: str) -> np.ndarray[Any, Any]:
         return array
     kind = type(value).__name__ if array.dtype.kind == "O" else f"of type {array.dtype}"
     raise UsageError(
-        f"the attribute '{name}'{_of(of)} cannot be stored (it is {kind}); "
+        f"the attribute '{name}'{_of(of)} cannot be stored (it is {kind}): "
         "give a number, a string, a bool, or an array of these"
     )
 

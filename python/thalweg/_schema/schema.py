@@ -1,4 +1,4 @@
-"""What a run holds: tables of typed fields."""
+"""The schema of a run: tables with typed fields."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from thalweg import _core
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.given import text_of_user
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type, TypeLike, as_type
 
 
 @dataclass(frozen=True)
 class TableSchema(Mapping[str, Type]):
-    """The fields of a table: a mapping from their names to their types."""
+    """The fields of a table, as a mapping from names to types."""
 
     name: str
     fields: tuple[tuple[str, Type], ...]
@@ -25,6 +26,7 @@ class TableSchema(Mapping[str, Type]):
 
     @property
     def row(self) -> Type:
+        """The fields as one struct."""
         return Type("struct", members=self.fields)
 
     def __getitem__(self, name: str) -> Type:
@@ -49,12 +51,12 @@ class Schema(Mapping[str, TableSchema]):
 
     tables: tuple[TableSchema, ...]
     attrs: Attributes = field(default_factory=Attributes)
-    """Of the run."""
+    """The attributes of the run."""
     groups: tuple[tuple[str, Attributes], ...] = ()
-    """Names and attributes of groups that are no tables."""
+    """The names and attributes of groups that are not tables."""
 
     def __post_init__(self) -> None:
-        # Arrays of no values can be read from files of other programs, and `create` refuses them.
+        # Arrays without values can be read from files of other programs, but `create` refuses them.
         _core.check_schema(self.without_zero_width().to_json())
 
     def __getitem__(self, name: str) -> TableSchema:
@@ -70,6 +72,7 @@ class Schema(Mapping[str, TableSchema]):
         return "\n".join(map(str, self.tables))
 
     def index(self, name: str) -> int:
+        """Returns the position of a table. Raises UnknownNameError if there is no such table."""
         for index, table in enumerate(self.tables):
             if table.name == name:
                 return index
@@ -78,22 +81,22 @@ class Schema(Mapping[str, TableSchema]):
 
     @cached_property
     def columns(self) -> list[list[_core.Column]]:
-        """What the fields of each table flatten to."""
+        """The columns of each table, to which its fields flatten."""
         return _core.flatten(self.to_json())
 
     def zero_width(self) -> list[tuple[str, str]]:
-        """Table and path of the fields that are arrays of no values: nothing can store them."""
+        """Returns the table and path of each field that is an array without values, which no container can store."""
         return [(table.name, path) for table in self.tables for path in table.row.zero_width()]
 
     def without_zero_width(self) -> Schema:
-        """Nor can it store tables of nothing else."""
+        """Returns the schema without arrays without values, and without tables that have nothing else."""
         if not self.zero_width():
             return self
         kept = ((table, table.row.without_zero_width()) for table in self.tables)
         return replace(self, tables=tuple(replace(table, fields=row.members) for table, row in kept if row))
 
     def to_json(self) -> str:
-        """The text that is kept in every file, as docs/formats/schema.md describes it."""
+        """Returns the text that is kept in every file, as docs/formats/schema.md describes it."""
         tables = []
         for table in self.tables:
             fields = [{"name": name, **type_.to_json()} for name, type_ in table.fields]
@@ -105,7 +108,7 @@ class Schema(Mapping[str, TableSchema]):
 
     @staticmethod
     def from_json(text: str) -> Schema:
-        """Raises UsageError where the text is not a schema."""
+        """Reads the text that `to_json` writes. Raises UsageError if it is not a schema."""
         _core.check_schema(text)
         tables = []
         stored = json.loads(text)
@@ -118,17 +121,21 @@ class Schema(Mapping[str, TableSchema]):
 
 
 def schema(tables: Mapping[str, TypeLike], *, attrs: Mapping[str, Mapping[str, Any]] | None = None) -> Schema:
-    """The schema of a run: `tw.schema({"ch0": {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32}})`.
+    """Returns the schema of a run: `tw.schema({"ch0": {"timestamp": tw.uint64(unit="ns"), "energy": tw.float32}})`.
 
-    Slashes in the names of tables nest them. What a table has is a dictionary, or a structured NumPy dtype.
+    tables: the fields of each table by its name, as a dictionary of types or a structured NumPy dtype. Slashes in the
+        names of tables nest them.
+    attrs: attributes by owner: a table ("ch0"), a group above or beside tables ("detector"), a column ("ch0/energy";
+        `tw.float32(attrs={...})` does the same), or the run ("/").
 
-    attrs: attributes by the name of what they are of: of a table ("ch0"), of a group above or beside tables
-        ("detector"), of a column ("ch0/energy", which `tw.float32(attrs={...})` says as well), or of the run ("/").
-
-    Raises UsageError naming the table and field that cannot be stored.
+    Raises UsageError if a table or field cannot be stored, and names it.
     """
+    if not isinstance(tables, Mapping):
+        raise UsageError(f"{tables!r} is not a schema: give a dictionary of tables, or tw.schema(...)")
     if not tables:
-        raise UsageError("the schema is empty: give it at least one table")
+        raise UsageError("the schema has no tables: give at least one")
+    for name in tables:
+        text_of_user(name, "the name of a table")
     made = Schema(
         tuple(
             TableSchema(name, tuple((each, as_type(like)) for each, like in _fields(name, fields).items()))
@@ -136,7 +143,7 @@ def schema(tables: Mapping[str, TypeLike], *, attrs: Mapping[str, Mapping[str, A
         )
     )
     if made.zero_width():
-        _core.check_schema(made.to_json())  # which names the field
+        _core.check_schema(made.to_json())  # raises an error that names the field
     for path, given in (attrs or {}).items():
         made = _with_attributes(made, path.strip("/"), given)
     return made
@@ -147,7 +154,9 @@ def _fields(table: str, given: TypeLike) -> Mapping[str, TypeLike]:
         return cast("Mapping[str, TypeLike]", given)
     row = as_type(given)
     if row.name != "struct" or row.shape:
-        raise UsageError(f"table '{table}' is {given!r}, and has no fields; give a dictionary or a structured dtype")
+        raise UsageError(
+            f"table '{table}' is {given!r}, which has no fields: give a dictionary of types, or a structured dtype"
+        )
     return dict(row.members)
 
 
@@ -176,7 +185,9 @@ def _with_member(type_: Type, names: list[str], given: Mapping[str, Any], table:
         inner = names[1:] if names[0] == "*" else names
         return replace(type_, element=_with_member(type_.element, inner, given, table))
     if names[0] not in dict(type_.members):
-        raise UnknownNameError(f"table '{table.name}' has no field '{names[0]}' that could have attributes")
+        raise UnknownNameError(
+            f"table '{table.name}' has no field '{names[0]}' for the attributes; its fields are {', '.join(table)}"
+        )
     return replace(
         type_,
         members=tuple(

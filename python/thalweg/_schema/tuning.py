@@ -1,4 +1,4 @@
-"""What can be tuned: the table of knobs is in the core (docs/knobs.md shows it)."""
+"""Knobs that tune the writing. The core has the table of knobs; docs/knobs.md shows it."""
 
 from __future__ import annotations
 
@@ -13,37 +13,39 @@ Value: TypeAlias = "bool | int | float | str | None"
 
 
 class Tuning(Mapping[str, Value]):
-    """Values of knobs, checked; all others stay at their defaults.
+    """Checked values of knobs; all other knobs keep their defaults.
 
-    `Tuning(flush_interval=0.5, extent_bytes="4 MiB")`: sizes are in bytes and times in seconds, or strings with their
-    unit; None or "auto" leaves to the container what it can choose. As a mapping it has what was given, as numbers.
-    Two are joined by `|`, where the right one wins. `thalweg knobs` lists all knobs.
+    `Tuning(flush_interval=0.5, extent_bytes="4 MiB")`: numbers are bytes or seconds, strings have a unit, and None or
+    "auto" lets the container choose. As a mapping, it has the given values as numbers. `a | b` joins two; `b` wins.
+    `thalweg knobs` lists all knobs.
 
-    Raises UsageError naming what is near, or range and unit, where a name or value is wrong.
+    Raises UsageError if a name or value is wrong, with similar names or the valid range.
     """
 
     def __init__(self, values: Mapping[str, Value] | None = None, /, **more: Value) -> None:
         self._texts: dict[str, str] = {}
+        if not isinstance(values, Mapping | None):
+            raise UsageError(f"tuning cannot be {values!r}: give tw.Tuning(...), or a dictionary of knobs")
         for name, value in {**(values or {}), **more}.items():
             knob = _core.knob(name)
             self._texts[name] = knob.text(_as_text(name, value))
 
     @classmethod
     def parse(cls, settings: Iterable[str]) -> Tuning:
-        """Of texts such as "flush_interval=500 ms"."""
+        """Reads texts such as "flush_interval=500 ms". Raises UsageError if one is wrong or a knob is given twice."""
         values: dict[str, str] = {}
         for setting in settings:
             name, equals, text = setting.partition("=")
             if not equals:
-                raise UsageError(f"'{setting}' sets no knob (it is not NAME=VALUE): write it like flush_interval=500ms")
+                raise UsageError(f"'{setting}' is not of the form KNOB=VALUE: write it like flush_interval=500ms")
             if name in values:
-                raise UsageError(f"the knob '{name}' is given twice ('{values[name]}' and '{text}'): give it once")
+                raise UsageError(f"knob '{name}' is given twice ('{values[name]}' and '{text}'): give it once")
             values[name] = text
         return cls(values)
 
     @property
     def texts(self) -> dict[str, str]:
-        """The same with their units, as they are kept in a file."""
+        """The values as texts with their units, as a file keeps them."""
         return dict(self._texts)
 
     def __getitem__(self, name: str) -> Value:
@@ -65,6 +67,7 @@ class Tuning(Mapping[str, Value]):
         return f"Tuning({', '.join(f'{name}={text!r}' for name, text in self._texts.items())})"
 
     def apply(self, options: _core.CreateOptions) -> None:
+        """Sets these knobs in the options of the core."""
         for name, text in self._texts.items():
             options.set(name, text)
 
@@ -76,26 +79,26 @@ def _as_text(name: str, value: Any) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if hasattr(value, "__index__"):  # NumPy's integers, too
+    if hasattr(value, "__index__"):  # integers, also those of NumPy
         return str(value.__index__())
-    if isinstance(value, float):  # and NumPy's float64
+    if isinstance(value, float):  # float, also NumPy's float64
         return repr(float(value))
-    raise UsageError(f"the knob '{name}' cannot be {value!r} (a {type(value).__name__}): give a number or a string")
+    raise UsageError(f"knob '{name}' cannot be {value!r} (a {type(value).__name__}): give a number or a string")
 
 
 def with_codec(tuning: Mapping[str, Value] | None, codec: str | None) -> Tuning:
-    """The codec of all columns, which has an argument and an option of its own, and the rest of the tuning."""
+    """Returns the tuning together with one codec for all columns. Raises UsageError if both set the codec."""
     checked = tuning if isinstance(tuning, Tuning) else Tuning(tuning)
     if not codec:
         return checked
     for name in ("wide_codec", "narrow_codec"):
         if name in checked:
-            raise UsageError(f"the knob '{name}' is given beside a codec for all columns: give one of them")
+            raise UsageError(f"knob '{name}' and a codec for all columns are given: leave one of them out")
     return checked | {"wide_codec": codec, "narrow_codec": codec}
 
 
 def typed(name: str, text: str) -> Value:
-    """As Python has it. Of a knob that this version does not know: the text."""
+    """Returns the value of a knob for Python, or the text itself if this version does not know the knob."""
     try:
         knob = _core.knob(name)
     except UsageError:
@@ -104,11 +107,12 @@ def typed(name: str, text: str) -> Value:
 
 
 def in_effect(texts: Mapping[str, str]) -> dict[str, Value]:
+    """Returns the values of all knobs by name, in the order of the table."""
     return {name: typed(name, text) for name, text in in_order(texts)}
 
 
 def in_order(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """In the order of the table, which puts together what belongs together."""
+    """Returns knobs and their texts in the order of the table of knobs."""
     order = {knob.name: place for place, knob in enumerate(_core.knobs())}
     return sorted(texts.items(), key=lambda each: (order.get(each[0], len(order)), each[0]))
 

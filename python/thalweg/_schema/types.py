@@ -1,4 +1,4 @@
-"""The types of fields. Each is used as it is, or called to give it a unit and a description."""
+"""The types of fields. A type is used as it is, or called to give it a unit and a description."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
+from thalweg._base.given import integer_of
 from thalweg._schema.attributes import Attributes
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
 _SCALARS = {name: np.dtype(name) for name in _NAMES.split()}
-_TIME = "numpy_dtype"  # the attribute that says that numbers are times
+_TIME = "numpy_dtype"  # the attribute that marks numbers as times
 _CPP = {"bool": "bool", "float32": "float", "float64": "double"}
 _COMPLEX = ("complex64", "complex128")
 
@@ -26,32 +27,37 @@ class Type:
     name: str
     """A scalar such as "uint16", or "string", "list" or "struct"."""
     shape: tuple[int, ...] = ()
-    """The sizes of a fixed-size array of such items; empty: just one."""
+    """The shape of a fixed-size array of such items; empty for a single item."""
     unit: str = ""
     description: str = ""
     element: Type | None = None
-    """Of a list."""
+    """The type of the elements of a list."""
     members: tuple[tuple[str, Type], ...] = ()
-    """Of a struct: names and types."""
+    """The names and types of the members of a struct."""
     type_name: str = ""
-    """In C++, as ROOT files know it: "std::vector<Hit>", "std::optional<float>". Empty: none was given."""
+    """The C++ type in ROOT files, such as "std::vector<Hit>" or "std::optional<float>"; empty if none was given."""
     attrs: Attributes = field(default_factory=Attributes)
-    """What else is said of the field. `table["x"].attrs` has unit and description, too."""
+    """More attributes of the field. `table["x"].attrs` has unit and description, too."""
     is_split: bool = field(default=False, compare=False, repr=False)
-    """Of complex numbers: stored as two columns, real and imaginary part, as in ROOT files."""
+    """Whether complex numbers are stored as two columns, real and imaginary part, as in ROOT files."""
 
     def __call__(
         self, *, unit: str = "", description: str = "", type_name: str = "", attrs: Mapping[str, Any] | None = None
     ) -> Type:
-        """attrs: names with numbers, strings, bools, and arrays of these. "units" and "description" are what `unit` and
-        `description` say. They replace those that the type has."""
+        """Returns the type with a unit, description, C++ type name or attributes.
+
+        attrs: numbers, strings, bools, or arrays of these, by name; they replace those of the type. "units" and
+            "description" set the unit and the description.
+
+        Raises UsageError if a value is given twice, or cannot be stored."""
         more = dict(attrs or {})
         said = {"units": unit or self.unit, "description": description or self.description}
         for name, text in said.items():
             given = more.pop(name, text)
             if not isinstance(given, str) or (text and given != text):
                 raise UsageError(
-                    f"the attribute '{name}' of a field is {given!r} (its type says {text!r}); say it once"
+                    f"the attribute '{name}' of a field is {given!r}, but its type says {text!r}: give it once, as a "
+                    "string"
                 )
             said[name] = given
         return replace(
@@ -64,26 +70,27 @@ class Type:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type of one value. Only of scalars."""
+        """The NumPy type of one value. Only scalars have one."""
         return _SCALARS[self.name]
 
     @property
     def is_scalar(self) -> bool:
+        """Whether it is a number or bool, possibly in a fixed-size array."""
         return self.name in _SCALARS
 
     @property
     def time_dtype(self) -> np.dtype[Any] | None:
-        """Of times, which are stored as numbers: NumPy's datetime64 or timedelta64."""
+        """NumPy's datetime64 or timedelta64 if the numbers are times, otherwise None."""
         text = self.attrs.get(_TIME) if self.name == "int64" else None
         return np.dtype(text) if isinstance(text, str) and text[1:2] in ("M", "m") else None
 
     @property
     def is_optional(self) -> bool:
-        """A value or none: stored as a list of one element, or none."""
+        """Whether a value may be missing; it is stored as a list of one element or none."""
         return self.name == "list" and self.type_name.startswith("std::optional<")
 
     def zero_width(self, path: str = "") -> Iterator[str]:
-        """Paths of what in it is an array of no values: only files of other programs have such."""
+        """Yields the paths of arrays without values, which only files of other programs have."""
         if 0 in self.shape or (self.element is not None and any(self.element.zero_width())):
             yield path
             return
@@ -91,7 +98,7 @@ class Type:
             yield from member.zero_width(f"{path}/{name}" if path else name)
 
     def without_zero_width(self) -> Type | None:
-        """The rest of it, which can be stored; None where there is none."""
+        """Returns the type without arrays without values, or None if nothing is left."""
         if self.name != "struct" or 0 in self.shape:
             return None if any(True for _ in self.zero_width()) else self
         kept = ((name, member.without_zero_width()) for name, member in self.members)
@@ -100,7 +107,7 @@ class Type:
 
     @property
     def has_split(self) -> bool:
-        """Some numbers in it are stored as two columns."""
+        """Whether some complex numbers in it are stored as two columns."""
         inner = [member for _, member in self.members] + ([self.element] if self.element else [])
         return self.is_split or any(member.has_split for member in inner)
 
@@ -112,12 +119,12 @@ class Type:
             text = "{" + ", ".join(f"{name}: {member}" for name, member in self.members) + "}"
         if self.shape:
             text += "[" + ", ".join(map(str, self.shape)) + "]"
-        if self.type_name and not self.is_scalar and self.name != "string":  # of those it says nothing new
+        if self.type_name and not self.is_scalar and self.name != "string":  # it is redundant for scalars and strings
             text += f" as {self.type_name}"
         return f"{text} ({self.unit})" if self.unit else text
 
     def to_json(self) -> dict[str, Any]:
-        """The form of docs/formats/schema.md."""
+        """Returns the form that docs/formats/schema.md describes."""
         json: dict[str, Any] = {"type": self.name}
         if self.element is not None:
             json["element"] = self.element.to_json()
@@ -131,7 +138,7 @@ class Type:
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Type:
-        """A struct that stands for complex numbers becomes these."""
+        """Reads what `to_json` writes. A struct that stands for complex numbers becomes complex."""
         shape, unit, description = tuple(json.get("shape", ())), json.get("unit", ""), json.get("description", "")
         type_name = json.get("type_name", "")
         attrs = Attributes.from_json(json.get("attributes", {}))
@@ -150,7 +157,7 @@ class Type:
 
 
 TypeLike: TypeAlias = "Type | npt.DTypeLike | Mapping[str, TypeLike]"
-"""A type of this module, what NumPy takes for a dtype, or a dictionary of named types: a struct."""
+"""A type of this module, anything that NumPy accepts as a dtype, or a dictionary of named types (a struct)."""
 
 bool_ = Type("bool")
 int8 = Type("int8")
@@ -170,7 +177,7 @@ string = Type("string")
 
 
 def as_type(like: TypeLike) -> Type:
-    """The type that is meant. Raises UsageError where there is none."""
+    """Returns the type that `like` means. Raises UsageError if it means none."""
     if isinstance(like, Type):
         return like
     if isinstance(like, Mapping):
@@ -195,43 +202,52 @@ def _from_dtype(dtype: np.dtype[Any]) -> Type:
         return time_type(dtype)
     if dtype.name not in _SCALARS:
         raise UsageError(
-            f"the NumPy type {dtype} cannot be stored; use one of {', '.join(_SCALARS)}, a datetime64 or timedelta64 "
+            f"the NumPy type {dtype} cannot be stored: use one of {', '.join(_SCALARS)}, a datetime64 or timedelta64 "
             "with a unit, or tw.string"
         )
     return Type(dtype.name)
 
 
 def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") -> Type:  # noqa: A002
-    """A fixed-size array of any rank: `tw.array(tw.uint16, 10_496)`."""
+    """Returns the type of a fixed-size array with any number of dimensions: `tw.array(tw.uint16, 10_496)`.
+
+    Raises UsageError if a size is missing or is not an integer from 0 on."""
     item = as_type(type)
     if not shape:
-        raise UsageError("an array needs its sizes; tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if they vary")
-    return replace(item, shape=(*map(int, shape), *item.shape))(unit=unit, description=description)
+        raise UsageError(
+            "an array needs its sizes: write tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if the length varies"
+        )
+    sizes = (integer_of(size, "the size of an array", 0, 2**32 - 1) for size in shape)
+    return replace(item, shape=(*sizes, *item.shape))(unit=unit, description=description)
 
 
 def list_(element: TypeLike, *, unit: str = "", description: str = "", type_name: str = "") -> Type:
-    """A list of any length: `tw.list_(tw.float32)`, `tw.list_({"energy": tw.float32, "channel": tw.uint8})`.
+    """Returns the type of a list of any length: `tw.list_(tw.float32)`, or `tw.list_({"energy": tw.float32})`.
 
-    type_name: what ROOT shall take it for, such as "std::vector<Hit>".
+    type_name: the C++ type for ROOT, such as "std::vector<Hit>".
     """
     return Type("list", element=as_type(element), unit=unit, description=description, type_name=type_name)
 
 
 def time_type(dtype: np.dtype[Any]) -> Type:
-    """Numbers since 1970, or how long, as NumPy counts them; NaT is the least one. An attribute has the dtype."""
+    """Returns the type of times or durations as NumPy counts them: int64, with the dtype as attribute `numpy_dtype`.
+
+    NaT is the least integer."""
     unit, count = np.datetime_data(dtype)
     text = {"generic": ""}.get(unit, unit if count == 1 else f"{count} {unit}")
     return Type("int64", unit=text, attrs=Attributes({_TIME: dtype.newbyteorder("=").str}))
 
 
 def datetime64(unit: str = "ns", *, description: str = "") -> Type:
-    """Points in time, as NumPy's `datetime64[unit]`: int64 in the file, with the unit and, as attribute `numpy_dtype`,
-    the type. h5py and ROOT show the numbers."""
+    """Returns the type of points in time, as NumPy's `datetime64[unit]`.
+
+    The file has int64 with the unit and the attribute `numpy_dtype`; h5py and ROOT show the numbers. Raises UsageError
+    if NumPy does not know the unit."""
     return _time("M8", unit)(description=description)
 
 
 def timedelta64(unit: str = "ns", *, description: str = "") -> Type:
-    """Durations, as NumPy's `timedelta64[unit]`, stored like `datetime64`."""
+    """Returns the type of durations, as NumPy's `timedelta64[unit]`. They are stored like `datetime64`."""
     return _time("m8", unit)(description=description)
 
 
@@ -239,30 +255,32 @@ def _time(kind: str, unit: str) -> Type:
     try:
         return time_type(np.dtype(f"{kind}[{unit}]"))
     except TypeError:
-        raise UsageError(f"there are no times in {unit!r}; give a unit of NumPy, such as 'ns', 'us' or 's'") from None
+        raise UsageError(f"{unit!r} is not a unit of time: give one of NumPy, such as 'ns', 'us' or 's'") from None
 
 
 def optional(type: TypeLike, *, unit: str = "", description: str = "") -> Type:  # noqa: A002
-    """A number or string, or none: `tw.optional(tw.float32)`. In RNTuples a std::optional, in HDF5 a list.
+    """Returns the type of a number or string that may be missing: `tw.optional(tw.float32)`.
 
-    Raises UsageError for structs, arrays and lists, of which ROOT would ask a class.
+    In an RNTuple it is a std::optional, in HDF5 a list. Raises UsageError for structs, arrays, lists and complex
+    numbers.
     """
     element = as_type(type)
     if not (element.is_scalar or element.name == "string") or element.shape or element.name in _COMPLEX:
-        raise UsageError(f"there is no optional {element} (only numbers and strings have one); use tw.list_ of it")
+        raise UsageError(f"{element} cannot be optional (only numbers and strings can): use tw.list_ of it")
     name = "std::string" if element.name == "string" else _CPP.get(element.name, f"std::{element.name}_t")
     return list_(element, unit=unit, description=description, type_name=f"std::optional<{name}>")
 
 
 def struct(members: Mapping[str, TypeLike], *, unit: str = "", description: str = "", type_name: str = "") -> Type:
-    """Named members. A dictionary alone means the same; this one takes a description and the name of a C++ class."""
+    """Returns the type of a struct. A dictionary alone means the same; `struct` adds a description or a C++ type."""
     return as_type(members)(unit=unit, description=description, type_name=type_name)
 
 
 def waveform(type: TypeLike, samples: int, *, unit: str = "adc", time_unit: str = "ns") -> Type:  # noqa: A002
-    """Sampled pulses as tools of the LEGEND convention (lh5) know them: {t0, dt, values}.
+    """Returns the type of sampled pulses of the LEGEND convention (lh5): a struct {t0, dt, values}.
 
-    `t0` is the time of the first sample and `dt` the time between two samples, both float64 in `time_unit`.
+    `t0` is the time of the first sample and `dt` the sampling period, both float64 in `time_unit`; `values` has
+    `samples` numbers in `unit`.
     """
     return struct(
         {

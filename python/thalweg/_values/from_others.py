@@ -1,4 +1,4 @@
-"""Arrays of Awkward, Arrow and NumPy's structured types, as NumPy arrays, `Ragged` and dictionaries of these."""
+"""Converts Awkward, Arrow and structured NumPy arrays to NumPy arrays, `Ragged` and dictionaries of these."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PLAIN = frozenset((int, float, bool, complex, str, list, tuple, dict, Ragged, T
 
 
 def plain(value: Any) -> Any:
-    """What an array of another library holds, without a copy where that is possible; anything else as it is."""
+    """Returns the content of an array of another library, without a copy if possible. Other values stay as they are."""
     if type(value) in _PLAIN or (type(value) is np.ndarray and value.dtype.names is None):
-        return value  # at once, because most values are of these
+        return value  # most values are of these types
     if isinstance(value, np.ndarray | np.generic):
         return _of_numpy(value)
     if isinstance(value, Rows):
@@ -66,7 +66,7 @@ def _of_layout(layout: Any) -> Any:
     if layout.is_option:
         missing = np.flatnonzero(np.asarray(ak.is_none(ak.Array(layout))))
         if missing.size:
-            raise UsageError(f"item {missing[0]} of the Awkward array is missing; fill it, or leave its row out")
+            raise UsageError(f"item {missing[0]} of the Awkward array is missing: fill it, or leave its row out")
     if layout.is_option or layout.is_indexed:
         return _of_layout(layout.project())
     if layout.is_record:
@@ -78,12 +78,12 @@ def _of_layout(layout: Any) -> Any:
         make = Text if layout.parameter("__array__") == "string" else Ragged
         return make(np.asarray(lists.offsets), _of_layout(lists.content))
     if layout.is_union:
-        raise UsageError("an Awkward array of several types (a union) cannot be stored; give each type its own field")
+        raise UsageError("an Awkward array of several types (a union) cannot be stored: give each type its own field")
     return np.asarray(layout.to_backend_array())
 
 
 def _regular(content: Any, length: int, size: int) -> Any:
-    """Fixed-size arrays of what `content` holds."""
+    """Returns `length` fixed-size arrays of `size` items of `content`."""
     if isinstance(content, Mapping):
         return {name: _regular(member, length, size) for name, member in content.items()}
     if isinstance(content, Ragged):
@@ -95,7 +95,7 @@ def _of_arrow(value: Any) -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise UsageError(f"{type(value).__name__} can be appended where pyarrow is installed") from None
+        raise UsageError(f"{type(value).__name__} cannot be appended (pyarrow is not installed): install it") from None
 
     if isinstance(value, pa.Table | pa.RecordBatch):
         return {name: _of_arrow(value.column(name)) for name in value.schema.names}
@@ -112,7 +112,7 @@ def _of_arrow(value: Any) -> Any:
 def _of_arrow_array(pa: Any, array: Any) -> Any:
     if array.null_count:
         missing = next(index for index, is_valid in enumerate(array.is_valid()) if not is_valid.as_py())
-        raise UsageError(f"item {missing} of the Arrow array is null; fill it, or leave its row out")
+        raise UsageError(f"item {missing} of the Arrow array is null: fill it, or leave its row out")
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _of_arrow_array(pa, array.dictionary_decode())

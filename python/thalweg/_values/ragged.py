@@ -1,4 +1,4 @@
-"""Lists of different lengths: one array of all elements, and where each list begins."""
+"""Lists of different lengths: one array with all elements, and the offsets at which lists begin."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ Offsets = npt.NDArray[np.int64]
 class Ragged(Sequence[Any]):
     """Lists of different lengths: list `i` is `content[offsets[i]:offsets[i + 1]]`.
 
-    `content` is a NumPy array, another `Ragged`, or a mapping of these (for lists of structs). Lists that stand in a
-    fixed-size array have a `shape` of several dimensions; they are numbered in C order.
+    `content` is a NumPy array, another `Ragged`, or a mapping of these (for lists of structs). Lists in a fixed-size
+    array have a `shape` with several dimensions and are numbered in C order. Raises UsageError if offsets are wrong.
     """
 
     def __init__(self, offsets: npt.ArrayLike, content: Any, shape: tuple[int, ...] | None = None) -> None:
         array = np.asarray(offsets)
         if array.ndim != 1 or array.size == 0 or not np.can_cast(array.dtype, np.int64, "same_kind"):
-            raise UsageError("the offsets of a Ragged must be integers, one more than there are lists")
+            raise UsageError("the offsets of a Ragged are wrong: give integers, one more than there are lists")
         self.offsets: Offsets = array.astype(np.int64, copy=False)
         self.content = content
         self.shape = (len(self.offsets) - 1,) if shape is None else shape
 
     @classmethod
     def from_lengths(cls, lengths: npt.ArrayLike, content: Any) -> Self:
-        """Lists that follow each other in `content`; `lengths` may have several dimensions."""
+        """Returns lists of these lengths that follow each other in `content`; `lengths` may have several dimensions."""
         array = np.asarray(lengths)
         if array.dtype == np.uint64:
-            array = array.view(np.int64)  # NumPy is fifteen times slower where it has to convert
+            array = array.view(np.int64)  # NumPy is fifteen times slower if it has to convert
         offsets = np.zeros(array.size + 1, np.int64)
         np.cumsum(array, out=offsets[1:])
         return cls(offsets, content, array.shape)
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How long each list is, an array of this object's `shape`."""
+        """The length of each list, as an array of shape `shape`."""
         return np.diff(self.offsets).reshape(self.shape)
 
     def __len__(self) -> int:
@@ -51,17 +51,19 @@ class Ragged(Sequence[Any]):
     @overload
     def __getitem__(self, index: slice) -> Ragged: ...
     def __getitem__(self, index: int | slice) -> Any:
-        """One list, or some of them. The result refers to the same memory."""
+        """Returns one list, or a slice of the lists, in the same memory.
+
+        Raises IndexError if there is no such list, UsageError for slices with a step."""
         stride = int(np.prod(self.shape[1:], dtype=np.int64))
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step != 1:
-                raise UsageError("a Ragged takes slices with step 1 only")
+                raise UsageError(f"a Ragged takes slices with step 1 only (the step is {step})")
             stop = max(start, stop)
             offsets = self.offsets[start * stride : stop * stride + 1]
             return type(self)(offsets, self.content, (stop - start, *self.shape[1:]))
         if not -len(self) <= index < len(self):
-            raise IndexError(f"list {index} of {len(self)}")
+            raise IndexError(f"there is no list {index} (there are {len(self)})")
         index %= len(self)
         offsets = self.offsets[index * stride : (index + 1) * stride + 1]
         if len(self.shape) > 1:
@@ -79,21 +81,23 @@ class Ragged(Sequence[Any]):
         return f"<Ragged: {' x '.join(map(str, self.shape))} lists of {self.offsets[-1] - self.offsets[0]} elements>"
 
     def packed(self) -> Ragged:
-        """The same lists with offsets that begin at 0 and a content without anything else."""
+        """Returns the same lists with offsets from 0 and a content that holds nothing else.
+
+        Raises UsageError if the offsets fall or lie outside the content."""
         first, last = int(self.offsets[0]), int(self.offsets[-1])
         if not (0 <= first <= last <= length_of(self.content)) or np.any(np.diff(self.offsets) < 0):
-            raise UsageError("the offsets of a Ragged must not fall, and must lie within its content")
+            raise UsageError("the offsets of a Ragged are wrong: they must not fall, and must lie within its content")
         return type(self)(self.offsets - first, part_of(self.content, first, last), self.shape)
 
 
 class Text(Ragged):
-    """Strings: offsets into UTF-8 bytes."""
+    """Strings, as offsets into UTF-8 bytes."""
 
     def _list(self, start: int, stop: int) -> str:
         return bytes(self.content[start:stop]).decode()
 
     def decoded(self) -> npt.NDArray[np.object_]:
-        """An array of str, of this object's shape."""
+        """Returns the strings as an array of str with the same shape."""
         text = self.packed()
         data = text.content.tobytes()
         offsets = text.offsets.tolist()
@@ -104,14 +108,14 @@ class Text(Ragged):
 
 
 def length_of(content: Any) -> int:
-    """The number of items, also of a mapping of arrays."""
+    """Returns the number of items of an array, or of a mapping of arrays."""
     while isinstance(content, Mapping) and not hasattr(content, "row_count"):
         content = next(iter(content.values()))
     return len(content)
 
 
 def part_of(content: Any, start: int, stop: int) -> Any:
-    """Some of the items, also of a mapping of arrays."""
+    """Returns items [start, stop) of an array, or of a mapping of arrays."""
     if hasattr(content, "part"):
         return content.part(start, stop)
     if isinstance(content, Mapping):

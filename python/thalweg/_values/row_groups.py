@@ -1,4 +1,4 @@
-"""Rows that belong together: of a work unit, or new in a run that is followed."""
+"""Rows that belong together: those of a work unit, or new rows of a run that is followed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Rows of a table that one work unit has: [first, first + rows)."""
+    """The rows [first, first + rows) of a table that belong to one work unit."""
 
     table: str
     producer: int
@@ -21,7 +21,7 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class Unit:
-    """A work unit that counts, and where its rows are: in several pieces of a table where the container moved them."""
+    """A committed work unit and the places of its rows. A table may have several pieces if the container moved them."""
 
     key: int | bytes
     summary: bytes
@@ -30,15 +30,15 @@ class Unit:
 
 @dataclass(frozen=True)
 class NewRows:
-    """Rows of one producer that follow each other, and that were given out never before."""
+    """New consecutive rows of one producer. Each row is delivered once."""
 
     table: str
     rows: Rows
     node: int | None
-    """The machine that the producer is on, from 1. None, like all that follows: the run was closed before."""
+    """The number of the node of the producer, from 1. It is None if the run is closed, as are the next two members."""
     producer: int | None
-    """Among those of its node, in the order in which they came. No other one of this file has this number."""
+    """The number of the producer on its node. No other producer of this file has the same number."""
     first_row: int | None
-    """Of these, as the producer counts, from 0."""
+    """The number of the first of these rows among all rows of the producer, from 0."""
     path: str
-    """The file that has them: a run may go on in another one."""
+    """The file that has the rows: a run may continue in another file."""

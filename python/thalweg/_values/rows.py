@@ -1,4 +1,4 @@
-"""Rows that were read: a mapping from fields to arrays."""
+"""Rows that were read, as a mapping from fields to arrays."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class Rows(Mapping[str, Any]):
-    """Rows as a mapping from the names of fields to their values. `len` is the number of rows, as of a DataFrame.
+    """Rows as a mapping from the names of fields to their values. `len` is the number of rows, as for a DataFrame.
 
-    `rows["x"]` are the values of a field, `rows[3]` is one row as a dict, and `rows[10:20]`, `rows[mask]` and
+    `rows["x"]` has the values of a field, `rows[3]` is one row as a dict, and `rows[10:20]`, `rows[mask]` and
     `rows[[3, 1]]` are some of the rows.
 
-    Scalars and fixed-size arrays are NumPy arrays of shape (rows, ...), strings NumPy arrays of str, structs are
-    `Rows` again, lists `Ragged`. They go without a copy to all that take the Arrow C data interface, such as
+    Scalars and fixed-size arrays are NumPy arrays of shape (rows, ...), strings are NumPy arrays of str, structs are
+    `Rows`, and lists are `Ragged`. Libraries that read the Arrow C data interface take rows without a copy, for example
     `pyarrow.table(rows)` and `polars.DataFrame(rows)`.
     """
 
     def __init__(self, type_: Type, members: Mapping[str, Any], row_count: int) -> None:
         self.type = type_
-        """The struct whose members these are: units and descriptions."""
+        """The struct type of the rows, with units and descriptions."""
         self.row_count = row_count
-        """The number of rows, as `len`."""
+        """The number of rows, equal to `len`."""
         self._members = dict(members)
 
     @overload
@@ -45,15 +45,15 @@ class Rows(Mapping[str, Any]):
     @overload
     def __getitem__(self, key: slice | range | list[int] | npt.NDArray[Any]) -> Rows: ...
     def __getitem__(self, key: Any) -> Any:
-        """The values of a field, "waveform/values" being `["waveform"]["values"]`; or one row, or some of them.
+        """Returns the values of a field, one row, or some of the rows. "a/b" is the same as `["a"]["b"]`.
 
-        Raises UnknownNameError or OutOfRangeError where there is no such field or row.
+        Raises UnknownNameError if there is no such field, OutOfRangeError if there is no such row.
         """
         if isinstance(key, str):
             return self._field(key)
         if is_row_number(key):
-            return self._row(row_number(key, self.row_count, "what was read"))
-        chosen = chosen_rows(key, self.row_count, "what was read")
+            return self._row(row_number(key, self.row_count, "these rows"))
+        chosen = chosen_rows(key, self.row_count, "these rows")
         if is_stretch(chosen):
             return self.part(chosen.start, chosen.stop)
         return self.taken(np.asarray(chosen, np.int64))
@@ -61,14 +61,14 @@ class Rows(Mapping[str, Any]):
     def _field(self, name: str) -> Any:
         outer, _, inner = name.partition("/")
         if outer not in self._members:
-            raise UnknownNameError(f"there is no field '{outer}' among those read: {', '.join(self)}")
+            raise UnknownNameError(f"there is no field '{outer}'; the fields that were read are {', '.join(self)}")
         value = self._members[outer]
         if inner:
             return _inside(value, inner)
         return value.decoded() if isinstance(value, Text) else self._time(outer, value)
 
     def _time(self, name: str, value: Any) -> Any:
-        """Numbers that are times as such."""
+        """Returns the values of a field; numbers that are times become NumPy times."""
         type_ = next((each for own, each in self.type.members if own == name), None)
         is_time = type_ is not None and type_.time_dtype is not None and isinstance(value, np.ndarray)
         return value.view(type_.time_dtype) if is_time and type_ else value
@@ -86,9 +86,9 @@ class Rows(Mapping[str, Any]):
         return self.row_count
 
     def __array__(self, *arguments: Any, **options: Any) -> Any:
-        raise UsageError("rows are no array (each field has a type of its own); take a field, or to_numpy()")
+        raise UsageError("rows are not one array (each field has its own type): take a field, or to_numpy()")
 
-    # Those of Mapping would take `len` for the number of fields.
+    # The views of Mapping would take `len` for the number of fields.
     def keys(self) -> KeysView[str]:
         return self._members.keys()
 
@@ -104,43 +104,43 @@ class Rows(Mapping[str, Any]):
 
     @property
     def members(self) -> Mapping[str, Any]:
-        """The values as they were read: strings as offsets and UTF-8 bytes."""
+        """The values as they were read; strings are offsets and UTF-8 bytes."""
         return self._members
 
     def part(self, start: int, stop: int) -> Rows:
-        """Rows [start, stop), in the same memory."""
+        """Returns rows [start, stop) in the same memory."""
         members = {name: part_of(member, start, stop) for name, member in self._members.items()}
         return Rows(self.type, members, stop - start)
 
     def taken(self, indices: Indices) -> Rows:
-        """A copy of the rows of these numbers, in their order."""
+        """Returns a copy of the rows with these numbers, in this order."""
         members = {name: taken_of(member, indices) for name, member in self._members.items()}
         return Rows(self.type, members, len(indices))
 
     def joined_with(self, others: Sequence[Rows]) -> Rows:
-        """A copy of these rows with others of the same type behind them."""
+        """Returns a copy of these rows followed by others of the same type."""
         everything = [self, *others]
         members = {name: joined([each.members[name] for each in everything]) for name in self._members}
         return Rows(self.type, members, sum(each.row_count for each in everything))
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """One structured array of shape (rows,): structs nested, lists and strings as objects."""
+        """Returns a structured array of shape (rows,). Structs are nested; lists and strings are objects."""
         from thalweg._values.to_frames import structured_of
 
         return structured_of(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas.DataFrame with a column for each field, those in structs as "waveform/values", in Arrow's dtypes.
+        """Returns a DataFrame with one column for each field, in Arrow's dtypes. Members are named "struct/member".
 
-        Numbers, lists and fixed-size arrays refer to the same memory; complex values, which Arrow has not, are columns
-        of NumPy's dtype.
+        Numbers, lists and fixed-size arrays share memory with the rows. Complex values have NumPy's dtype, since Arrow
+        has no complex numbers.
         """
         from thalweg._values.to_frames import frame_of
 
         return frame_of(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """A pyarrow.Table that refers to the same memory (bool, complex and optional values are copied)."""
+        """Returns a pyarrow.Table in the same memory; bool, complex and optional values are copied."""
         import pyarrow
 
         from thalweg._values.to_frames import with_nulls
@@ -148,7 +148,7 @@ class Rows(Mapping[str, Any]):
         return with_nulls(pyarrow.table(self), self.type)
 
     def to_awkward(self) -> awkward.Array:
-        """An awkward.Array of records that refers to the same memory."""
+        """Returns an awkward.Array of records in the same memory."""
         from thalweg._values.to_awkward import awkward_of
 
         return awkward_of(self)
@@ -171,7 +171,7 @@ class Rows(Mapping[str, Any]):
 
 
 def _inside(value: Any, path: str) -> Any:
-    """What is nested in a struct, also where that stands in lists."""
+    """Returns the values of a path inside a struct, or inside lists of structs."""
     if isinstance(value, Ragged):
         inner = path.removeprefix("*").removeprefix("/")
         return type(value)(value.offsets, _inside(value.content, inner), value.shape) if inner else value

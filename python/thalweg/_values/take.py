@@ -1,4 +1,4 @@
-"""Some rows of values that were read, and rows behind each other: of arrays, lists and structs alike."""
+"""Takes and concatenates items of values that were read: arrays, lists and structs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._values.select import Indices
 
 
 def taken_of(content: Any, indices: Indices) -> Any:
-    """Copies of the items of these numbers, in their order."""
+    """Returns copies of the items with these numbers, in this order."""
     if isinstance(content, Ragged):
         return _taken_lists(content, indices)
     if hasattr(content, "taken"):
@@ -23,7 +23,7 @@ def taken_of(content: Any, indices: Indices) -> Any:
 
 
 def joined(contents: Sequence[Any]) -> Any:
-    """The items of several values behind each other; all of one type, and at least one value."""
+    """Returns the concatenation of one or more values of the same type."""
     first = contents[0]
     if len(contents) == 1:
         return first

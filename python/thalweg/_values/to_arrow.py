@@ -1,4 +1,4 @@
-"""Rows in the layout of Arrow: which buffers and children a field has. The C++ core hands them to others."""
+"""Describes rows in the layout of Arrow: the buffers and children of each field. The C++ core exports them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
 def node_of(rows: Rows) -> ArrowNode:
-    """The rows as an Arrow struct."""
+    """Returns the rows as an Arrow struct."""
     return _node(rows.type, rows, "", rows.row_count)
 
 
 def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
-    """Of a value with `count` items: rows, elements of lists, or members of fixed-size arrays that it stands in."""
+    """Returns the node of a value with `count` items: rows, elements of lists, or items of fixed-size arrays."""
     if isinstance(value, Rows):
         inner = _struct(type_, value, count * math.prod(type_.shape))
     elif isinstance(value, Text):
@@ -48,7 +48,7 @@ def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
     return _fixed_sizes(inner, type_, name, count)
 
 
-# (format, length, buffers, children) of a node that has no name yet.
+# A node without a name: (format, length, buffers, children).
 _Nameless = tuple[str, int, list[Any], list[ArrowNode]]
 
 
@@ -73,7 +73,7 @@ def _numbers(type_: Type, value: Any) -> _Nameless:
     values = np.ascontiguousarray(value)
     if name == "bool":
         return "b", values.size, [np.packbits(values, bitorder="little")], []
-    if name in _REAL:  # Arrow has no complex numbers: pairs of real and imaginary part
+    if name in _REAL:  # Arrow has no complex numbers; they become pairs of real and imaginary part
         real = _REAL[name]
         part = ArrowNode(_FORMATS[real], "item", b"", 2 * values.size, [values.view(real)], [])
         return "+w:2", values.size, [], [part]
@@ -92,7 +92,7 @@ def _fixed_sizes(inner: _Nameless, type_: Type, name: str, count: int) -> ArrowN
 
 
 def _metadata(type_: Type) -> bytes:
-    """Unit and description as Arrow encodes metadata: a count, then lengths and texts."""
+    """Returns unit and description in Arrow's encoding of metadata: a count, then lengths and texts."""
     texts = {"unit": type_.unit, "description": type_.description}
     pairs = [(key.encode(), text.encode()) for key, text in texts.items() if text]
     if not pairs:

@@ -1,4 +1,4 @@
-"""Rows as Awkward arrays, in the same memory; what other writers meant by their C++ types as uproot shows it."""
+"""Converts rows to Awkward arrays in the same memory. C++ types of other writers are shown as uproot shows them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def awkward_of(rows: Rows) -> ak.Array:
 
 
 def _content(type_: Type, value: Any, count: int) -> Any:
-    """Of a value with `count` items: rows, elements of lists, or members of fixed-size arrays that it stands in."""
+    """Returns the layout of a value with `count` items: rows, elements of lists, or items of fixed-size arrays."""
     inner = count * math.prod(type_.shape)
     if isinstance(value, Rows):
         content = _record(type_, value, inner)
@@ -33,7 +33,7 @@ def _content(type_: Type, value: Any, count: int) -> Any:
     else:
         content = ak.contents.NumpyArray(value.reshape(inner))
     for axis, size in reversed(list(enumerate(type_.shape))):
-        outer = count * math.prod(type_.shape[:axis])  # which awkward cannot tell where the size is 0
+        outer = count * math.prod(type_.shape[:axis])  # awkward cannot derive it if the size is 0
         content = ak.contents.RegularArray(content, size, outer)
     return content
 
@@ -62,9 +62,9 @@ def _record(type_: Type, rows: Rows, count: int) -> Any:
 
 
 def _members(type_: Type, rows: Rows) -> Iterator[tuple[str, Type, Any]]:
-    """Name, type and values; after its own, those of the classes that it inherits from.
+    """Yields the name, type and values of each member, and then those of the base classes.
 
-    A name that stands for something else already is that of its base class in front, as in C++: "Left::id".
+    A name that occurs already gets the name of its base class in front, as in C++: "Left::id".
     """
     bases = []
     names = set()
@@ -82,7 +82,8 @@ def _members(type_: Type, rows: Rows) -> Iterator[tuple[str, Type, Any]]:
 
 
 def _union(type_: Type, rows: Rows, count: int) -> Any:
-    """A std::variant: of its alternatives, each a list of 0 or 1, one has an element, or none has."""
+    """Returns the layout of a std::variant: each alternative is a list of 0 or 1 elements, at most one has an
+    element."""
     tags, index = np.zeros(count, np.int8), np.full(count, -1, np.int64)
     nothing = ak.contents.IndexedOptionArray(ak.index.Index64(index.copy()), ak.contents.EmptyArray())
     alternatives = [nothing]

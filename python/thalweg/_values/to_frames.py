@@ -1,4 +1,4 @@
-"""Rows as structured NumPy arrays and as pandas frames."""
+"""Converts rows to structured NumPy arrays and to pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def dtype_of(type_: Type) -> np.dtype[Any]:
-    """Of one item without its shape: structs as structured dtypes, lists and strings as objects."""
+    """Returns the dtype of one item: structs are structured dtypes, lists and strings are objects."""
     if type_.name == "struct":
         return np.dtype([(name, dtype_of(member), member.shape) for name, member in type_.members])
     return np.dtype(type_.dtype) if type_.is_scalar or type_.is_split else np.dtype(object)
@@ -42,7 +42,7 @@ def frame_of(rows: Rows) -> pandas.DataFrame:
         rows.row_count,
     )
     frame = with_nulls(pyarrow.table(flat), flat.type).to_pandas(types_mapper=pandas.ArrowDtype)
-    if len(frame) != rows.row_count:  # Arrow forgets the rows where it has no column
+    if len(frame) != rows.row_count:  # an Arrow table without columns has no rows
         frame = pandas.DataFrame(index=pandas.RangeIndex(rows.row_count))
     for place, (name, type_, value) in enumerate(leaves):
         if _is_complex(type_):
@@ -51,7 +51,7 @@ def frame_of(rows: Rows) -> pandas.DataFrame:
 
 
 def with_nulls(table: pyarrow.Table, type_: Type) -> pyarrow.Table:
-    """Its columns of values that may be missing: as such, and not as lists of one value or none."""
+    """Returns the table with optional values as nulls, instead of lists of one value or none."""
     import pyarrow
 
     for place, (name, member) in enumerate(type_.members):
@@ -80,7 +80,7 @@ def _fill(array: npt.NDArray[Any], rows: Rows) -> None:
 
 
 def _leaves(type_: Type, rows: Rows, path: str) -> Iterator[tuple[str, Type, Any]]:
-    """What is in no struct, or in one of a fixed-size array, which Arrow has as a list."""
+    """Yields the fields and members that become columns. Fixed-size arrays of structs stay whole, as Arrow lists."""
     for name, member in type_.members:
         own = f"{path}/{name}" if path else name
         value = rows.members[name]

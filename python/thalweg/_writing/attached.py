@@ -1,4 +1,4 @@
-"""Runs that are open for writing in other processes than the one that created them."""
+"""Runs that are open for writing in a process that did not create them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Self
 
 from thalweg import _core
 from thalweg._base.errors import text_of
+from thalweg._base.given import MOST_THREADS, integer_of, text_of_user
 from thalweg._schema.schema import Schema
 from thalweg._writing.producer import Producer, Producers
 from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
 
 
 class Attached:
-    """A run that another process created.
+    """A run, open for writing, that another process created.
 
-    Leaving its `with` block finishes the producers made here; leaving that on an exception abandons them, with the
-    exception's text, which the report of the run has then.
+    When its `with` block ends, the producers made here are finished. If it ends with an exception, they are abandoned,
+    and the report of the run has the text of the exception.
     """
 
     def __init__(self, core: _core.OpenRun) -> None:
@@ -23,41 +24,43 @@ class Attached:
         self.schema = Schema.from_json(core.schema)
         self.path = core.path
         self.threads = core.threads
-        """That encode the pages of each producer of this process; 0: the thread that appends does."""
+        """The number of threads that encode pages for each producer of this process; 0: the thread that appends."""
         self._producers = Producers(self.schema)
         self._units = _core.WorkUnits(core)
 
     def producer(self, table: str) -> Producer:
-        """One for each thread. Raises UsageError where there is no such table or the run is being closed."""
+        """Returns a producer for a table; each thread needs its own.
+
+        Raises UnknownNameError if there is no such table, UsageError if the run is being closed."""
         return self._producers.make(self._core, table)
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """As `Writer.work_unit`."""
+        """Begins a work unit, as `Writer.work_unit` does."""
         return begin(self._units, self.schema, key, summary)
 
     def work_group(self, number: int) -> WorkGroup:
-        """As `Writer.work_group`."""
+        """Begins a work group, as `Writer.work_group` does."""
         return begin_group(self._units, self.schema, number)
 
     def is_group_committed(self, number: int) -> bool:
-        """Whether the number of a group is taken, by whomever."""
+        """Returns whether a group is committed, by any process."""
         return self._units.is_group_committed(number)
 
     def is_committed(self, key: Key) -> bool:
-        """Whether the key of a work unit is taken, by whomever."""
+        """Returns whether a work unit is committed, by any process."""
         return self._units.is_committed(stored_key(key))
 
     def take_keys(self, key: Key) -> bool:
-        """As `Writer.take_keys`."""
+        """Takes keys for this node, as `Writer.take_keys` does."""
         return self._units.take(stored_key(key))
 
     @property
     def open_run(self) -> _core.OpenRun:
-        """The core's part of it, of which derivations ask which columns they may keep."""
+        """The run in the core; derivations use it to keep columns."""
         return self._core
 
     def finish(self) -> None:
-        """Finishes all producers made here, and writes what committed work units have in memory."""
+        """Finishes all producers made here, and writes the rows of committed work units that are still in memory."""
         try:
             self._producers.finish()
         finally:
@@ -67,7 +70,7 @@ class Attached:
         return self
 
     def abandon(self, reason: str = "") -> None:
-        """Abandons all producers made here, as `Producer.abandon` does; an open work unit does not count."""
+        """Abandons all producers made here, as `Producer.abandon` does. Open work units are dropped."""
         self._producers.abandon(reason)
         self._units.abandon(reason)
 
@@ -82,10 +85,13 @@ class Attached:
 
 
 def attach(handle: str, *, threads: int | None = None) -> Attached:
-    """Opens, for writing by this process, a run that another process created: `handle` is its `Writer.handle`.
+    """Opens a run that another process of this machine created, so that this process can write to it.
 
-    `threads` encode the pages of each producer of this process; 0: the thread that appends does; None: as its creator
-    has set the knob.
-    Raises UsageError where the run is gone, closed, or on another machine; SystemError where its creator is dead.
+    handle: the `Writer.handle` of the run.
+    threads: the number of threads that encode pages for each producer of this process; 0: the thread that appends.
+        The default is the knob `threads` of the run.
+
+    Raises UsageError if the run is gone, closed, or on another machine; SystemError if its creator is dead.
     """
-    return Attached(_core.attach(handle, threads))
+    count = None if threads is None else integer_of(threads, "threads", most=MOST_THREADS)
+    return Attached(_core.attach(text_of_user(handle, "the handle"), count))

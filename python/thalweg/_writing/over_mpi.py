@@ -1,4 +1,4 @@
-"""A run that the ranks of an MPI communicator write together. MPI is asked when it begins and ends, and not between."""
+"""Runs that the ranks of an MPI communicator write together. MPI is used only to begin and to end the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.02
 
 
 class Communicator(Protocol):
-    """What is asked of a communicator: those of mpi4py have it."""
+    """The methods of a communicator that are used; communicators of mpi4py have them."""
 
     def Get_rank(self) -> int: ...  # noqa: N802
     def Get_size(self) -> int: ...  # noqa: N802
@@ -38,10 +38,11 @@ class Communicator(Protocol):
 
 
 class Shared:
-    """What one rank has of a run that all ranks of a communicator write.
+    """A run that all ranks of a communicator write, as one rank sees it.
 
-    Leaving its `with` block closes the run, on all ranks together. A rank that leaves it on an exception abandons the
-    run for all: the others hear of it when they close, and `recover` completes the file.
+    When its `with` block ends, the run is closed, on all ranks together. If the block of one rank ends with an
+    exception, the run is abandoned on all ranks: the others raise an error when they close, and `recover` can complete
+    the file.
     """
 
     def __init__(self, comm: Communicator, out: Writer | Attached) -> None:
@@ -56,15 +57,15 @@ class Shared:
         self.abandon("the program ended before it had closed the run")
 
     def producer(self, table: str) -> Producer:
-        """One for each thread."""
+        """Returns a producer for a table; each thread needs its own."""
         return self._out.producer(table)
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """As `Writer.work_unit`. A key belongs to the machine it is given to, unless these share them."""
+        """Begins a work unit, as `Writer.work_unit` does. A key belongs to its machine, unless machines share keys."""
         return self._out.work_unit(key, summary)
 
     def take_keys(self, key: Key) -> bool:
-        """As `Writer.take_keys`."""
+        """Takes keys for this machine, as `Writer.take_keys` does."""
         return self._out.take_keys(key)
 
     def close(self) -> RunReport:
@@ -85,7 +86,7 @@ class Shared:
         return whole
 
     def abandon(self, reason: str = "the run was abandoned") -> None:
-        """Ends the run for all ranks without completing the file; the others hear of it when they close."""
+        """Ends the run for all ranks without completing the file. The other ranks raise an error when they close."""
         atexit.unregister(self._end_with_the_program)
         self._out.abandon(reason)
         _told(self._comm, reason)

@@ -1,4 +1,4 @@
-"""Producers: rows of one table, from one thread."""
+"""Producers, which append rows to one table from one thread."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from thalweg._schema.schema import Schema
 
 
 class Producer:
-    """Takes rows of one table. One for each thread.
+    """Appends rows to one table. Each thread needs its own producer.
 
-    Leaving its `with` block finishes it; leaving that on an exception abandons it, with the exception's text.
+    When its `with` block ends, it is finished. If the block ends with an exception, it is abandoned with that text.
     """
 
     def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
@@ -28,36 +28,37 @@ class Producer:
 
     @property
     def table(self) -> str:
+        """The name of its table."""
         return self._schema.name
 
     @property
     def rows(self) -> int:
-        """How many rows it has taken."""
+        """The number of rows that it has taken."""
         return self._rows
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
-        """Appends one row, or many: then every value has a leading axis of that length.
-
-        (Where all values are empty lists, they are one row. Arrays, `Ragged` and Awkward leave no doubt.)
+        """Appends one row or, if every value has one more leading axis of the same length, that number of rows.
 
         Values are numbers, strings, NumPy arrays, lists, dictionaries (structs), Awkward or Arrow arrays; lists of
-        different lengths also `Ragged`. `rows` gives all fields at once: a dictionary (whose names may be
-        paths such as "waveform/values"), a structured NumPy array, an Awkward array of records, an Arrow table.
-        Contiguous arrays of the declared type are copied once. The rows are safe from the death of this process when
-        `append` returns. It waits while storage is slower than its producers; Ctrl-C interrupts that.
+        different lengths may be a `Ragged`. `rows` gives all fields at once, as a dictionary (names may be paths such
+        as "waveform/values"), a structured NumPy array, an Awkward array of records, or an Arrow table. If all values
+        are empty Python lists, they count as one row.
 
-        Raises UsageError naming table, column and row if a value does not fit the schema (no row is taken then),
-        or if the producer is finished or was inherited through fork; SystemError if the run cannot go on.
-        On a full disk it raises SystemError with errno ENOSPC (EDQUOT, EFBIG): `rows` tells how many rows the producer
-        has taken, none of which is lost, and it takes more once there is room again.
+        Contiguous arrays of the declared type are copied once. When `append` returns, the rows survive the death of
+        this process. It waits while storage is slower than the producers; Ctrl-C interrupts this.
+
+        Raises UsageError if a value does not fit the schema, and names table, column and row (no row is taken then), or
+        if the producer is finished or was inherited through fork; SystemError if the run cannot go on. On a full disk,
+        the errno of the SystemError is ENOSPC (or EDQUOT, EFBIG), and `rows` says how many rows were taken. None of
+        these is lost, and the producer takes more once the disk has room again.
         """
         self._append(*columns_of(self._schema, rows, fields))
 
     def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
-        """Appends rows as flat columns, of which nothing is checked but their sizes.
+        """Appends rows as flat columns. Only the sizes of the columns are checked.
 
-        There is one contiguous array for each scalar or list, in the order of the fields, depth first: a list's lengths
-        (uint64) come before what all its elements hold; the characters of strings are uint8.
+        There is one contiguous array for each scalar, list or string, in the order of the fields, depth first. The
+        lengths of a list or string (uint64) come before its elements or its UTF-8 bytes (uint8).
         """
         self._append(rows, stored_columns(self._schema, columns))
 
@@ -65,16 +66,16 @@ class Producer:
         self._check_process()
         with self._lock:
             if self._core is None:
-                raise UsageError(f"table '{self.table}' takes no more rows from this producer (it is finished)")
+                raise UsageError(f"this producer of table '{self.table}' takes no more rows (it is finished)")
             try:
                 self._core.append(count, columns)
             finally:
                 self._rows = self._core.rows
 
     def idle(self) -> None:
-        """Nothing comes at present: whoever looks at the open RNTuple shall see what was appended, as if more had come.
+        """Makes appended rows visible to readers of the open RNTuple.
 
-        To be called now and then by who has nothing to append for long; it costs nothing where there is nothing to do.
+        Call it now and then while you have nothing to append. It costs almost nothing if there is nothing to do.
         """
         self._check_process()
         with self._lock:
@@ -82,10 +83,10 @@ class Producer:
                 self._core.idle()
 
     def finish(self) -> None:
-        """Writes what it has; it takes no more rows. Does nothing the second time.
+        """Writes the rows that are still in memory. The producer takes no more rows. A second call does nothing.
 
-        Raises SystemError if a write has failed. The rows are not lost: `close` of the run completes the file with
-        them. What a full disk has no room for now is kept in the same way, without an error.
+        Raises SystemError if a write fails. The rows are not lost: `close` of the run completes the file with them.
+        Rows for which a full disk has no room are kept in the same way, without an error.
         """
         self._check_process()
         with self._lock:
@@ -94,9 +95,9 @@ class Producer:
                 core.finish()
 
     def abandon(self, reason: str = "") -> None:
-        """Takes no more rows; those it has taken are kept, and the run's report says that it was abandoned, and why.
+        """Ends the producer because of an error. Its rows are kept, and the report of the run has the reason.
 
-        Does nothing where it is finished.
+        It does nothing if the producer is finished.
         """
         with self._lock:
             core, self._core = self._core, None
@@ -105,8 +106,8 @@ class Producer:
 
     def __del__(self) -> None:
         core = getattr(self, "_core", None)
-        if core is not None:  # a worker that ended on an exception may have had no `with` block
-            core.abandon("nobody finished it")
+        if core is not None:  # code that ended with an exception may have used no `with` block
+            core.abandon("finish() was not called")
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -129,19 +130,19 @@ class Producer:
 
 
 class Producers:
-    """The producers that were handed out, to be finished together."""
+    """All producers of a run in this process, to be finished together."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._all: list[Producer] = []
 
     def make(self, core: _core.Writer | _core.OpenRun, table: str) -> Producer:
-        self._schema.index(table)
+        self._schema.index(table)  # raises for an unknown name
         self._all.append(Producer(core.producer(table), self._schema, table))
         return self._all[-1]
 
     def finish(self) -> None:
-        """Raises the first SystemError of any of them once all have ended."""
+        """Finishes all producers. Then it raises the first SystemError of any of them."""
         failed: SystemError | None = None
         while self._all:
             try:

@@ -1,125 +1,128 @@
-"""What close, recover, snapshot, verify and status have to say."""
+"""The reports of `close`, `recover`, `snapshot` and `status`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from thalweg import _core
 from thalweg._base.quantities import counted
+from thalweg._base.report import Report
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
 
 
 @dataclass(frozen=True)
-class TableReport:
+class TableReport(Report):
+    """What a complete file holds of one table."""
+
     table: str
     rows: int
     lost_rows: int
-    """Known to have been published, but not whole in every column."""
+    """The number of rows that were published, but are not whole in every column."""
     raw_bytes: int
     stored_bytes: int
 
 
 @dataclass(frozen=True)
-class AbandonedProducer:
-    """A producer whose worker ended on an exception."""
+class AbandonedProducer(Report):
+    """A producer whose process ended its use with an exception."""
 
     number: int
     table: str
     rows: int
-    """That it had appended before."""
+    """The number of rows that it had appended before; they are kept."""
     reason: str
 
 
 @dataclass(frozen=True)
-class TableSnapshot:
+class TableSnapshot(Report):
+    """What a snapshot holds of one table."""
+
     table: str
     rows: int
     rows_to_come: int
-    """Known of producers that go on writing, and not yet whole in every column."""
+    """The number of rows of living producers that are not whole in every column yet."""
     lost_rows: int
-    """Known to have been published by producers that have ended, but not whole in every column."""
+    """The number of rows of ended producers that were published, but are not whole in every column."""
 
 
 @dataclass(frozen=True)
-class _Completed:
-    """A file that has just been completed, and what it holds."""
+class _Completed(Report):
+    """What a file that has just been completed holds."""
 
     path: str
     tables: tuple[TableReport, ...] | tuple[TableSnapshot, ...]
     file_bytes: int
     damaged_pages: int
     units: int
-    """Work units that are in it."""
+    """The number of work units in the file."""
     notes: tuple[str, ...]
-    """What was damaged or left out, and where."""
+    """Sentences about what was damaged or left out."""
 
     @property
     def rows(self) -> int:
+        """The number of rows of all tables."""
         return sum(table.rows for table in self.tables)
 
     @property
     def lost_rows(self) -> int:
+        """The number of lost rows of all tables."""
         return sum(table.lost_rows for table in self.tables)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def _held(self) -> str:
         return f"{counted(self.rows, 'row')} in {counted(len(self.tables), 'table')}"
 
 
 @dataclass(frozen=True)
-class NodeReport:
-    """What one node has in the file of a run of several."""
+class NodeReport(Report):
+    """What one node has in the file of a run of several nodes."""
 
     node: int
-    """Counted from 1."""
+    """The number of the node, from 1."""
     host: str
     has_journal: bool
     settled: bool
-    """Its journal holds all that its producers had published."""
+    """Whether its journal holds all that its producers published."""
     producers: int
     first_producer: int
-    """The number of its first one in this report; the others follow."""
+    """The number of its first producer in this report; the others follow."""
     rows: int
 
 
 @dataclass(frozen=True)
 class RunReport(_Completed):
-    """What a file holds that `close` or `recover` has completed. `print` shows it as plain sentences."""
+    """What a file that `close` or `recover` has completed holds. `print` shows it as sentences."""
 
     tables: tuple[TableReport, ...]
     pages: int
     producers: int
     producers_lost: int
-    """That died, or never finished."""
+    """The number of producers that died or never finished."""
     producers_abandoned: int
-    """Whose workers ended on an exception; what they had appended before is kept. Not among those lost."""
+    """The number of producers that ended with an exception. The rows that they had appended before are kept."""
     abandoned: tuple[AbandonedProducer, ...]
-    """The first ones of these."""
+    """The first ones of these producers."""
     units_lost: int
-    """Work units that were committed and are not whole: they have to be done again."""
+    """The number of committed work units that are not whole and must be done again."""
     rows_may_be_missing: bool
-    """Beyond those that are counted: memory of producers, or a part of the journal, is gone. The notes say which."""
+    """Whether more rows may be missing than are counted, since memory or a part of the journal is gone. `notes` says
+    which."""
     dropped_bytes: int
-    """Of the file, which rows of dropped work units take for nothing."""
+    """The number of bytes in the file that belong to dropped work units and are not used."""
     joined_clusters: int
-    """Of an RNTuple: so many small clusters, which had ended so that the open run showed their rows, were encoded
-    again, together."""
+    """The number of small clusters of an RNTuple, made to show rows of the open run, that were joined at the end."""
     superseded_bytes: int
-    """Of the file, which the pages that these had before take for nothing."""
+    """The number of bytes in the file that the earlier pages of these clusters take and that are not used."""
     adler32: int
-    """Of the whole file."""
+    """The Adler-32 checksum of the whole file."""
     problems: tuple[LeftOut, ...] = ()
-    """Of `convert`: what the source has and this file has not."""
+    """After `convert`: what the source has and this file lacks."""
     nodes: tuple[NodeReport, ...] = ()
-    """Of a run of several nodes; `close` tells them on node 1."""
+    """The nodes of a run of several nodes; `close` lists them on node 1."""
 
     @property
     def is_whole(self) -> bool:
-        """Nothing that was published is known, or has to be feared, to be missing; nor was anything left out."""
+        """Whether nothing is lost, nothing may be missing, and nothing is left out."""
         lost = self.lost_rows or self.units_lost or self.damaged_pages or self.rows_may_be_missing
         return not (lost or self.problems)
 
@@ -129,7 +132,7 @@ class RunReport(_Completed):
             if table.lost_rows:
                 lines.append(f"{counted(table.lost_rows, 'row')} of table '{table.table}' lost")
         if self.units_lost:
-            lines.append(f"{counted(self.units_lost, 'work unit')} lost, which have to be done again")
+            lines.append(f"{counted(self.units_lost, 'work unit')} lost; do them again")
         if self.producers_lost:
             lines.append(f"{self.producers_lost} of {counted(self.producers, 'producer')} lost")
         if self.producers_abandoned:
@@ -139,20 +142,20 @@ class RunReport(_Completed):
 
 @dataclass(frozen=True)
 class Snapshot(_Completed):
-    """What a snapshot of a running recording holds. `print` shows it as plain sentences."""
+    """What a snapshot of a running recording holds. `print` shows it as sentences."""
 
     tables: tuple[TableSnapshot, ...]
     source: str
     copied: str
-    """How the data came into the file: "blocks shared", "copied by the kernel" or "read and written"."""
+    """How the data were copied: "blocks shared", "copied by the kernel" or "read and written"."""
     units_to_come: int
-    """Work units that are committed, and whose rows are not yet all in the journal."""
+    """The number of committed work units whose rows are not all in the journal yet."""
     is_written: bool
-    """False: the process that wrote the run is gone, and `recover` can complete the run itself."""
+    """Whether the run is still being written. If not, `recover` can complete it."""
 
     @property
     def is_whole(self) -> bool:
-        """Nothing but what is still to come is missing."""
+        """Whether only rows are missing that are still being written."""
         return not (self.lost_rows or self.damaged_pages)
 
     def __str__(self) -> str:
@@ -165,164 +168,94 @@ class Snapshot(_Completed):
         if self.units_to_come:
             lines.append(f"{counted(self.units_to_come, 'committed work unit')} not yet whole: left out.")
         if self.damaged_pages:
-            lines.append(f"{counted(self.damaged_pages, 'damaged page')} left out, with the rows around them.")
+            lines.append(f"{counted(self.damaged_pages, 'damaged page')} left out, with all rows of their clusters.")
         if not self.is_written:
-            lines.append(
-                f"Nobody writes {self.source} any more: `thalweg recover` completes it, with all that is in memory."
-            )
+            lines.append(f"No process writes {self.source} any more: `thalweg recover` completes it with all its rows.")
         return "\n".join([*lines, *self.notes])
 
 
 @dataclass(frozen=True)
-class ProducerStatus:
+class ProducerStatus(Report):
+    """The state of one producer that has not ended."""
+
     table: str
     pid: int
     state: str
-    """attaching, active, or finished (the rest is being journaled)."""
+    """One of: attaching, active, finished (its last rows are being journaled)."""
     rows: int
-    """That count: of work units, those that are committed."""
+    """The number of its rows that count; rows of work units count once these are committed."""
     staging_fill: float
-    """How full the memory of its fullest column is, from 0 to 1."""
+    """The used fraction of the memory of its fullest column, from 0 to 1."""
     number: int
-    """Which no other producer of the run ever has."""
+    """The number of the producer. No other producer of the run ever has the same number."""
 
 
 @dataclass(frozen=True)
-class EndedProducers:
-    """All producers of one table that have ended, together."""
+class EndedProducers(Report):
+    """The sums over all producers of one table that have ended."""
 
     table: str
     producers: int
     died: int
-    """Among them; what they had published is kept."""
+    """The number of those that died. The rows that they had published are kept."""
     abandoned: int
-    """Among them: their workers ended on an exception; what they had appended before is kept."""
+    """The number of those that ended with an exception. The rows that they had appended before are kept."""
     rows: int
 
 
 @dataclass(frozen=True)
-class Status:
-    """How a run that is being written is doing."""
+class Status(Report):
+    """The state of a run that is being written."""
 
     producers: tuple[ProducerStatus, ...]
-    """Those that have not ended."""
+    """The producers that have not ended."""
     ended: tuple[EndedProducers, ...]
-    """One for each table."""
+    """The ended producers, one entry for each table."""
     abandoned: tuple[AbandonedProducer, ...]
-    """The first ones whose workers ended on an exception."""
+    """The first producers that ended with an exception."""
     pages: int
     claimed_bytes: int
     journal_bytes: int
     durable_lag: float
-    """Seconds: what a power cut would cost. Every row whose append returned before that is safe from it; rows of work
-    units are counted by the three numbers below."""
+    """The age in seconds of the oldest data that a power cut would lose. Rows whose `append` returned before are safe.
+    The next three members do the same for rows of work units."""
     units_committed: int
     units_not_durable: int
-    """Of those: a power cut would undo them, and they would be done again."""
+    """The number of committed work units that a power cut would undo, so that they would have to be done again."""
     oldest_unit_age: float
-    """Seconds since the oldest of these was committed; 0 where there is none."""
+    """The time in seconds since the oldest of these was committed; 0 if there are none."""
     memory: str
-    """Where what producers have published lies until it is written: /dev/shm, or another folder and why."""
+    """The place of rows that are published and not written yet: /dev/shm, or another folder and the reason for it."""
     memory_need: str
-    """Empty, or how much more of it than their budget (`memory_bytes`) producers of a process took."""
+    """A sentence if producers of a process needed more memory than their budget (`memory_bytes`), otherwise empty."""
     failure: str
-    """Empty: well."""
+    """Why the run cannot go on; empty if it can."""
     file_problem: str
-    """Empty, or what has become of the file: it was removed or moved, and how its data can still be had."""
+    """A sentence if the file was removed or moved, and how its data can still be saved; otherwise empty."""
 
     @property
     def rows(self) -> int:
+        """The number of rows of all producers."""
         return sum(each.rows for each in self.producers) + sum(each.rows for each in self.ended)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def report_of(result: _core.CompleteResult) -> RunReport:
-    facts = result.report
-    tables = tuple(
-        TableReport(table.table, table.rows, table.lost_rows, table.raw_bytes, table.stored_bytes)
-        for table in facts.tables
-    )
-    return RunReport(
-        path=result.path,
-        tables=tables,
-        file_bytes=result.file_bytes,
-        pages=facts.pages,
-        damaged_pages=facts.damaged_pages,
-        producers=facts.producers,
-        producers_lost=facts.producers_lost,
-        producers_abandoned=facts.producers_abandoned,
-        abandoned=tuple(AbandonedProducer(it.number, it.table, it.rows, it.reason) for it in facts.abandoned),
-        units=facts.units,
-        units_lost=facts.units_lost,
-        rows_may_be_missing=facts.rows_may_be_missing,
-        dropped_bytes=facts.dropped_bytes,
-        joined_clusters=facts.joined_clusters,
-        superseded_bytes=facts.superseded_bytes,
-        adler32=result.adler32,
-        notes=tuple(facts.notes),
-        nodes=nodes_of(facts),
-    )
-
-
-def nodes_of(report: _core.RunReport) -> tuple[NodeReport, ...]:
-    return tuple(
-        NodeReport(it.node + 1, it.host, it.has_journal, it.settled, it.producers, it.first_producer, it.rows)
-        for it in report.nodes
-    )
+    """Returns the report of a run that `close` or `recover` has completed."""
+    return RunReport.of(result, result.report)
 
 
 def snapshot_of(source: str, taken: _core.SnapshotResult) -> Snapshot:
-    facts = taken.report
-    tables = tuple(TableSnapshot(each.table, each.rows, each.rows_to_come, each.lost_rows) for each in facts.tables)
-    return Snapshot(
-        source=source,
-        path=taken.path,
-        tables=tables,
-        file_bytes=taken.file_bytes,
-        copied=taken.copied,
-        damaged_pages=facts.damaged_pages,
-        units=facts.units,
-        units_to_come=taken.units_left_out,
-        is_written=taken.is_written,
-        notes=tuple(facts.notes),
-    )
+    """Returns the report of a snapshot."""
+    return Snapshot.of(taken, taken.report, source=source)
 
 
 def status_of(status: _core.CommitStatus, schema: Schema, file_problem: str) -> Status:
-    producers = (
-        ProducerStatus(
-            table=schema.tables[each.table].name,
-            pid=each.pid,
-            state=each.state,
-            rows=each.rows,
-            staging_fill=each.staging_fill,
-            number=each.number,
-        )
-        for each in status.producers
-    )
-    ended = (
-        EndedProducers(
-            table=table.name, producers=each.producers, died=each.died, abandoned=each.abandoned, rows=each.rows
-        )
-        for table, each in zip(schema.tables, status.ended, strict=True)
-    )
-    return Status(
-        producers=tuple(producers),
-        ended=tuple(ended),
-        abandoned=tuple(
-            AbandonedProducer(it.number, schema.tables[it.table].name, it.rows, it.reason) for it in status.abandoned
-        ),
-        pages=status.pages,
-        claimed_bytes=status.claimed_bytes,
-        journal_bytes=status.journal_bytes,
-        durable_lag=status.durable_lag_ns / 1e9,
-        units_committed=status.units_committed,
-        units_not_durable=status.units_not_durable,
-        oldest_unit_age=status.units_oldest_age_ns / 1e9,
-        memory=status.memory,
-        memory_need=status.memory_need,
-        failure=status.failure,
+    """Returns the status of a run. The core has numbers of tables, and the status has their names."""
+    names = list(schema)
+    return Status.of(
+        status,
+        producers=tuple(ProducerStatus.of(each, table=names[each.table]) for each in status.producers),
+        ended=tuple(EndedProducers.of(each, table=name) for name, each in zip(names, status.ended, strict=True)),
+        abandoned=tuple(AbandonedProducer.of(each, table=names[each.table]) for each in status.abandoned),
         file_problem=file_problem,
     )

@@ -1,4 +1,4 @@
-"""Work units: rows, of any tables, that count together or not at all."""
+"""Work units: rows of any tables of which all count, or none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 from thalweg import _core
 from thalweg._append.columns import Array, columns_of, stored_columns
 from thalweg._base.errors import UsageError
+from thalweg._base.given import integer_of
 from thalweg._schema.schema import Schema, TableSchema
 
 Key: TypeAlias = "int | bytes | str"
@@ -15,7 +16,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 class UnitTable:
-    """Takes rows of one table for a work unit that is open."""
+    """Appends rows to one table for an open work unit."""
 
     __slots__ = ("_core", "_schema")
 
@@ -24,7 +25,7 @@ class UnitTable:
         self._schema = schema
 
     def append(self, rows: Any = None, /, **fields: Any) -> None:
-        """Appends one row, or many, as `Producer.append` does. They count when the unit is committed."""
+        """Appends one or more rows, as `Producer.append` does. They count when the unit is committed."""
         self._core.append(self._schema.name, *columns_of(self._schema, rows, fields))
 
     def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
@@ -33,21 +34,24 @@ class UnitTable:
 
     @property
     def schema(self) -> TableSchema:
+        """The fields of the table."""
         return self._schema
 
     def append_kept(
         self, kept: _core.KeptColumns, first: int, count: int, mask: Array | None, computed: Sequence[Array]
     ) -> None:
-        """For derivations: rows of an input, or those that a mask of bytes chooses, and flat columns for the rest."""
+        """Appends kept columns of rows of an input together with computed flat columns; derivations use it.
+
+        `mask` has one byte for each row, 0 if the row is dropped; None keeps all rows."""
         _core.append_kept(self._core, self._schema.name, kept, first, count, mask, computed)
 
 
 class WorkUnit:
-    """Rows that count together, in all tables, or not at all: of one thread.
+    """Rows, in any tables, of which all count, or none. A unit belongs to one thread.
 
-    Leaving its `with` block commits it, and leaving that on an exception drops it. Of units with the same key the first
-    that is committed counts, whoever has it: so work that is done again, after its process died or because two had it,
-    counts once. A unit whose process dies before it is committed does not count.
+    When its `with` block ends, the unit is committed. If the block ends with an exception, the unit is dropped. If
+    several units have the same key, the first that is committed counts, whichever process has it. Work that is done
+    twice therefore counts once. A unit whose process dies before it is committed does not count.
     """
 
     __slots__ = ("_core", "_schema", "committed", "key")
@@ -57,24 +61,25 @@ class WorkUnit:
         self._schema = schema
         self.key = key
         self.committed: bool | None = None
-        """None while it is open. False: it was dropped, or its key was taken before."""
+        """None while it is open, True if it counts, False if it was dropped or its key was committed before."""
 
     def __getitem__(self, table: str) -> UnitTable:
-        """Takes rows of that table. Raises UnknownNameError where there is no such table."""
+        """Returns the table for appending. Raises UnknownNameError if there is no such table."""
         return UnitTable(self._core, self._schema[table])
 
     def commit(self) -> bool:
-        """From here on its rows count. False: the key was taken before, and they are dropped.
+        """Commits the unit, so that its rows count. Returns False if its key was committed before; its rows are
+        dropped.
 
-        A unit that is committed is not durable yet: `Writer.status` tells how many are not. Raises UsageError where the
-        unit has ended, SystemError where the run cannot go on.
+        A committed unit is not durable at once: `units_not_durable` of `Writer.status` says how many are not. Raises
+        UsageError if the unit has ended, SystemError if the run cannot go on.
         """
         self.committed = False
         self.committed = self._core.commit()
         return self.committed
 
     def drop(self) -> None:
-        """Its rows do not count. Does nothing where the unit has ended."""
+        """Drops the unit, so that its rows do not count. It does nothing if the unit has ended."""
         if self.committed is None:
             self.committed = False
             self._core.drop()
@@ -94,9 +99,9 @@ class WorkUnit:
 
 
 class UnitOfGroup:
-    """One unit of a group: rows that are appended to its tables count when the group is committed.
+    """One unit of a group. Its rows count when the group is committed.
 
-    Leaving its `with` block on an exception drops the group.
+    If its `with` block ends with an exception, the group is dropped.
     """
 
     __slots__ = ("_group", "key")
@@ -106,7 +111,7 @@ class UnitOfGroup:
         self.key = key
 
     def __getitem__(self, table: str) -> UnitTable:
-        """Takes rows of that table. Raises UnknownNameError where there is no such table."""
+        """Returns the table for appending. Raises UnknownNameError if there is no such table."""
         return self._group.table_of(self, table)
 
     def __enter__(self) -> Self:
@@ -122,10 +127,11 @@ class UnitOfGroup:
 
 
 class WorkGroup:
-    """Work units of consecutive keys, in a run that is ordered by key, which are committed together: of one thread.
+    """Work units with consecutive keys that are committed together, in a run ordered by key. A group belongs to one
+    thread.
 
-    Leaving its `with` block commits it, and leaving that on an exception drops it. It is done again whole where its
-    worker dies before.
+    When its `with` block ends, the group is committed. If the block ends with an exception, the group is dropped. If
+    its process dies before, the whole group must be done again.
     """
 
     __slots__ = ("_core", "_open", "_schema", "committed", "keys", "number")
@@ -136,26 +142,26 @@ class WorkGroup:
         self._open: UnitOfGroup | None = None
         self.number = number
         self.keys = keys
-        """Those that its units may have, in this order; not all need be there."""
+        """The keys that its units may have, in this order. Keys may be left out."""
         self.committed: bool | None = None
-        """None while it is open. False: it was dropped, or its number was taken before."""
+        """None while it is open, True if it counts, False if it was dropped or its number was committed before."""
 
     def work_unit(self, key: int, summary: bytes | str = b"") -> UnitOfGroup:
-        """The next unit. Raises UsageError where its key is not of the group, or not behind those in front of it."""
+        """Begins the next unit. Raises UsageError if its key is not in the group, or not larger than the one before."""
         if key not in self.keys:
-            raise UsageError(f"work unit {key!r} is not of group {self.number}, which has the keys {self._between}")
+            raise UsageError(f"work unit {key!r} is not in group {self.number}, which has the keys {self._between}")
         self._core.next_key(key, _bytes_of(summary))
         self._open = UnitOfGroup(self, key)
         return self._open
 
     def commit(self) -> bool:
-        """From here on its rows count. False: the group was committed before, and they are dropped."""
+        """Commits the group, so that its rows count. Returns False if it was committed before; its rows are dropped."""
         self.committed, self._open = False, None
         self.committed = self._core.commit()
         return self.committed
 
     def drop(self) -> None:
-        """Its rows do not count. Does nothing where the group has ended."""
+        """Drops the group, so that its rows do not count. It does nothing if the group has ended."""
         if self.committed is None:
             self.committed, self._open = False, None
             self._core.drop()
@@ -165,13 +171,13 @@ class WorkGroup:
         return f"{self.keys[0]} to {self.keys[-1]}"
 
     def table_of(self, unit: UnitOfGroup, table: str) -> UnitTable:
-        """For its units."""
+        """Returns a table for one of its units. Raises UsageError if that unit has ended."""
         if self._open is not unit:
             raise UsageError(f"unit {unit.key} of group {self.number} takes no more rows (it has ended)")
         return UnitTable(self._core, self._schema[table])
 
     def leave(self, unit: UnitOfGroup) -> None:
-        """For its units."""
+        """Ends one of its units."""
         if self._open is unit:
             self._open = None
 
@@ -190,13 +196,21 @@ class WorkGroup:
 
 
 def begin_group(units: _core.WorkUnits, schema: Schema, number: int) -> WorkGroup:
+    """Begins a work group. Raises UsageError if the number is not an integer, or if its keys have more than 64 bits."""
     count = units.keys_per_group
-    first = number * count
+    first = group_number(number) * count
+    if first not in _INTEGERS or first + count - 1 not in _INTEGERS:
+        raise UsageError(f"there is no work group {number} (its keys have more than 64 bits): give a smaller number")
     return WorkGroup(units.begin_group(number), schema, number, range(first, first + count))
 
 
+def group_number(number: object) -> int:
+    """Returns the number of a work group. Raises UsageError if it is not an integer of 64 bits."""
+    return integer_of(number, "the number of a work group", -(2**63))
+
+
 def _bytes_of(summary: bytes | str) -> bytes:
-    if type(summary) is bytes:  # nearly always
+    if type(summary) is bytes:  # the usual case comes first
         return summary
     if isinstance(summary, str):
         return encoded(summary, "the summary of a work unit")
@@ -206,18 +220,21 @@ def _bytes_of(summary: bytes | str) -> bytes:
 
 
 def begin(units: _core.WorkUnits, schema: Schema, key: Key, summary: bytes | str) -> WorkUnit:
+    """Begins a work unit. Raises UsageError if the key or the summary is wrong."""
     return WorkUnit(units.begin(stored_key(key), _bytes_of(summary)), schema, key)
 
 
 def encoded(text: str, what: str) -> bytes:
+    """Returns a text as UTF-8. Raises UsageError if it is not Unicode text."""
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{what} cannot be {text!r} (it is no Unicode text): give bytes") from None
+        raise UsageError(f"{what} cannot be {text!r} (it is not Unicode text): give bytes") from None
 
 
 def stored_key(key: Key) -> int | bytes:
-    if type(key) is int and -(2**63) <= key < 2**63:  # nearly always
+    """Returns a key as it is stored. Raises UsageError if it is neither an integer of 64 bits nor a text."""
+    if type(key) is int and -(2**63) <= key < 2**63:  # the usual case comes first
         return key
     if isinstance(key, str):
         return encoded(key, "the key of a work unit")

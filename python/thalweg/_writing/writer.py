@@ -1,4 +1,4 @@
-"""Runs open for writing: in the process that creates them, and in others that attach."""
+"""Runs that are open for writing, in the process that created them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Self
 
 from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError, text_of  # noqa: A004
+from thalweg._base.given import text_of_user
 from thalweg._schema.schema import Schema
 from thalweg._schema.tuning import in_effect
 from thalweg._writing.producer import Producer, Producers
-from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, stored_key
+from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, group_number, stored_key
 
-if TYPE_CHECKING:  # and imported where they are needed, so that `import thalweg` takes less time
+if TYPE_CHECKING:  # the functions below import them, so that `import thalweg` takes less time
     from thalweg._writing.reports import RunReport, Status
 
 
 class Writer:
-    """A run open for writing, in the process that created it.
+    """A run that is open for writing, in the process that created it.
 
-    Leaving its `with` block closes the run; leaving it on an exception abandons it, and `recover` completes it then.
+    When its `with` block ends, the run is closed. If the block ends with an exception, the run is abandoned, and
+    `recover` can complete it.
     """
 
     def __init__(self, core: _core.Writer, metadata: Mapping[str, str]) -> None:
@@ -34,97 +36,108 @@ class Writer:
         self._producers = Producers(self.schema)
         self._pid = os.getpid()
         self._end = ""
-        self._failed_end: SystemError | None = None  # of a producer, before the file is complete
+        self._failed_end: SystemError | None = None  # the error of a producer, raised once the file is complete
         self.path = core.path
         self.engine = core.engine
-        """How bytes reach the file, and why so: "io_uring, O_DIRECT", "posix (...)"."""
+        """The I/O engine, such as "io_uring, O_DIRECT", or "posix (...)" with the reason for it."""
         self.knobs = in_effect(core.knobs)
-        """The knobs in effect, by name: sizes in bytes, times in seconds."""
+        """The knobs in effect by name; sizes are in bytes and times in seconds."""
         self.handle = core.handle
-        """What `tw.attach` takes in another process of this machine: a plain string."""
+        """The text with which `tw.attach` opens the run in another process of this machine."""
         self.node = core.node + 1
-        """Which of the `nodes` this is, from 1."""
+        """The number of this node, from 1."""
         self.nodes = core.nodes
+        """The number of nodes of the run."""
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What is kept with the run, as `create` and `set_metadata` gave it."""
+        """The metadata of the run, from `create` and `set_metadata`."""
         return dict(self._metadata)
 
     def set_metadata(self, key: str, value: str) -> None:
-        """Adds to the metadata of the file, or changes it. `close` writes it: a run that was not closed is without it.
+        """Sets an entry of the metadata. `close` writes it to the file; a run that is not closed does not have it.
 
-        Raises UsageError where the key is empty, key or value are no UTF-8 text or hold a NUL character, the key is one
-        of those that files which continue each other have (next_file, previous_file), or the run is closed.
+        Raises UsageError if key or value is not a UTF-8 text or holds a NUL character, if the key is empty or reserved
+        (next_file, previous_file and their ids), or if the run is closed.
         """
-        self._open_core().set_metadata(key, value)
+        what = f"the metadata {key!a}"
+        self._open_core().set_metadata(text_of_user(key, "the key of metadata"), text_of_user(value, what))
         self._metadata[key] = value
 
     def producer(self, table: str) -> Producer:
-        """One for each thread; `close` finishes those that are not. Raises UsageError where there is no such table."""
+        """Returns a producer for a table; each thread needs its own. `close` finishes those that are not finished.
+
+        Raises UnknownNameError if there is no such table, UsageError if the run is closed."""
         return self._producers.make(self._open_core(), table)
 
     def work_unit(self, key: Key, summary: bytes | str = b"") -> WorkUnit:
-        """Rows, of any tables, that count together or not at all.
+        """Begins a work unit: all its rows, in any tables, count, or none.
 
-        `with out.work_unit(17) as unit: unit["events"].append(...)` commits them at its end, or drops them.
+        `with out.work_unit(17) as unit: unit["events"].append(...)` commits the rows at the end of the block. If the
+        block ends with an exception, the rows are dropped.
 
-        key: an integer, or text of at most 64 bytes (str is kept as UTF-8). Of units with the same key the first that
-            is committed counts.
-        summary: at most 64 KiB, kept with the run and read as `run.units`.
+        key: an integer of 64 bits, or a text of at most 64 bytes (str is kept as UTF-8). If several units have the same
+            key, the first that is committed counts.
+        summary: bytes or text of at most 64 KiB that are kept with the unit. `run.units` reads them.
 
-        One thread has one open unit; several threads and processes have as many. Raises UsageError where key or summary
-        are too long or the run is closed.
+        Each thread has at most one open unit. Raises UsageError if the key or the summary is wrong, or if the run is
+        closed.
         """
         return begin(self._open_units(), self.schema, key, summary)
 
     def work_group(self, number: int) -> WorkGroup:
-        """Work units of consecutive keys that are committed together, in a run that is ordered by key.
+        """Begins a group of work units with consecutive keys that are committed together, in a run ordered by key.
 
         Group n has the keys from n * keys_per_group on: `for key in group.keys: with group.work_unit(key) as unit:` ...
-        Raises UsageError where the run is not ordered, or closed.
+        Raises UsageError if the number is wrong, or if the run is not ordered or is closed.
         """
         return begin_group(self._open_units(), self.schema, number)
 
     def is_group_committed(self, number: int) -> bool:
-        """Whether the number of a group is taken."""
-        return self._open_units().is_group_committed(number)
+        """Returns whether a group is committed."""
+        return self._open_units().is_group_committed(group_number(number))
 
     def is_committed(self, key: Key) -> bool:
-        """Whether the key of a work unit is taken. (A power cut may still undo the unit; `status` tells.)"""
+        """Returns whether a work unit is committed. A power cut may still undo it; see `units_not_durable` of
+        `status`."""
         return self._open_units().is_committed(stored_key(key))
 
     def take_keys(self, key: Key) -> bool:
-        """Of several nodes that share keys: takes `key` for this node, with those that are taken together with it.
+        """Takes a key for this node, together with its neighbours, in a run whose nodes share keys.
 
-        False where another node has them; then none of them can be committed here. True always where keys are not
-        shared.
+        Returns False if another node has them; they cannot be committed here then. If keys are not shared, it returns
+        True.
         """
         return self._open_units().take(stored_key(key))
 
     def committed_keys(self) -> list[int | bytes]:
-        """All keys of work units that are taken, in no order: in all files of the run, where it has several."""
+        """Returns the keys of all committed work units of the run, in all its files, in no particular order."""
         return self._open_units().committed_keys()
 
     def status(self) -> Status:
+        """Returns the state of the run: producers, sizes, durable lag and failures. Raises UsageError if it is
+        closed."""
         from thalweg._writing.reports import status_of
 
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
 
     def dead_nodes(self) -> dict[int, str]:
-        """Nodes, from 1, without which the others go on (`on_node_death="continue"`), and why they count as dead."""
+        """Returns the failed nodes without which the run goes on (`on_node_death="continue"`), with the reasons."""
         return {node + 1: why for node, why in self._open_core().dead_nodes().items()}
 
     def close(self, timeout: float = math.inf) -> RunReport:
-        """Finishes the producers of this process, waits for those of others, and completes the file.
+        """Finishes the producers of this process, waits for those of other processes, and completes the file.
 
-        `timeout` is in seconds. Raises SystemError (ETIMEDOUT) naming the producers that did not finish in time: the
-        run stays open then. Raises UsageError if the run is closed already, or this thread has a work unit open.
-        If a producer of this process could not write its last rows, the file is completed with these rows all the same,
-        and SystemError says so afterwards.
+        timeout: the time in seconds to wait for other processes. The default is no limit.
+
+        Raises UsageError if the run is closed already, or if this thread has an open work unit; SystemError (ETIMEDOUT)
+        that names the producers that did not finish in time, and the run stays open. If a producer of this process
+        could not write its last rows, the file is completed with these rows all the same, and a SystemError says so.
         """
         core = self._open_core()
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
+            raise UsageError(f"timeout cannot be {timeout!r}: give seconds, 0 or more")
         try:
             self._producers.finish()
         except SystemError as error:
@@ -132,14 +145,14 @@ class Writer:
         report = self._close(core, time.monotonic() + timeout)
         if self._failed_end is not None:
             raise SystemError(
-                self._failed_end.errno, f"{self.path} is complete, and an error came before that ({self._failed_end})"
+                self._failed_end.errno, f"{self.path} is complete, but there was an error before ({self._failed_end})"
             ) from self._failed_end
         return report
 
     def _close(self, core: _core.Writer, end: float) -> RunReport:
         from thalweg._writing.reports import report_of
 
-        while True:  # in short waits, between which Python sees a Ctrl-C
+        while True:  # it waits for short times, between which Python handles Ctrl-C
             wait = min(0.2, max(0.0, end - time.monotonic()))
             try:
                 report = report_of(core.close(int(wait * 1e9)))
@@ -151,15 +164,15 @@ class Writer:
                 return report
 
     def abandon(self, reason: str = "the run was abandoned") -> None:
-        """Ends the run without completing the file: `tw.recover` does that. Does nothing in a forked child.
+        """Ends the run without completing the file; `tw.recover` can complete it. It does nothing in a forked child.
 
-        `reason` is what its report will say of the producers of this process that were not finished.
+        `reason` is kept for the producers of this process that were not finished; the report shows it.
         """
         if os.getpid() != self._pid or self._core is None:
             return
         self._producers.abandon(reason)
         self._core.abandon()
-        self._core, self._units, self._end = None, None, "abandoned"  # which gives up the lock, for `recover`
+        self._core, self._units, self._end = None, None, "abandoned"  # this releases the lock, for `recover`
 
     def _open_units(self) -> _core.WorkUnits:
         self._open_core()

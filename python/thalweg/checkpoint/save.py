@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
+from thalweg._base.report import Report
 from thalweg._schema.attributes import Attributes
 from thalweg.checkpoint.blocks import Blocks, declare
 from thalweg.checkpoint.ranks import Over, Ranks, duplicate, ranks_of
@@ -25,7 +26,7 @@ _kept_memory: list[_core.AlignedBuffer] = []  # touching memory for the first ti
 
 
 @dataclass(frozen=True)
-class SaveReport:
+class SaveReport(Report):
     """The report of a durable checkpoint. `bytes` is the size of all arrays, `engine` the I/O engine of rank 0."""
 
     path: str
@@ -62,7 +63,7 @@ def save(
     saving.encode()
     saving.place(ranks)
     saving.write()
-    return _report(saving.finish(ranks))
+    return SaveReport.of(saving.finish(ranks))
 
 
 def save_async(
@@ -160,7 +161,7 @@ class SavingInBackground:
             saving.write()
             saving.end_writes()  # called here, since the writes belong to this thread
             if own_ranks is not None:
-                self._report = _report(saving.finish(own_ranks))
+                self._report = SaveReport.of(saving.finish(own_ranks))
         except BaseException as error:
             self._error = error
 
@@ -168,7 +169,7 @@ class SavingInBackground:
         _waited_for.pop(self.path, None)
         try:
             if self._report is None and self._error is None:
-                self._report = _report(saving.finish(self._ranks))
+                self._report = SaveReport.of(saving.finish(self._ranks))
         except BaseException as error:
             self._error = error
         if self._memory is not None and not _kept_memory:
@@ -179,10 +180,6 @@ class SavingInBackground:
 
     def __repr__(self) -> str:
         return f"<SavingInBackground to {self.path}, {'done' if self.is_done else 'at work'}>"
-
-
-def _report(report: _core.SaveReport) -> SaveReport:
-    return SaveReport(report.path, report.id, report.engine, report.bytes, report.file_bytes)
 
 
 @atexit.register  # all threads have ended when it runs

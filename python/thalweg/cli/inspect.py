@@ -18,7 +18,7 @@ from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.tuning import in_effect, in_order
 from thalweg._schema.types import Type
-from thalweg._writing.reports import NodeReport, nodes_of
+from thalweg._writing.reports import NodeReport
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
@@ -90,7 +90,7 @@ def facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
             {"pid": each.pid, "table": each.table, "alive": each.alive} for each in _core.live_producers(reader)
         ],
         "memory": _core.memory_place(reader) if reader.is_open_run else "",
-        "nodes": [asdict(node) for node in nodes_of(reader.report)],
+        "nodes": [NodeReport.of(node).to_dict() for node in reader.report.nodes],
         "notes": [*run.notes, *reader.report.notes],
         "problems": as_json(run.problems),
     }
@@ -147,7 +147,7 @@ def run_sentences(reader: _core.Reader, run: Run) -> Iterator[str]:
     if reader.is_open_run and reader.id:
         producers = _core.live_producers(reader)
         alive = [producer for producer in producers if producer.alive]
-        nodes = nodes_of(reader.report)
+        nodes = [NodeReport.of(node) for node in reader.report.nodes]
         for node in nodes:
             yield node_sentence(node)
         if alive:

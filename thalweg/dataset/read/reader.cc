@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
@@ -48,6 +50,14 @@ Journals open_journals(std::string const& path) {
     }
 }
 
+// Opening a pipe would wait for a writer for ever.
+void refuse_what_is_no_file(std::string const& path) {
+    if (base::is_directory(path)) base::fail_usage({"cannot open " + path, "it is a folder", "give a file"});
+    std::error_code failed;
+    if (std::filesystem::is_fifo(path, failed) || std::filesystem::is_socket(path, failed))
+        base::fail_usage({"cannot open " + path, "it is a pipe or a socket", "give a file"});
+}
+
 } // namespace
 
 void fail_without_tables(std::string const& path, std::vector<std::string> reasons) {
@@ -67,6 +77,7 @@ struct Reader::Task {
 
 std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_tables) {
     if (!exists(path)) base::fail_usage({"cannot open " + path, "there is no such file"});
+    refuse_what_is_no_file(path);
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
     auto journals = open_journals(path);
