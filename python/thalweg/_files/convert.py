@@ -1,4 +1,4 @@
-"""From one container to another: values, types, units, descriptions and metadata."""
+"""Copies a file to another container: values, types, units, descriptions and metadata."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
+from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.run import Run
@@ -24,7 +25,7 @@ from thalweg._writing.writer import Writer
 _BATCH_BYTES = 16 << 20
 _KEPT_BYTES = 64 << 20
 _OF_FILES_THAT_CONTINUE = {"next_file", "next_file_id", "previous_file", "previous_file_id"}
-"""Metadata that are true of the source alone: the new file continues none."""
+"""Metadata that apply to the source only: the new file continues no other file."""
 
 
 def convert(
@@ -38,33 +39,34 @@ def convert(
     progress: Callable[[float], None] | None = None,
     external: Path | Iterable[Path] = (),
 ) -> RunReport:
-    """Writes what is in `source` to a new file; the ending of `target` says in which container.
+    """Copies `source` to a new file: HDF5 or RNTuple, as the ending of `target` says.
 
-    Rows keep their order. Of a run that is still being written, the rows that are in pages by now are taken. Tables
-    are copied side by side, in batches: memory is bounded, whatever the size of the file.
+    Rows keep their order. From a run that is still being written, the rows that are in pages are copied. Tables are
+    copied in parallel and in batches, so that memory is bounded for files of any size.
 
-    codec: as `create` takes it; None: the default of the container.
-    force: replace a file that is there already.
-    threads: that copy and compress; 0: as many as there are usable cores.
-    tuning: as `create` takes it.
-    progress: is told now and then, from any thread, which share is done.
-    external: folders for the source, as `open` takes them.
+    codec: the compression of `target`, as in `create`. The default is that of the container.
+    force: replace `target` if it exists.
+    threads: the number of threads that copy and compress; 0: one for each usable core.
+    tuning: knobs, as in `create`.
+    progress: a function that is called now and then, from any thread, with the fraction that is done.
+    external: folders for the source, as in `open`.
 
-    Raises UsageError where there is no source, something is at the target already, or its container cannot hold a
-    name or type; DataError naming table, column and offset where the source is damaged. There is no target then.
-    What cannot be read of a source of another program is left out, and listed in `problems` of the report; so are
-    arrays of no values, which can be read, and not written.
+    Objects of other programs that cannot be read, and arrays without values, which no container can store, are left
+    out; `problems` of the report lists them. Raises UsageError if there is no source, if `target` exists, or if its
+    container cannot store a name or type; DataError if the source is damaged, and names table, column and offset. There
+    is no `target` then.
     """
+    target, threads = path_of(target), integer_of(threads, "threads", most=MOST_THREADS)
     run = open(source, external=external)
     schema = run.schema.without_zero_width()
-    why = "its rows have no values, and no container of ours holds such"
+    why = "its rows have no values, which no container can store"
     problems = (*run.problems, *(LeftOut(f"/{table}/{path}", why) for table, path in run.schema.zero_width()))
     if not schema and problems:
-        raise UsageError(f"{run.path} has nothing that can be written ({problems[-1]})")
+        raise UsageError(f"{run.path} has nothing that can be copied ({problems[-1]})")
     if os.path.exists(target) and os.path.samefile(source, target):
-        raise UsageError(f"{os.fspath(target)} cannot be converted into itself; give the result another name")
+        raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
     usable = threads or len(os.sched_getaffinity(0))
-    copiers = max(1, min(usable, len(schema)))  # one a table, because a producer keeps the order of its rows
+    copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order
     out = create(
         target,
         schema,
@@ -82,7 +84,7 @@ def convert(
 
 
 def _remove(target: Path) -> None:
-    with suppress(Error):  # what went wrong before is what the caller has to hear
+    with suppress(Error):  # the caller must see the error that came before
         _core.remove_run(os.path.abspath(target))
 
 
@@ -99,7 +101,7 @@ class _Copy:
 
     def all_tables(self, copiers: int, threads_each: int) -> None:
         largest_first = sorted(self._raw_bytes, key=lambda name: -self._raw_bytes[name])
-        from concurrent.futures import ThreadPoolExecutor  # which takes long to import
+        from concurrent.futures import ThreadPoolExecutor  # importing it takes long
 
         with ThreadPoolExecutor(copiers) as pool:
             copies = [pool.submit(self._table, name, threads_each) for name in largest_first]
@@ -115,7 +117,7 @@ class _Copy:
             return
         table = self._run[name]
         with self._out.producer(name) as producer:
-            # What is decoded with the rows of a batch, in wide pages of others, is kept for the next one.
+            # Values that are decoded together with those of a batch, in wide pages, are kept for the next one.
             size, columns = self._batch_rows(name), list(_leaves(self._schema[name].row))
             for rows in table.batches(columns, rows=size, memory_bytes=_KEPT_BYTES, threads=threads):
                 producer.append(rows)
@@ -124,7 +126,7 @@ class _Copy:
                     return
 
     def _batch_rows(self, name: str) -> int:
-        """Of about so many bytes, and of whole pages where that is possible: then nothing has to be kept."""
+        """Returns the number of rows of a batch: about _BATCH_BYTES, in whole pages if possible."""
         rows = len(self._run[name])
         size = max(1, int(_BATCH_BYTES / max(1.0, self._raw_bytes[name] / max(1, rows))))
         pages = [page_items for _, page_items in self._run[name].storage()]

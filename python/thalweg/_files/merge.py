@@ -1,4 +1,4 @@
-"""Several ROOT files become one, without a page being decompressed."""
+"""Merges ROOT files without decompressing pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
+from thalweg._base.given import path_of
 from thalweg._base.paths import Path
 from thalweg._base.report import Report
 from thalweg._schema.left_out import LeftOut
@@ -26,21 +27,22 @@ class MergedTable(Report):
 
 @dataclass(frozen=True)
 class MergeReport(Report):
-    """What a merged file holds. `print` shows it as plain sentences."""
+    """What a merged file holds. `print` shows it as sentences."""
 
     path: str
     inputs: tuple[str, ...]
     tables: tuple[MergedTable, ...]
     units: int
-    """Work units of the inputs, which are those of the result."""
+    """The number of work units, those of all inputs."""
     copied_bytes: int
-    """Of pages, with their checksums."""
+    """The size of all pages with their checksums."""
     file_bytes: int
     problems: tuple[LeftOut, ...]
-    """What the inputs have and the result has not."""
+    """What the inputs have and the result lacks."""
 
     @property
     def rows(self) -> int:
+        """The number of rows of all tables."""
         return sum(table.rows for table in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,22 +56,22 @@ class MergeReport(Report):
 
 
 def merge(inputs: Iterable[Path], out: Path, *, force: bool = False) -> MergeReport:
-    """Writes the RNTuples of several files into one, in the order in which the files are named.
+    """Merges the RNTuples of several files into one file, in the order in which the files are given.
 
-    Pages are copied as they are stored, with their checksums verified; page lists and footers are new. The files may
-    be Thalweg's or ROOT's, and must have the same tables with the same fields, stored in columns of the same types.
-    Of Thalweg's files the result keeps schema and attributes (of the first), the work units of all, and the metadata
-    that is the same in all; under 'merge' in the metadata it says what each file had. `out` has its name only when it
-    is complete and durable.
+    Pages are copied as they are stored, and their checksums are verified; page lists and footers are new. The files may
+    come from Thalweg or ROOT. They must have the same tables with the same fields, stored in columns of the same types.
+    From files of Thalweg, the result keeps the schema and attributes of the first, the work units of all, and the
+    metadata that are the same in all; the metadata entry 'merge' says what each file had. `out` gets its name only once
+    it is complete and durable.
 
-    force: replace a file that is there already.
+    force: replace `out` if it exists.
 
-    Raises UsageError where files differ (naming table and field), are given twice, are copies of one run or are still
-    being written, or where `out` exists; DataError naming file, table and row where a page is damaged. There is no
-    `out` then. Objects that are no RNTuples are left out, and listed in `problems`.
+    Objects that are not RNTuples are left out, and `problems` of the report lists them. Raises UsageError if files
+    differ (and names table and field), are given twice, are copies of one run or are still being written, or if `out`
+    exists; DataError if a page is damaged, and names file, table and row. There is no `out` then.
     """
     if isinstance(inputs, str | os.PathLike):
-        raise UsageError(f"{os.fspath(inputs)} is one file, and several are merged; give a list of files")
-    names = [os.fspath(each) for each in inputs]
-    merged = _core.merge(names, os.fspath(out), force)
+        raise UsageError(f"inputs cannot be {os.fspath(inputs)!r} (it is one file): give a list of files")
+    names = [path_of(each) for each in inputs]
+    merged = _core.merge(names, path_of(out), bool(force))
     return MergeReport.of(merged, inputs=tuple(names))

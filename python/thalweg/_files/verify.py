@@ -1,4 +1,4 @@
-"""Verifying: what the core compares, and beside it the columns that only h5py reads, in a process of their own."""
+"""Verifies files: the core compares pages, and a separate process reads the columns that only h5py can read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _MOST_MESSAGES = 100
 
 
 def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()) -> Verification:
-    """Compares every stored byte with what was written. Raises as `open` does; faults are in the result.
+    """Checks every stored byte against its checksum. Faults are in the result. Raises what `open` raises.
 
-    Of a file of another program every page is decoded, and what only h5py reads is read by a process of its own,
-    because libhdf5 may crash on damaged files, or come to no end. Ctrl-C ends it at once. external: as `open` takes it.
+    In a file of another program, every page is decoded. What only h5py can read is read in a separate process, because
+    libhdf5 may crash or hang on damaged files. Ctrl-C ends it at once.
+
+    threads: the number of threads; 0: one for each usable core.
+    external: the same as in `open`.
     """
     name, folders = path_of(path), external_folders(external)
     count = integer_of(threads, "threads", most=MOST_THREADS)
@@ -33,7 +36,7 @@ def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()
 
 
 def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:
-    """And what h5py reads of what was left out, where it is installed."""
+    """Adds what h5py, if it is installed, reads of the objects that the core left out."""
     if not found.problems or find_spec("h5py") is None or not sys.executable:
         return found
     words = [sys.executable, "-m", "thalweg._files.hdf5_check", os.path.abspath(found.path), *external]
@@ -49,7 +52,7 @@ def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verificati
             problems = tuple(LeftOut(*problem) for problem in each["problems"])
     if problems is None or child.returncode:
         where = next((f" while it read {each['begun']}" for each in reversed(lines) if "begun" in each), "")
-        faults.append(f"what only h5py reads cannot be checked: {_how_it_ended(child.returncode)}{where}")
+        faults.append(f"the columns that only h5py reads cannot be checked: {_how_it_ended(child.returncode)}{where}")
     return replace(
         found,
         faults=found.faults + len(faults),
@@ -62,5 +65,5 @@ def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verificati
 
 def _how_it_ended(code: int) -> str:
     if code in (-signal.SIGPROF, -signal.SIGXCPU):
-        return "it came to no end"
-    return f"it crashed ({signal.Signals(-code).name})" if code < 0 else f"it ended with exit code {code}"
+        return "h5py took too long"
+    return f"h5py crashed ({signal.Signals(-code).name})" if code < 0 else f"it ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""A column of a table: it is read where it is indexed."""
+"""A column of a table. Its values are read when it is indexed."""
 
 from __future__ import annotations
 
@@ -21,66 +21,68 @@ if TYPE_CHECKING:
 
     from thalweg._reading.table import Table
 
-_BATCH_ROWS = 10_000  # of iterating
+_BATCH_ROWS = 10_000  # rows that iterating reads at a time
 
 
 class Column:
-    """A column of a table, as h5py has datasets: `column[10:20, ::4]` reads these rows, and of them every fourth value.
+    """A column of a table, used like a dataset of h5py: `column[10:20, ::4]` reads every fourth value of these rows.
 
-    Of a struct, `column["values"]` is a column of it.
+    If the column is a struct, `column["values"]` is a column inside it.
     """
 
     def __init__(self, table: Table, path: str) -> None:
-        """Raises UnknownNameError where there is none."""
+        """Raises UnknownNameError if the table has no such column."""
         self._table = table
         self.name = path
         self.type, self._outer, self._in_list = _type_at(table, path)
 
     @property
     def attrs(self) -> Attributes:
-        """As h5py gives them, with unit and description as "units" and "description"."""
+        """The attributes, with unit and description as "units" and "description"."""
         return self.type.attrs.with_texts(units=self.type.unit, description=self.type.description)
 
     @property
     def is_ragged(self) -> bool:
-        """It is read as lists of different lengths, and its rows have no common shape."""
+        """Whether it is read as lists of different lengths, so that its rows have no common shape."""
         return self._in_list or self.type.element is not None
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows first; of lists without what is in them."""
+        """The shape, rows first. For lists, it does not include their elements."""
         return (len(self._table), *self._outer, *(() if self._in_list else self.type.shape))
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of items in `shape`."""
         return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of one value: of structs a structured one, of lists and strings that of objects."""
+        """The NumPy type of one value: structured for structs, object for lists and strings."""
         return np.dtype(object) if self.is_ragged else dtype_of(self.type)
 
     def __len__(self) -> int:
         return len(self._table)
 
     def read(self, rows: Any = None, *, threads: int = 0) -> Any:
-        """The values of these rows, as `Table.read` reads them. rows, threads and errors: as there."""
+        """Returns the values of rows. `rows`, `threads` and errors are the same as for `Table.read`."""
         return self._table.read(self.name, rows=rows, threads=threads)[self.name]
 
     def __getitem__(self, key: Any) -> Any:
-        """One row, or some of them, with further indices for the axes of a fixed-size array behind them.
+        """Returns one or more rows. Further indices select along the axes of a fixed-size array.
 
-        Raises OutOfRangeError where there is no such row, UsageError where it has not so many axes.
+        Raises OutOfRangeError if there is no such row, UsageError if there are more indices than axes.
         """
         if isinstance(key, str):
             return self._table[f"{self.name}/{key}"]
         rows, inner = self._axes(key)
         if inner and (self.is_ragged or self.type.name == "struct"):
-            raise UsageError(f"column '{self.name}' has no further axes to index ({self.type}); take its rows first")
+            raise UsageError(f"column '{self.name}' has no more axes to index ({self.type}): take its rows first")
         if is_row_number(rows):
             index = row_number(rows, len(self), f"table '{self._table.name}'")
             value = self.read(slice(index, index + 1))[0]
@@ -98,13 +100,13 @@ class Column:
             raise ValueError(f"column '{self.name}' cannot be an array without a copy (it lies in a file)")
         if self.is_ragged:
             raise UsageError(
-                f"column '{self.name}' is no array (its lists have different lengths); take column[...], which has "
+                f"column '{self.name}' is not an array (its lists have different lengths): take column[...], which has "
                 "`content` and `offsets`, or table.read(...).to_awkward()"
             )
         return np.asarray(self.to_numpy(), dtype)
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """All values: structs as a structured array, lists and strings as objects."""
+        """Returns all values. Structs become a structured array, lists and strings become objects."""
         values = self.read()
         if isinstance(values, Ragged):
             array = np.empty(len(values), object)
@@ -114,7 +116,7 @@ class Column:
         return np.asarray(values.to_numpy() if self.type.name == "struct" else values)
 
     def to_pandas(self) -> pandas.Series[Any] | pandas.DataFrame:
-        """A pandas.Series, of a struct a DataFrame."""
+        """Returns all values as a Series, or as a DataFrame if it is a struct."""
         frame = self._table.read(self.name).to_pandas()
         return frame.get(self.name, frame)
 
@@ -125,14 +127,14 @@ class Column:
         return f"<Column '{self.name}': {len(self)} rows of {self.type}>"
 
     def _axes(self, key: Any) -> tuple[Any, tuple[Any, ...]]:
-        """What is asked for of the rows, and of the axes behind them."""
+        """Returns the index of rows and the indices of the further axes."""
         if key is Ellipsis or (isinstance(key, tuple) and not key):
             return slice(None), ()
         if not isinstance(key, tuple):
             key = (key,)
         dots = [place for place, each in enumerate(key) if each is Ellipsis]
         if len(dots) > 1 or any(each is None for each in key):
-            raise UsageError(f"column '{self.name}' cannot be indexed with {key}; give one index for each axis")
+            raise UsageError(f"column '{self.name}' cannot be indexed with {key}: give one index for each axis")
         if dots:
             filled = (slice(None),) * (self.ndim - (len(key) - 1))
             key = (*key[: dots[0]], *filled, *key[dots[0] + 1 :])
@@ -142,7 +144,7 @@ class Column:
 
 
 def _type_at(table: Table, path: str) -> tuple[Type, tuple[int, ...], bool]:
-    """The type of a column, the sizes of the fixed-size arrays that it stands in, and whether it stands in lists."""
+    """Returns the type of a column, the sizes of fixed-size arrays around it, and whether it is inside lists."""
     type_, in_list = Type("struct", members=table.schema.fields), False
     outer: tuple[int, ...] = ()
     for name in path.split("/"):
@@ -152,6 +154,8 @@ def _type_at(table: Table, path: str) -> tuple[Type, tuple[int, ...], bool]:
         in_list = in_list or name == "*"
         found = type_.element if name == "*" else dict(type_.members).get(name)
         if found is None:
-            raise UnknownNameError(f"table '{table.name}' has no column '{path}'; there are {', '.join(table.schema)}")
+            raise UnknownNameError(
+                f"table '{table.name}' has no column '{path}'; its fields are {', '.join(table.schema)}"
+            )
         type_ = found
     return type_, outer, in_list

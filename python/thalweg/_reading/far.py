@@ -1,4 +1,4 @@
-"""Files that other libraries read for us: file objects, and URLs by fsspec."""
+"""Files that other libraries read: file objects, and URLs through fsspec."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ranges = Sequence[tuple[int, int]]  # offset and size, in bytes
 
 @runtime_checkable
 class Readable(Protocol):
-    """What `open(..., "rb")` gives, or fsspec's `open`."""
+    """A file object, from `open(..., "rb")` or from fsspec."""
 
     def read(self, size: int = -1, /) -> bytes: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...
@@ -24,29 +24,31 @@ class Readable(Protocol):
 
 @dataclass(frozen=True)
 class FarFile:
+    """A file that is read through a function."""
+
     name: str
     size_bytes: int
     read_ranges: Callable[[Ranges], list[bytes]]
 
 
 def far_file(source: object) -> FarFile | None:
-    """None where it is a path of this machine.
+    """Returns the file of a URL or file object, or None for a path of this machine.
 
-    Raises UsageError where what it is cannot be read, and what fsspec raises.
+    Raises UsageError if it cannot be read, and what fsspec raises.
     """
     if isinstance(source, str) and "://" in source:
         return _by_url(source)
     name = f"<{type(source).__name__} {getattr(source, 'name', None) or getattr(source, 'path', '')}".rstrip() + ">"
     if isinstance(source, io.TextIOBase):
-        raise UsageError(f"{name} cannot be read (it gives text); open it in mode 'rb'")
+        raise UsageError(f"{name} cannot be read (it is open in text mode): open it in mode 'rb'")
     if isinstance(source, os.PathLike) or not isinstance(source, Readable):
         return None
     if getattr(source, "closed", False):
-        raise UsageError(f"{name} cannot be read (it is closed); open it again")
+        raise UsageError(f"{name} cannot be read (it is closed): open it again")
     if not getattr(source, "seekable", lambda: True)():
-        raise UsageError(f"{name} cannot be read (it cannot seek); save it as a file first")
+        raise UsageError(f"{name} cannot be read (it cannot seek): save it as a file first")
     system, path = getattr(source, "fs", None), getattr(source, "path", None)
-    if hasattr(system, "cat_ranges") and isinstance(path, str):  # what fsspec opens
+    if hasattr(system, "cat_ranges") and isinstance(path, str):  # a file of fsspec
         return FarFile(name, _size_of(source), _Fsspec(system, path))
     return FarFile(name, _size_of(source), _Object(source, name))
 
@@ -56,12 +58,12 @@ def _by_url(url: str) -> FarFile:
         from fsspec.core import url_to_fs
     except ImportError:
         raise UsageError(
-            f"{url} cannot be read (that needs fsspec); pip install fsspec, and what it asks for"
+            f"{url} cannot be read (fsspec is not installed): pip install fsspec and the packages that it needs"
         ) from None
     system, path = url_to_fs(url)
     size = system.size(path)
     if size is None:
-        raise SystemError(f"{url} cannot be read (its server does not say how long it is); copy it to this machine")
+        raise SystemError(0, f"{url} cannot be read (its server does not tell its size): copy it to this machine")
     return FarFile(url, size, _Fsspec(system, path))
 
 
@@ -70,7 +72,7 @@ def _size_of(file: Readable) -> int:
 
 
 class _Fsspec:
-    """All ranges by one call, which systems that can serve at the same time."""
+    """Reads all ranges in one call, which fsspec can serve in parallel."""
 
     def __init__(self, system: Any, path: str) -> None:
         self._system, self._path = system, path
@@ -85,7 +87,7 @@ class _Fsspec:
 class _Object:
     def __init__(self, file: Readable, name: str) -> None:
         self._file, self._name = file, name
-        self._lock = Lock()  # between seek and read
+        self._lock = Lock()  # no other thread may come between seek and read
 
     def __call__(self, ranges: Ranges) -> list[bytes]:
         with self._lock:
@@ -95,9 +97,9 @@ class _Object:
         self._file.seek(offset)
         first = self._file.read(size)
         if not isinstance(first, bytes):
-            raise UsageError(f"{self._name} cannot be read (read() gives {type(first).__name__}, no bytes)")
+            raise UsageError(f"{self._name} cannot be read (its read() returns {type(first).__name__}, not bytes)")
         pieces, missing = [first], size - len(first)
-        while missing > 0 and pieces[-1]:  # raw files give less than they are asked for
+        while missing > 0 and pieces[-1]:  # raw files may return fewer bytes than requested
             pieces.append(self._file.read(missing))
             missing -= len(pieces[-1])
         return b"".join(pieces) if len(pieces) > 1 else first

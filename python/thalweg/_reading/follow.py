@@ -1,4 +1,4 @@
-"""Runs that are being written, followed to their end."""
+"""Follows runs that are being written to their end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._reading.run import Run
 from thalweg._values.row_groups import NewRows
 
-_LEAST_PAUSES = 10  # looking at a run takes no more than one part in so many of the time
+_LEAST_PAUSES = 10  # pauses are at least this many times as long as the looks at the run
 
 
 def followed(
@@ -25,11 +25,14 @@ def followed(
     memory_bytes: int,
     next_files: bool,
 ) -> Iterator[NewRows]:
-    """What `Run.follow` and `Table.follow` give. What is wrong with the request is said at once."""
+    """Returns the iterator of `Run.follow` and `Table.follow`. Raises UsageError at once if the request is wrong."""
     if not id_:
-        raise UsageError(f"{path} cannot be followed (it is no run of Thalweg's); read it again for newer rows")
+        raise UsageError(f"{path} cannot be followed (it is not a run of Thalweg): read it again for newer rows")
     if interval < 0 or (timeout is not None and timeout < 0) or memory_bytes < 1:
-        raise UsageError(f"{path} cannot be followed with an interval, a timeout or a memory below 0")
+        raise UsageError(
+            f"{path} cannot be followed with interval={interval}, timeout={timeout} and memory_bytes={memory_bytes}: "
+            "give times from 0 on and a memory from 1 on"
+        )
     names = columns if columns is None or isinstance(columns, str) else list(columns)
     return _through_files(_Following(path, id_, table, names, memory_bytes), interval, timeout, next_files)
 
@@ -62,7 +65,7 @@ class _Following:
             for each in self._rows_of(new):
                 last_news = time.monotonic()
                 yield each
-                last_news = time.monotonic()  # what the caller does with them is no waiting
+                last_news = time.monotonic()  # the time that the caller takes does not count as waiting
             if self._follower.is_over:
                 return
             waited = time.monotonic() - last_news
@@ -70,28 +73,28 @@ class _Following:
                 path = self._follower.reader.path
                 raise SystemError(
                     errno.ETIMEDOUT,
-                    f"{path}: no new rows for {waited:.1f} s, and the run is not closed (nobody may be writing it any "
-                    "more): look at `thalweg inspect`, and recover it where that says so",
+                    f"{path} had no new rows for {waited:.1f} s and is not closed (its writers may have ended): see "
+                    "`thalweg inspect`, and recover it if no process writes it",
                 )
             time.sleep(pause if timeout is None else min(pause, max(0.001, timeout - waited)))
 
     def in_next_file(self) -> _Following | None:
-        """Of a run that went on in another file: from its beginning. Raises UsageError where that is not there."""
+        """Returns the follower of the next file of the run, or None. Raises UsageError if the next file is missing."""
         metadata = self._follower.reader.metadata
         if "next_file" not in metadata:
             return None
         path = os.path.join(os.path.dirname(self._path), metadata["next_file"])
         if not os.path.exists(path):
             raise UsageError(
-                f"{self._path} was followed to its end, and the run goes on in {path}, which is not there; put it back "
-                "beside it, or give next_files=False"
+                f"{self._path} was followed to its end, but the run continues in {path}, which does not exist: put it "
+                "beside the first file, or give next_files=False"
             )
         return _Following(path, metadata.get("next_file_id", ""), self._table, self._columns, self._memory_bytes)
 
     def _rows_of(self, new: list[_core.NewRows]) -> Iterator[NewRows]:
         run = Run(self._follower.reader)
         if run.id != self._id:
-            raise UsageError(f"{run.path} is another run now; open it again")
+            raise UsageError(f"{run.path} is another run now: open it again")
         names = list(run)
         for each in new:
             if self._table not in (None, names[each.table]):

@@ -1,4 +1,4 @@
-"""Rows that do not follow each other: read in stretches, of which those that are wanted are taken."""
+"""Reads rows that do not follow each other: it reads stretches of rows and takes the requested ones from them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from thalweg._values.rows import Rows
 from thalweg._values.select import Chosen, Indices
 from thalweg._values.take import joined
 
-_STRETCH_BYTES = 64 << 20  # of values
-_PAGE_ROWS = 4096  # where pages have no common size
+_STRETCH_BYTES = 64 << 20  # the size of the values of a stretch
+_PAGE_ROWS = 4096  # assumed if pages have no common size
 
 
 def gathered(read: Callable[[int, int], Rows], chosen: Chosen, count: int, storage: Iterable[tuple[int, int]]) -> Rows:
-    """The rows of these numbers, in their order, a row also more than once.
+    """Returns the rows with these numbers, in this order; a row may occur several times.
 
-    read: of rows [start, stop). count: the rows that there are. storage: of each column its bytes, and how many items
-    a page has, as `Table.storage`.
-    Rows of one page are read together, so that a page is seldom decoded twice, in stretches of some 64 MiB.
+    read: reads rows [start, stop).
+    count: the number of rows of the table.
+    storage: the bytes of each column and the items of its pages, as `Table.storage`.
+
+    Rows of one page are read together, so that pages are rarely decoded twice, in stretches of about 64 MiB.
     """
     wanted, places = np.unique(np.asarray(chosen, np.int64), return_inverse=True)
     if not len(wanted):
         return read(0, 0)
     columns = list(storage)
     page_rows = max((items for _, items in columns), default=0) or _PAGE_ROWS
-    most_rows = max(1, _STRETCH_BYTES * count // max(1, sum(size for size, _ in columns)))  # in the mean
+    most_rows = max(1, _STRETCH_BYTES * count // max(1, sum(size for size, _ in columns)))  # on average
     parts = []
     for stretch in _stretches(wanted, page_rows, most_rows):
         first = int(stretch[0])
@@ -37,7 +39,7 @@ def gathered(read: Callable[[int, int], Rows], chosen: Chosen, count: int, stora
 
 
 def _stretches(wanted: Indices, page_rows: int, most_rows: int) -> Iterator[Indices]:
-    """Cut where a gap is wider than a page, and where rows from first to last would be too many."""
+    """Yields the stretches. A new one begins after a gap wider than a page, or if a stretch would be too large."""
     for part in np.split(wanted, np.flatnonzero(np.diff(wanted) > page_rows) + 1):
         while len(part):
             end = np.searchsorted(part, part[0] + most_rows)

@@ -1,4 +1,4 @@
-"""The items of columns: as they are asked for, or from the first to the last with every page decoded once."""
+"""Reads items of columns: any range of them, or all in order with every page decoded once."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from thalweg._schema.types import Type, uint8
 Array = npt.NDArray[Any]
 Sizes = npt.NDArray[np.int64]
 
-_PIECE_BYTES = 128 << 20  # a fraction of a second
+_PIECE_BYTES = 128 << 20  # a piece takes a fraction of a second
 
 
 class Items:
-    """Items of the columns of a table, which are identified by their numbers."""
+    """Reads items of the columns of a table; a column is given by its number."""
 
     def __init__(self, core: _core.Reader, table: int, threads: int) -> None:
         self._core = core
         self._table = table
         self._threads = threads
-        self._out: dict[int, Array] = {}  # by column
+        self._out: dict[int, Array] = {}  # the arrays to fill, by column
 
     def put_into(self, out: Mapping[str, Array], columns: Mapping[tuple[str, bool], int], table: str) -> None:
-        """Items are put into these arrays, which are given by the paths of their columns."""
+        """Lets items be read into these arrays, by column path. Raises UsageError if an array cannot be used."""
         for path, array in out.items():
             if (path, False) not in columns:
-                raise UsageError(f"`out` has '{path}', which is no column of numbers of table '{table}'")
+                raise UsageError(f"`out` has '{path}', which is not a column of numbers of table '{table}'")
             if not (array.flags.c_contiguous and array.flags.writeable):
                 raise UsageError(f"the array for column '{path}' in `out` must be C-contiguous and writeable")
             self._out[columns[path, False]] = array
 
     def items(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int) -> Array:
-        """`shape[0]` items from `first` on."""
+        """Returns `shape[0]` items from `first` on. Raises UsageError if the array in `out` does not fit."""
         values = self._out.get(column)
         if values is None:
             values = np.empty(shape, dtype)
         elif values.shape != shape or values.dtype != dtype:
             is_given, is_read = f"{values.dtype} {values.shape}", f"{dtype} {shape}"
-            raise UsageError(f"an array of {is_given} in `out` cannot take what is read, {is_read}")
+            raise UsageError(f"an array in `out` is {is_given}, but the values are {is_read}: give one like these")
         self._read(column, first, values)
         return values
 
     def _read(self, column: int, first: int, values: Array) -> None:
-        """In pieces, between which Python sees a Ctrl-C. They end where pages do, so that none is decoded twice."""
+        """Reads items in pieces, between which Python handles Ctrl-C. Pieces end at ends of pages."""
         item_bytes = max(1, values.dtype.itemsize * math.prod(values.shape[1:]))
         most, done = max(1, _PIECE_BYTES // item_bytes), 0
         while len(values) - done > most:
@@ -60,12 +60,12 @@ class Items:
         self._core.read(self._table, column, first + done, len(values) - done, values[done:], self._threads)
 
     def elements(self, column: int, first: int, lengths: Array) -> tuple[int, int]:
-        """The first element, and their number, of lists from `first` on that have these lengths."""
+        """Returns the first element and the number of elements of the lists from `first` on with these lengths."""
         return self._core.elements(self._table, column, first, len(lengths))
 
 
 class Scan(Items):
-    """For who asks for all rows, in their order. What is decoded with the items of a request is kept for the next."""
+    """Reads all items in order. Values that are decoded together with those of a request are kept for the next one."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class Scan(Items):
         super().__init__(core, table, threads)
         self._columns = columns
         self._memory_bytes: float = math.inf if memory_bytes is None else memory_bytes
-        # Of what is kept.
+        # The limit for values that are kept.
         self._spare_bytes = math.inf if memory_bytes is None else min(memory_bytes, _core.read_memory_bytes() // 4)
-        self._kept: dict[int, tuple[int, Array]] = {}  # by column: a first item, and values from there on
-        self._surplus: dict[int, int] = {}  # bytes of these that were not asked for
-        self._next_element: dict[int, int] = {}  # by lengths column
+        self._kept: dict[int, tuple[int, Array]] = {}  # by column: the first item and the values from it on
+        self._surplus: dict[int, int] = {}  # the bytes of these that were not requested
+        self._next_element: dict[int, int] = {}  # the next element, by lengths column
 
     def items(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int) -> Array:
         return self._keep(column, dtype, shape, first)[: shape[0]]
@@ -93,14 +93,14 @@ class Scan(Items):
         return start, count
 
     def rows_that_fit(self, row: Type, first: int, most: int) -> int:
-        """As many of the next rows as take no more than the memory; one at least."""
+        """Returns how many of the next rows fit into the memory; at least one."""
         if self._memory_bytes == math.inf:
             return most
         most = max(1, min(most, int(self._memory_bytes // max(1, _fixed_bytes(row)))))
         return len(self._cut(self._sizes(row, "", (), first, most))) if _has_lists(row) else most
 
     def _keep(self, column: int, dtype: np.dtype[Any], shape: tuple[int, ...], first: int) -> Array:
-        """The items from `first` on, `shape[0]` at least: the rest of their last page, too, if there is room."""
+        """Returns at least `shape[0]` items from `first` on, and the rest of the last page if there is room."""
         kept_first, kept = self._kept.get(column, (0, np.empty((0, *shape[1:]), dtype)))
         count, known = shape[0], kept_first + len(kept) - first
         if count <= known:
@@ -117,8 +117,9 @@ class Scan(Items):
         return values
 
     def _sizes(self, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int) -> Sizes:
-        """Of `count` items of a field, or of the first ones that fit: what each takes in memory, lists as their
-        elements and an offset each."""
+        """Returns the size in memory of each of `count` items, or of the first ones that fit.
+
+        A list takes the size of its elements and one offset."""
         shape = (*outer, *type_.shape)
         if type_.name == "struct":
             sizes = np.zeros(count, np.int64)
@@ -143,18 +144,18 @@ class Scan(Items):
         ends = np.cumsum(numbers[: len(sizes)])
         inner = self._sizes(element, f"{path}/*", (), self._next_element.get(column, 0), int(ends[-1]))
         ends = ends[: np.searchsorted(ends, len(inner), "right")]
-        if len(ends) == 0:  # not even the elements of the first fit
+        if len(ends) == 0:  # not even the elements of the first list fit
             return np.array([int(inner.sum())], np.int64)
         sums = np.concatenate([[0], np.cumsum(inner)])[np.concatenate([[0], ends])]
         return self._cut(8 * each + np.diff(sums))
 
     def _cut(self, sizes: Sizes) -> Sizes:
-        """Those that fit; one at least, where there is one."""
+        """Returns the sizes of the items that fit; at least one, if there is one."""
         return sizes[: max(1, int(np.searchsorted(np.cumsum(sizes), self._memory_bytes, "right")))]
 
 
 def _fixed_bytes(type_: Type) -> int:
-    """What an item takes whatever is in its lists."""
+    """Returns the size of an item without the content of its lists."""
     each = math.prod(type_.shape)
     if type_.name == "struct":
         return each * sum(_fixed_bytes(member) for _, member in type_.members)

@@ -1,4 +1,4 @@
-"""Persistent layouts as data: how events of nested data products become tables and rows, and events again.
+"""Persistent layouts: how events with nested data products are stored in tables and rows, and read back as events.
 
     model = tw.layouts.event_model({"hits": tw.list_({...}), "wires": tw.list_({...})})
     plan = tw.layouts.plan(model, tw.layouts.Layout("element", "per_group", "soa"))
@@ -6,7 +6,7 @@
         writer.append(events)
     tw.layouts.read(tw.open("run.h5")).to_awkward()
 
-docs/layouts.md says what each layout stores.
+docs/layouts.md explains what each layout stores.
 """
 
 from thalweg.layouts.layout import ALL, Layout

@@ -1,4 +1,4 @@
-"""The rows of a plan's tables back into events."""
+"""Converts the rows of the tables of a layout back to events."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from thalweg.layouts.scatter import Array, Items, Placement, ids
 from thalweg.layouts.tables import Source, TablePlan
 
 Read = Callable[[TablePlan, list[int]], dict[int, Array]]
-"""Reads flat columns, by their numbers, of a table."""
+"""A function that reads flat columns of a table, by their numbers."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table, and those of its flat columns that are needed."""
+    """A table and the numbers of its flat columns that are needed."""
 
     table: TablePlan
     columns: list[int]
 
 
 def parts_for(model: EventModel, tables: Sequence[TablePlan], wanted: Collection[int]) -> list[Part]:
-    """Which columns of which tables hold the logical columns `wanted`, a set closed under what lies around them.
+    """Returns the tables and columns that hold the logical columns `wanted`, which must include all lists around them.
 
-    Lengths that several tables have are taken from one that is read anyway. Tables of outer objects come first.
+    Lengths that several tables have are taken from a table that is read anyway. Tables of outer objects come first.
     """
     holders = defaultdict(list)
     for table in tables:
@@ -38,7 +38,7 @@ def parts_for(model: EventModel, tables: Sequence[TablePlan], wanted: Collection
     missing = set(wanted)
     needed: dict[str, set[int]] = defaultdict(set)
     for is_lengths in (False, True):
-        for logical in sorted(wanted, reverse=True):  # inner lists first: what is around them comes with them
+        for logical in sorted(wanted, reverse=True):  # inner lists first, since they bring the lists around them
             if logical in missing and model.columns[logical].is_lengths == is_lengths:
                 table, column = min(holders[logical], key=lambda holder: holder[0].name not in needed)
                 needed[table.name] |= _with_company(table, column)
@@ -50,7 +50,8 @@ def parts_for(model: EventModel, tables: Sequence[TablePlan], wanted: Collection
 
 
 def _with_company(table: TablePlan, column: int) -> set[int]:
-    """The lists around a column, and what says which objects stand in which rows."""
+    """Returns the columns that a column needs: the lists around it, and those that say which objects are in which
+    rows."""
     company = {i for i, source in enumerate(table.sources) if source.kind in ("event", "index")}
     company |= {i for i, source in enumerate(table.sources) if source.is_column_of(table.lists[table.home :])}
     next_one: int | None = column
@@ -61,7 +62,8 @@ def _with_company(table: TablePlan, column: int) -> set[int]:
 
 
 def gather(model: EventModel, parts: Sequence[Part], read: Read) -> tuple[Array, dict[int, Array]]:
-    """The numbers of the events, in order, and the logical columns. Raises DataError where tables do not fit."""
+    """Returns the sorted numbers of the events and the logical columns. Raises DataError if tables do not fit
+    together."""
     numbers: Array | None = None
     found: dict[int, Array] = {}
     for part in parts:
@@ -91,9 +93,9 @@ def _keys(table: TablePlan, arrays: dict[int, Array]) -> list[Array]:
 
 
 def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[Items]:
-    """In which row each element of each list of the table stands (first), in the order of events.
+    """Returns the (first) row of each element of each list of the table, in the order of events.
 
-    Of the lists above `table.home` there is nothing in the table but positions.
+    For the lists above `table.home`, the table has positions only.
     """
     keys = _keys(table, arrays)
     order = None if _is_sorted(keys) else np.lexsort(keys[::-1])
@@ -130,7 +132,7 @@ def _taken(values: Array, items: Items) -> Array:
 def _columns(
     model: EventModel, part: Part, arrays: dict[int, Array], rows: Sequence[Items]
 ) -> tuple[dict[int, Array], Array | None]:
-    """The logical columns, and the sizes of spills."""
+    """Returns the logical columns, and the sizes of spills if rows are spills."""
     table = part.table
     columns: dict[int, Array] = {}
     spills: Array | None = None
@@ -152,7 +154,7 @@ def _columns(
 
 
 def _elements(lengths: Array, lists: Items) -> Items:
-    """The numbers of all elements of these lists."""
+    """Returns the indices of all elements of these lists."""
     if lists is None:
         return None
     lengths = lengths.view(np.int64)
@@ -171,18 +173,18 @@ def _check_ids(table: TablePlan, found: Sequence[Array], expected: Sequence[Arra
     numbers = found[0]
     if not table.home and (twice := np.flatnonzero(numbers[1:] == numbers[:-1])).size:
         raise DataError(
-            f"table '{table.name}': event {numbers[twice[0]]} is there twice: "
-            "producers must be given event numbers of their own (first_event)"
+            f"table '{table.name}' has event {numbers[twice[0]]} twice: give each producer its own event numbers "
+            "(first_event)"
         )
-    for here, there in zip(found, expected, strict=False):  # a joined table has positions further in, too
+    for here, there in zip(found, expected, strict=False):  # a joined table also has positions of inner lists
         if len(here) != len(there) or np.any(here != there):
             common = min(len(here), len(there))
             differ = np.flatnonzero(numbers[:common] != expected[0][:common])
             longer = max(numbers, expected[0], key=len)
             at = differ[0] if differ.size else min(common, len(longer) - 1)
             raise DataError(
-                f"table '{table.name}' does not hold the objects that the other tables count "
-                f"(near event {longer[at]}): rows of the run were lost"
+                f"table '{table.name}' lacks objects that other tables count (near event {longer[at]}; rows of the run "
+                "were lost)"
             )
 
 
@@ -195,5 +197,5 @@ def _check_sizes(
         if len(values) != items:
             raise DataError(
                 f"table '{table.name}' has {len(values)} items for '{model.columns[column].path}', "
-                f"but there are {items}: rows of the run were lost"
+                f"but there must be {items} (rows of the run were lost)"
             )

@@ -1,4 +1,4 @@
-"""The choices of a layout, and the 20 that there are."""
+"""The choices of a layout, and the 20 possible layouts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ Arrangement = Literal["aos", "soa"]
 
 @dataclass(frozen=True)
 class Layout:
-    """What a row is, which fields share a table, and how lists of structs are stored."""
+    """A layout: what a row is, which fields share a table, and how lists of structs are stored.
+
+    Raises UsageError if a choice is wrong, or if choices cannot be combined.
+    """
 
     granularity: Granularity
-    """What one row holds: an event, a spill, an element of a product's outermost list, or of its innermost."""
+    """What a row holds: an event, a spill, or an element of the outermost or of the innermost list of a product."""
     split: Split
-    """One table for everything, for each data product, or for each group of the model."""
+    """How fields are divided into tables: one table for all, one for each product, or one for each group of the
+    model."""
     arrangement: Arrangement = "aos"
-    """Lists of structs (members share the lengths), or structs of lists (each member has its own)."""
+    """"aos": lists of structs, whose members share the lengths. "soa": structs of lists, each with its own lengths."""
     spill_events: int = 100
-    """How many events of a batch make a spill."""
+    """The number of events of a batch that form a spill."""
 
     def __post_init__(self) -> None:
         for value, choices in (
@@ -37,25 +41,26 @@ class Layout:
             (self.arrangement, get_args(Arrangement)),
         ):
             if value not in choices:
-                raise UsageError(f"'{value}' is no choice of a layout: use one of {', '.join(choices)}")
+                raise UsageError(f"'{value}' is not a choice of a layout: use one of {', '.join(choices)}")
         if self.split == "all" and self.granularity in ("top_object", "element"):
             raise UsageError(
-                f"rows of one {self.granularity} of all products cannot share a table: use per_product or per_group"
+                f"granularity '{self.granularity}' cannot have one table for all products: use per_product or per_group"
             )
         if self.spill_events < 1:
-            raise UsageError(f"a spill of {self.spill_events} events is not possible; give at least 1")
+            raise UsageError(f"spill_events cannot be {self.spill_events}: give at least 1")
 
     @property
     def name(self) -> str:
+        """The name, such as "aos_event_all"."""
         return f"{self.arrangement}_{self.granularity}_{self.split}"
 
     @staticmethod
     def parse(name: str, spill_events: int = 100) -> Layout:
-        """Of "aos_event_all". Raises UsageError where there is no such layout."""
+        """Returns the layout of a name such as "aos_event_all". Raises UsageError if there is no such layout."""
         for layout in ALL:
             if layout.name == name:
                 return Layout(layout.granularity, layout.split, layout.arrangement, spill_events)
-        raise UsageError(f"there is no layout '{name}'; there are {', '.join(layout.name for layout in ALL)}")
+        raise UsageError(f"there is no layout '{name}': use one of {', '.join(layout.name for layout in ALL)}")
 
 
 ALL: tuple[Layout, ...] = tuple(

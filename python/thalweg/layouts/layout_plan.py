@@ -1,4 +1,4 @@
-"""The tables of a layout: what they hold, and how events are written into them and read again."""
+"""The tables of a layout: what they hold, and how events are written to them and read back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """The tables of a layout, and where each of their columns comes from. Kept in the metadata of the file."""
+    """The tables of a layout and the source of each of their columns. The metadata of the file keep it."""
 
     model: EventModel
     layout: Layout
@@ -38,11 +38,11 @@ class Plan:
 
     @property
     def schema(self) -> Schema:
-        """What `tw.create` takes."""
+        """The schema for `tw.create`."""
         return Schema(tuple(table.schema for table in self.tables))
 
     def metadata(self) -> dict[str, str]:
-        """What `tw.create` takes: with it, the file can be read back as events."""
+        """Returns the metadata for `tw.create`, with which the file can be read back as events."""
         described = {
             "version": _VERSION,
             "events": [{"name": name, **type_.to_json()} for name, type_ in self.model.products],
@@ -54,19 +54,22 @@ class Plan:
 
     @staticmethod
     def from_metadata(metadata: Mapping[str, str]) -> Plan:
-        """Raises UsageError where the run was not written with a layout, or by a later version."""
+        """Reads a plan from metadata. Raises UsageError if the run has no layout, or one of a later version."""
         if _METADATA_KEY not in metadata:
-            raise UsageError("this run was not written with a layout: read its tables as they are")
+            raise UsageError("this run was not written with a layout: read its tables directly")
         described = json.loads(metadata[_METADATA_KEY])
         if described["version"] > _VERSION:
-            raise UsageError(f"this run has a layout of version {described['version']}; {_VERSION} is known here")
+            raise UsageError(
+                f"this run has a layout of version {described['version']} (this Thalweg reads version {_VERSION}): "
+                "use a newer Thalweg"
+            )
         products = tuple((field["name"], Type.from_json(field)) for field in described["events"])
         groups = tuple((name, tuple(paths)) for name, paths in described["groups"].items())
         tables = tuple(map(TablePlan.from_json, described["tables"]))
         return Plan(EventModel(products, groups), Layout(**described["layout"]), tables)
 
     def where(self, fields: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """The columns that hold these fields ("hits.energy"), by table: what `run[table].read` takes."""
+        """Returns the columns that hold these fields ("hits.energy"), by table, for `run[table].read`."""
         wanted = selected(self.model.columns, self._paths(fields))
         found: dict[str, list[str]] = {}
         for table in self.tables:
@@ -76,12 +79,15 @@ class Plan:
         return found
 
     def flatten(self, batch: Any) -> Batch:
-        """Events (an Awkward array, a dictionary of products, `Rows`) as flat columns, checked against the model."""
+        """Returns events (an Awkward array, a dictionary of products, or `Rows`) as flat columns.
+
+        Raises UsageError if they do not fit the model."""
         given = batch if isinstance(batch, Batch) else Batch(*columns_of(self.model.table, batch, {}))
         return given.checked(self.model)
 
     def scatter(self, batch: Any, first_event: int = 0) -> dict[str, tuple[int, list[Array]]]:
-        """The number of rows, and the flat columns, of each table. Values that are not repeated are not copied."""
+        """Returns the number of rows and the flat columns of each table. Values that are not repeated are not
+        copied."""
         events = self.flatten(batch)
         return {
             table.name: scatter(self.model, table, events, first_event, self.layout.spill_events)
@@ -89,9 +95,9 @@ class Plan:
         }
 
     def append(self, producers: Mapping[str, Producer], batch: Any, first_event: int) -> int:
-        """Appends events to a producer of each table, and returns how many they are.
+        """Appends events to the producers of all tables, and returns the number of events.
 
-        Their numbers begin with `first_event`, and must be unique among all producers of the run.
+        The numbers of the events begin with `first_event` and must be unique among all producers of the run.
         """
         events = self.flatten(batch)
         for table in self.tables:
@@ -100,14 +106,17 @@ class Plan:
         return events.events
 
     def writer(self, out: Writer | Attached) -> LayoutWriter:
-        """One for each thread; leaving its `with` block finishes it."""
+        """Returns a writer; each thread needs its own. It is finished when its `with` block ends."""
         return LayoutWriter(self, {table.name: out.producer(table.name) for table in self.tables})
 
     def read(self, run: Run, fields: Sequence[str] | None = None, *, threads: int = 0) -> Rows:
-        """The events of a run in the order of their numbers; of the file, no more than `fields`, ids and counts need.
+        """Returns the events of a run, sorted by their numbers. Only columns that `fields` need are read.
 
-        fields: dotted paths such as "hits.energy"; None: all.
-        Raises DataError where tables do not hold the same events, as after losses.
+        fields: dotted paths such as "hits.energy". The default is all fields.
+        threads: the number of threads; 0: one for each usable core.
+
+        Raises UnknownNameError if there is no such field; DataError if the tables do not hold the same events, for
+        example after losses.
         """
 
         def read_columns(table: TablePlan, columns: list[int]) -> dict[int, Array]:
@@ -122,14 +131,14 @@ class Plan:
 
     def _paths(self, fields: Sequence[str] | None) -> list[str]:
         if isinstance(fields, str):
-            raise UsageError(f"fields are a list: ['{fields}']")
+            raise UsageError(f"fields cannot be '{fields}' (it is a string): give a list, such as ['{fields}']")
         paths = list(self.model.table) if fields is None else ["/".join(self.model.path_of(field)) for field in fields]
-        selected_row(self.model.table, paths)  # which raises where there is no such field
+        selected_row(self.model.table, paths)  # raises if there is no such field
         return paths
 
 
 class LayoutWriter:
-    """Appends events, by one producer for each table of a layout."""
+    """Appends events to all tables of a layout."""
 
     def __init__(self, plan: Plan, producers: Mapping[str, Producer]) -> None:
         self._plan = plan
@@ -137,10 +146,10 @@ class LayoutWriter:
         self._next_event = 0
 
     def append(self, batch: Any, first_event: int | None = None) -> int:
-        """Appends events, and returns how many they are.
+        """Appends events and returns their number.
 
-        first_event: the number of the first; None: they follow those appended before. Two writers of one run need
-        numbers of their own.
+        first_event: the number of the first event. By default, numbers continue those appended before. Each writer of a
+            run needs its own numbers.
         """
         first = self._next_event if first_event is None else first_event
         events = self._plan.append(self._producers, batch, first)
@@ -148,6 +157,7 @@ class LayoutWriter:
         return events
 
     def finish(self) -> None:
+        """Finishes the producers of all tables."""
         for producer in self._producers.values():
             producer.finish()
 
@@ -159,12 +169,12 @@ class LayoutWriter:
 
 
 def plan(model: EventModel, layout: Layout) -> Plan:
-    """The tables of a layout. Raises UsageError where they cannot be stored."""
+    """Returns the tables of a layout. Raises UsageError if they cannot be stored."""
     planned = Plan(model, layout, plan_tables(model, layout.granularity, layout.split, layout.arrangement))
-    _ = planned.schema  # which checks it
+    _ = planned.schema  # checks the schema
     return planned
 
 
 def read(run: Run, fields: Sequence[str] | None = None, *, threads: int = 0) -> Rows:
-    """The events of a run that was written with a layout, whichever it is. As `Plan.read`."""
+    """Returns the events of a run that was written with any layout; see `Plan.read`."""
     return Plan.from_metadata(run.metadata).read(run, fields, threads=threads)

@@ -1,4 +1,5 @@
-"""What an event is: data products, the lists of objects in them, and the groups that a layout may split it into."""
+"""The model of an event: data products, the lists of objects in them, and the groups into which a layout may split
+it."""
 
 from __future__ import annotations
 
@@ -14,20 +15,20 @@ from thalweg._schema.types import Type, TypeLike, as_type
 
 Path = tuple[str, ...]
 Level = tuple[int, ...]
-"""The lists of objects that something lies in, outermost first, each by its lengths column; () is the event."""
+"""The lists of objects around a field, outermost first, each given by its lengths column; () is the event."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A struct, a list, or what no layout divides: a leaf. Elements of a list have the path of the list."""
+    """A struct, a list, or a leaf, which no layout divides. The elements of a list have the path of the list."""
 
     path: Path
     type: Type
     columns: tuple[int, ...]
-    """The flat columns of a leaf; of a list, its lengths."""
+    """The flat columns of a leaf, or the lengths column of a list."""
     level: Level
     has_objects: bool = False
-    """Of a list: its elements may become rows."""
+    """Whether it is a list whose elements may become rows."""
     children: tuple[Node, ...] = ()
 
     @property
@@ -42,10 +43,12 @@ class Node:
 
 @dataclass(frozen=True)
 class EventModel:
-    """The fields of one event, of which each is a data product, and the named groups of what they consist of.
+    """The fields of an event, each of which is a data product, and the named groups of their parts.
 
-    A group is a set of dotted paths; each covers what is nested in it, except where another group names a longer path.
-    What no group names belongs to the group that is called like its product.
+    A group is a set of dotted paths. A path includes everything nested in it, except parts that a longer path of
+    another group names. Parts that no group names belong to a group with the name of their product.
+
+    Raises UsageError if a group names a path that does not exist, or if two groups name the same path.
     """
 
     products: tuple[tuple[str, Type], ...]
@@ -55,25 +58,25 @@ class EventModel:
         for name, paths in self.groups:
             for path in paths:
                 if path not in self._paths:
-                    raise UsageError(f"group '{name}' names '{path}', which no event has")
+                    raise UsageError(f"group '{name}' names '{path}', which is not a path of an event")
         named = [self._paths[path] for _, paths in self.groups for path in paths]
         if twice := next((path for path in named if named.count(path) > 1), None):
-            raise UsageError(f"'{'.'.join(twice)}' is in two groups")
+            raise UsageError(f"'{'.'.join(twice)}' is in two groups: name it in one")
 
     @cached_property
     def table(self) -> TableSchema:
-        """Events as rows of one table."""
+        """The schema of a table whose rows are events."""
         return TableSchema("events", self.products)
 
     @cached_property
     def columns(self) -> list[_core.Column]:
-        """What events flatten to: depth first, a list's lengths before what is inside it."""
+        """The flat columns of events, depth first, the lengths of a list before its content."""
         return _core.flatten(Schema((self.table,)).to_json())[0]
 
     @cached_property
     def tree(self) -> tuple[Node, ...]:
-        """A node for each product."""
-        _ = self.columns  # which raises where this cannot be stored
+        """The nodes of the products."""
+        _ = self.columns  # raises if the fields cannot be stored
         numbers = count()
         return tuple(_node((name,), type_, (), True, numbers) for name, type_ in self.products)
 
@@ -83,7 +86,7 @@ class EventModel:
 
     @cached_property
     def ancestors(self) -> list[Level]:
-        """Of each column, the lengths columns of the lists that it lies in, outermost first."""
+        """For each column, the lengths columns of the lists around it, outermost first."""
         found: list[Level] = []
         for column in self.columns:
             found.append(() if column.parent is None else (*found[column.parent], column.parent))
@@ -94,7 +97,7 @@ class EventModel:
         return {separator.join(node.path): node.path for separator in "./" for node in self.nodes()}
 
     def path_of(self, name: str) -> Path:
-        """ "wires.rois" and "wires/rois" are the same."""
+        """Returns the path of a name. "wires.rois" and "wires/rois" mean the same."""
         return self._paths.get(name) or tuple(name.replace(".", "/").split("/"))
 
     def group_of(self, path: Path) -> str:
@@ -104,10 +107,12 @@ class EventModel:
 
 
 def event_model(products: Mapping[str, TypeLike], groups: Mapping[str, Sequence[str]] | None = None) -> EventModel:
-    """The model of `{"hits": tw.list_({...}), "wires": tw.list_({...})}`.
+    """Returns the model of events with these products, such as `{"hits": tw.list_({...}), "wires": tw.list_({...})}`.
 
-    groups: names and dotted paths, `{"rois": ["wires.rois"]}`; None: a group for each list of structs.
-    Raises UsageError where a field cannot be stored or a group names what is not there.
+    groups: dotted paths by group, such as `{"rois": ["wires.rois"]}`. The default is one group for each list of
+        structs.
+
+    Raises UsageError if a field cannot be stored, or if a group names a path that does not exist.
     """
     fields = tuple((str(name), as_type(like)) for name, like in products.items())
     if groups is None:
@@ -117,7 +122,7 @@ def event_model(products: Mapping[str, TypeLike], groups: Mapping[str, Sequence[
 
 
 def _node(path: Path, type_: Type, level: Level, may_divide: bool, numbers: Iterator[int]) -> Node:
-    """`may_divide`: down to here there are only structs and lists of objects."""
+    """Returns the node of a type. `may_divide` says whether all nodes around it are structs and lists of objects."""
     if type_.name == "struct" and not type_.shape:
         members = (_node((*path, name), member, level, may_divide, numbers) for name, member in type_.members)
         return Node(path, type_, (), level, children=tuple(members))
@@ -132,7 +137,7 @@ def _node(path: Path, type_: Type, level: Level, may_divide: bool, numbers: Iter
 
 
 def _width(type_: Type) -> int:
-    """The number of flat columns."""
+    """Returns the number of flat columns of a type."""
     if type_.element is not None:
         return 1 + _width(type_.element)
     return sum(_width(member) for _, member in type_.members) if type_.members else 1 + (type_.name == "string")

@@ -1,4 +1,4 @@
-"""Rows as flat columns, and flat columns as rows."""
+"""Converts rows to flat columns, and flat columns to rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Array = npt.NDArray[Any]
 
 
 def name_of(column: _core.Column) -> str:
-    """As `Table.read` takes it."""
+    """Returns the name of a column for `Table.read`."""
     return column.path.replace("/*", "")
 
 
 def selected(columns: Sequence[_core.Column], paths: Collection[str]) -> list[int]:
-    """The columns of these fields, and the lengths of the lists that they lie in."""
+    """Returns the numbers of the columns of these fields and of the lengths of the lists around them."""
     found = set()
     for index, column in enumerate(columns):
         if any(f"{name_of(column)}/".startswith(f"{path}/") for path in paths):
@@ -34,7 +34,7 @@ def selected(columns: Sequence[_core.Column], paths: Collection[str]) -> list[in
 
 
 def flat_arrays(content: Any) -> Iterator[Array]:
-    """The flat columns of what was read, in their order."""
+    """Yields the flat columns of values that were read, in their order."""
     if isinstance(content, Rows):
         content = content.members
     if isinstance(content, Mapping):
@@ -48,7 +48,7 @@ def flat_arrays(content: Any) -> Iterator[Array]:
 
 
 def rows_of(row: Type, count: int, columns: Iterator[Array]) -> Rows:
-    """Rows of the struct `row` from its flat columns."""
+    """Returns rows of the struct `row` from its flat columns."""
     return Rows(row, {name: _content(member, columns, count) for name, member in row.members}, count)
 
 

@@ -1,4 +1,4 @@
-"""Batches of events into the rows of a plan's tables: arithmetic on lengths. Values are passed on, or repeated."""
+"""Converts batches of events to the rows of the tables of a layout, by arithmetic on lengths."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from thalweg.layouts.tables import TablePlan
 
 Array = npt.NDArray[Any]
 Lengths = Mapping[int, Array] | Sequence[Array]
-"""Lengths columns, by their numbers among the columns of events."""
+"""The lengths columns, by their numbers among the columns of events."""
 Items = npt.NDArray[np.int64] | None
-"""Item numbers, -1 where there is none; None: every item once, in order."""
+"""The number of an item for each row, or -1 for none. None stands for every item once, in order."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Events as flat columns, in the order of `EventModel.columns`; those of lengths are uint64."""
+    """Events as flat columns in the order of `EventModel.columns`. Lengths are uint64."""
 
     events: int
     columns: Sequence[Array]
 
     def checked(self, model: EventModel) -> Batch:
-        """Raises UsageError where a column is missing, or has another type or number of items than it should."""
+        """Returns the batch with its columns in shape. Raises UsageError if a column is missing or does not fit."""
         if len(self.columns) != len(model.columns):
-            raise UsageError(f"a batch has {len(self.columns)} columns, but events have {len(model.columns)}")
+            raise UsageError(f"the batch has {len(self.columns)} columns, but events have {len(model.columns)}")
         columns = []
         for column, values in zip(model.columns, self.columns, strict=True):
             where = f"column '{column.path}'" + " (lengths)" * column.is_lengths
             if values.dtype != column.type:
-                raise UsageError(f"{where} of a batch is of type {values.dtype}, but {column.type} is declared")
+                raise UsageError(f"{where} of the batch has type {values.dtype}, but {column.type} is declared")
             items = self.events if column.parent is None else int(self.columns[column.parent].sum())
             shape = (items, *column.shape)
             if values.size != math.prod(shape):
-                raise UsageError(f"{where} of a batch has the shape {values.shape}; {shape} is needed")
+                raise UsageError(f"{where} of the batch has shape {values.shape}, but {shape} is needed")
             columns.append(values if values.shape == shape else values.reshape(shape))
         return Batch(self.events, columns)
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The rows of a table: which event, and which element of each list of the table, stands in each."""
+    """The rows of a table: the event and the element of each list of the table that each row holds."""
 
     rows: int
     items: tuple[Items, ...]
@@ -67,17 +67,18 @@ class Placement:
         return Placement(rows, tuple(items))
 
     def positions(self, depth: int, lengths: Array) -> npt.NDArray[np.uint32]:
-        """Of each row's element of the list at `depth`: its position in that list."""
+        """Returns the position, in its list at `depth`, of the element of each row. Raises UsageError for huge
+        lists."""
         lengths = lengths.view(np.int64)
         if lengths.size and lengths.max() > np.iinfo(np.uint32).max:
-            raise UsageError(f"a list of {lengths.max()} objects is too long for this layout (2^32 - 1 are possible)")
+            raise UsageError(f"a list of {lengths.max()} objects is too long for this layout (at most 2^32 - 1 fit)")
         starts = np.cumsum(lengths) - lengths
         positions = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         return spread(positions.astype(np.uint32), self.items[depth])
 
 
 def spread(values: Array, items: Items) -> Array:
-    """An item for each row; zero where there is none."""
+    """Returns the item of each row, or zero if there is none."""
     if items is None:
         return values
     if len(values) and (not items.size or items.min() >= 0):
@@ -89,7 +90,7 @@ def spread(values: Array, items: Items) -> Array:
 
 
 def once(values: Array, items: Items) -> Array:
-    """Every item in the first of its rows; zero elsewhere."""
+    """Returns each item in the first of its rows, and zero in all other rows."""
     if items is None:
         return values
     once_values = np.zeros((len(items), *values.shape[1:]), values.dtype)
@@ -98,7 +99,7 @@ def once(values: Array, items: Items) -> Array:
 
 
 def ids(lists: Level, placement: Placement, lengths: Lengths, numbers: Array) -> list[Array]:
-    """The columns that the table begins with: event numbers, and positions in all lists but the last."""
+    """Returns the first columns of a table: event numbers, and positions in all lists except the last."""
     positions = (placement.positions(depth, lengths[column]) for depth, column in enumerate(lists[:-1], 1))
     return [spread(numbers, placement.items[0]), *positions]
 
@@ -106,7 +107,7 @@ def ids(lists: Level, placement: Placement, lengths: Lengths, numbers: Array) ->
 def scatter(
     model: EventModel, table: TablePlan, batch: Batch, first_event: int, spill_events: int
 ) -> tuple[int, list[Array]]:
-    """The number of rows, and the flat columns of the table."""
+    """Returns the number of rows and the flat columns of a table."""
     numbers = np.arange(first_event, first_event + batch.events, dtype=np.uint64)
     if any(source.kind == "spill" for source in table.sources):
         starts = np.arange(0, batch.events, spill_events)
@@ -132,7 +133,7 @@ def _placed(
 ) -> Array:
     values = batch.columns[column]
     ancestors = model.ancestors[column]
-    if ancestors != table.lists[: len(ancestors)]:  # it lies in a list that stands in a row
+    if ancestors != table.lists[: len(ancestors)]:  # it is inside a list that one row holds
         return values
     items = placement.items[len(ancestors)]
     return once(values, items) if is_lengths else spread(values, items)

@@ -1,4 +1,4 @@
-"""From a model and a layout to tables: which columns each has, and where each column comes from. Pure data."""
+"""Derives the tables of a layout from a model: the columns of each table and the source of each column. Pure data."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Kind = Literal["event", "spill", "index", "column"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a column of a table comes from.
+    """The source of a column of a table.
 
-    "event": the number of the row's event (of a spill: of its first). "spill": how many events a spill has.
-    "index": the position of the row's object, or of that which holds it, in the list of lengths column `column`.
-    "column": the logical column `column`.
+    "event": the number of the event of the row (in a spill: of its first event). "spill": the number of events of the
+    spill. "index": the position of the object of the row, or of the object around it, in the list with lengths column
+    `column`. "column": the logical column `column`.
     """
 
     kind: Kind
     column: int = -1
 
     def is_column_of(self, lists: Level) -> bool:
-        """It is the lengths of one of these."""
+        """Returns whether it is the lengths column of one of these lists."""
         return self.kind == "column" and self.column in lists
 
     def to_json(self) -> int | str | dict[str, int]:
@@ -46,17 +46,17 @@ class Source:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A table of a layout. A row is an element of the last of `lists`; without any, an event or a spill.
+    """A table of a layout. A row is an element of the last of `lists`; without lists, it is an event or a spill.
 
-    The last `joined` of these lists keep the row of an object whose own list is empty; the fields of upper objects are
-    repeated in the rows of what they hold, but their lists stand in the first of them only.
+    For the last `joined` of these lists, an object whose list is empty keeps a row. The fields of an outer object are
+    repeated in the rows of its inner objects; its lists are in the first of these rows only.
     """
 
     schema: TableSchema
     lists: Level
     joined: int
     sources: tuple[Source, ...]
-    """Of each flat column."""
+    """The source of each flat column."""
 
     @property
     def name(self) -> str:
@@ -64,7 +64,7 @@ class TablePlan:
 
     @property
     def home(self) -> int:
-        """How many of `lists` the rows need not hold: of the elements of the next, none is missing."""
+        """The number of `lists` whose objects may lack rows. All elements of the next list have rows."""
         return len(self.lists) - self.joined
 
     @cached_property
@@ -89,13 +89,13 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class _Selection:
-    """What of an event one table holds."""
+    """The parts of an event that one table holds."""
 
     name: str
     leaves: frozenset[int] = frozenset()
-    """Each by its first column."""
+    """The leaves, each given by its first column."""
     counts: frozenset[int] = frozenset()
-    """The lists of which only the lengths are held, as numbers."""
+    """The lists of which the table holds only the lengths, as numbers."""
     lists: Level = ()
     joined: int = 0
 
@@ -128,12 +128,12 @@ def _events(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
 
 
 def _event_counts(parts: dict[Path, str], lists: Iterable[Node]) -> _Selection:
-    """One row for each event, also for those with nothing in them: how many objects each has."""
+    """Returns the table with one row for each event, even if it is empty, that holds the numbers of its objects."""
     return _Selection(_free("events", parts.values()), counts=frozenset(node.columns[0] for node in lists))
 
 
 def _top_objects(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
-    """A part that has fields of several products gives a table for each."""
+    """Yields the tables if rows are top objects. A part with fields of several products has one table for each."""
     yield _event_counts(parts, [product for product in model.tree if product.has_objects])
     leaves: dict[str, dict[Node, set[int]]] = defaultdict(lambda: defaultdict(set))
     for product in model.tree:
@@ -146,7 +146,8 @@ def _top_objects(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selecti
 
 
 def _elements(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]:
-    """A part gives a table for each of its innermost lists of objects. The first holds the fields of upper objects."""
+    """Yields the tables if rows are elements: one for each innermost list of a part. The first also has outer
+    fields."""
     lists = {node.element_level: node for node in model.nodes() if node.has_objects}
     yield _event_counts(parts, [node for node in lists.values() if not node.level])
     leaves: dict[str, dict[Level, set[int]]] = defaultdict(lambda: defaultdict(set))
@@ -170,9 +171,10 @@ def _elements(model: EventModel, parts: dict[Path, str]) -> Iterator[_Selection]
 
 
 def _chains(levels: list[Level], counts: dict[Level, set[int]]) -> list[list[Level]]:
-    """Every level in one chain. An object's list continues its chain where the part knows how long it is."""
+    """Groups levels into chains, each level in one chain. A list continues the chain of its object if the part holds
+    its lengths."""
     chains: list[list[Level]] = []
-    for level in levels:  # outer before inner, as columns are numbered
+    for level in levels:  # outer levels come before inner ones, as columns are numbered
         outer = next((chain for chain in chains if chain[-1] == level[:-1]), None)
         if outer is not None and level and level[-1] in counts.get(outer[-1], ()):
             outer.append(level)
@@ -202,7 +204,7 @@ def _table(model: EventModel, selection: _Selection, is_spill: bool, is_soa: boo
 
 
 class _Shaper:
-    """What is selected of a type, and the sources of its columns."""
+    """Selects members of a type, and finds the sources of their columns."""
 
     def __init__(self, selection: _Selection, is_soa: bool) -> None:
         self._selection = selection
@@ -219,19 +221,19 @@ class _Shaper:
                 sources += shaped[1]
             if node.has_objects and node.columns[0] in self._selection.counts:
                 count = _free(f"{name}_count", [each.path[-1] for each in nodes])
-                members.append((count, uint64(description=f"how many {'.'.join(node.path)} it has")))
+                members.append((count, uint64(description=f"number of {'.'.join(node.path)}")))
                 sources.append(Source("column", node.columns[0]))
         return members, sources
 
     def _shaped(self, node: Node, outer: list[Source]) -> tuple[Type, list[Source]] | None:
-        """`outer`: as struct of lists, the lists met so far, which every leaf gets for its own."""
+        """Returns the selected part of a node. `outer` has the lists around it, which each leaf repeats with "soa"."""
         if not node.children:
             return self._leaf(node, outer) if node.columns[0] in self._selection.leaves else None
         if node.type.element is None:
             members, sources = self.members(node.children, outer)
             return (_with(node.type, members=tuple(members)), sources) if members else None
         (element,) = node.children
-        if node.columns[0] in self._selection.lists:  # whose elements are the rows
+        if node.columns[0] in self._selection.lists:  # its elements are the rows
             return self._shaped(element, outer)
         lengths = Source("column", node.columns[0])
         if self._is_soa:
@@ -247,7 +249,7 @@ class _Shaper:
 
 
 def _with(type_: Type, **inner: Any) -> Type:
-    """The type with other members or elements: it is no C++ class any more if they really differ."""
+    """Returns the type with other members or elements. If these differ, it loses the name of its C++ class."""
     changed = replace(type_, **inner)
     return type_ if changed == type_ else replace(changed, type_name="")
 
