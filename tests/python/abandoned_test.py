@@ -64,7 +64,7 @@ def test_so_is_that_of_a_worker_of_a_pool(path: Path, way: str) -> None:
             pool.submit(work, out.handle, way).result()
         status = out.status()
         report = out.close()
-    reason = "nobody finished it" if way == "without a block" else "ValueError: no such détecteur"
+    reason = "finish() was not called" if way == "without a block" else "ValueError: no such détecteur"
     expect(report, reason, 5)
     assert report.rows == 5
     if status.abandoned:  # the committer has met it

@@ -30,9 +30,9 @@ def test_frames_are_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"x": [1.0, "two", 3.0]}, "column 'x', row 1 of this append: 'two' is no number"),
+        ({"x": [1.0, "two", 3.0]}, "column 'x', row 1 of this append: 'two' is not a number"),
         ({"x": [1.0, 2.0, object()]}, "column 'x', row 2 of this append: <object object at"),
-        ({"x": [1.0, None, "three"]}, "column 'x', row 1 of this append: None is no number"),
+        ({"x": [1.0, None, "three"]}, "column 'x', row 1 of this append: None is not a number"),
         ({"s": ["a", 5, "c"]}, "column 's', row 1 of this append: 5 is not a string"),
         ({"s": pd.array(["a", None, "c"], "string")}, "column 's': item 1 of the Arrow array is null"),
         ({"o": [1, "two", None]}, "column 'o"),

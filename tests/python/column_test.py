@@ -56,7 +56,7 @@ def test_paths_lead_to_columns_as_in_h5py(run: tw.Run) -> None:
     assert isinstance(run["deep/er"], tw.Table)
     assert len(run["deep/er/x"]) == 0
     assert ("ch0/t" in run, "ch0/nope" in run, "nope" in run) == (True, False, False)
-    with pytest.raises(KeyError, match="no column 'nope'; there are t, waveform"):
+    with pytest.raises(KeyError, match="no column 'nope'; its fields are t, waveform"):
         run["ch0/nope"]
     with pytest.raises(KeyError, match="no table 'nope/t'; the tables are ch0"):
         run["nope/t"]
@@ -110,7 +110,7 @@ def test_columns_that_are_no_arrays_of_numbers(run: tw.Run) -> None:
     assert table["grid"].to_numpy()["x"].tolist() == PAIRS.tolist()
     assert table["grid/z"][5].tolist() == [10j, 11j]
     for column in ("samples", "hits"):
-        with pytest.raises(tw.UsageError, match=f"column '{column}' is no array"):
+        with pytest.raises(tw.UsageError, match=f"column '{column}' is not an array"):
             np.asarray(table[column])
         assert table[column].to_numpy().dtype == object
 
@@ -134,7 +134,7 @@ def test_wrong_indices_of_a_column_are_told(run: tw.Run) -> None:
         values[None]
     with pytest.raises(tw.UsageError, match="one index for each axis"):
         values[..., ...]
-    with pytest.raises(tw.UsageError, match="has no further axes to index"):
+    with pytest.raises(tw.UsageError, match="has no more axes to index"):
         run["ch0/samples"][1, 0]
 
 
@@ -144,9 +144,9 @@ def test_values_are_read_into_arrays_that_are_given(run: tw.Run) -> None:
     assert rows["t"] is t
     assert t.tolist() == [i / 4 for i in range(50, 150)]
     np.testing.assert_array_equal(values, TRACE[50:150])
-    with pytest.raises(tw.UsageError, match=r"float64 \(100,\) in `out` cannot take what is read, float64 \(300,\)"):
+    with pytest.raises(tw.UsageError, match=r"in `out` is float64 \(100,\), but the values are float64 \(300,\)"):
         run["ch0"].read("t", out={"t": t})
-    with pytest.raises(tw.UsageError, match="`out` has 'samples', which is no column of numbers of table 'ch0'"):
+    with pytest.raises(tw.UsageError, match="`out` has 'samples', which is not a column of numbers of table 'ch0'"):
         run["ch0"].read("samples", out={"samples": t})
     with pytest.raises(tw.UsageError, match="'t' in `out` must be C-contiguous and writeable"):
         run["ch0"].read("t", out={"t": np.empty((300, 2))[:, 0]})

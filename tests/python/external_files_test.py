@@ -150,7 +150,7 @@ def test_a_variable_that_sends_libhdf5_elsewhere_is_named(
 def test_what_is_no_folder_is_refused(raw: Path) -> None:
     path = with_values_in(raw, "../raw/values.bin")
     for wrong in (raw / "values.bin", raw / "nothing"):
-        with pytest.raises(tw.UsageError, match=r"cannot be read from .* \(it is no folder\)"):
+        with pytest.raises(tw.UsageError, match=r"external cannot be .* \(it is not a folder\)"):
             tw.open(path, external=[wrong])
 
 

@@ -154,7 +154,7 @@ def test_urls(path: Path, server: str, protocol: str) -> None:
 
 
 def test_what_cannot_be_read_is_said(path: Path, tmp_path: Path, server: str) -> None:
-    with builtins.open(path) as text, pytest.raises(tw.UsageError, match="gives text"):
+    with builtins.open(path) as text, pytest.raises(tw.UsageError, match="text mode"):
         tw.open(text)  # type: ignore[arg-type]
     with builtins.open(path, "rb") as file:
         run = tw.open(file)

@@ -60,7 +60,7 @@ def test_it_ends_with_its_file_where_that_is_wanted_or_the_next_is_gone(tmp_path
     only = [each.rows["id"] for each in tw.open(first)["t"].follow(next_files=False)]
     assert np.concatenate(only).tolist() == list(range(100))
     os.rename(second, tmp_path / "elsewhere.h5")
-    with pytest.raises(tw.UsageError, match=r"the run goes on in .*run-00002\.h5, which is not there; put it back"):
+    with pytest.raises(tw.UsageError, match=r"the run continues in .*run-00002\.h5, which does not exist: put it"):
         list(tw.open(first).follow())
     with tw.create(second, SCHEMA):
         pass

@@ -166,12 +166,12 @@ def test_convert_sets_them(tmp_path: Path, thalweg_command: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("record --out run.h5 --set flush_interval", "is not NAME=VALUE"),
+        ("record --out run.h5 --set flush_interval", "is not of the form KNOB=VALUE"),
         ("record --out run.h5 --set flush=1s", "did you mean 'flush_interval'?"),
         ("record --out run.h5 --set flush_interval=1", None),
         ("record --out run.h5 --set flush_interval=1s --set flush_interval=2s", "given twice"),
         ("record --out run.h5 --flush-interval 1s --set flush_interval=2s", "with --flush-interval and with --set"),
-        ("record --out run.h5 --codec lz4 --set wide_codec=none", "beside a codec for all"),
+        ("record --out run.h5 --codec lz4 --set wide_codec=none", "and a codec for all"),
         ("convert run.h5 run.root --set extent_bytes=1", "a size from 4 KiB to 1 GiB"),
         ("readout collect --out run.h5 --handler 127.0.0.1:1 --set queue_depth=0", "a whole number from 1 to 1024"),
     ],

@@ -50,9 +50,9 @@ def test_what_a_file_gets_wrong_is_said(text: str, message: str, tmp_path: Path)
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(tw.UsageError, match="cannot share a table"):
+    with pytest.raises(tw.UsageError, match="cannot have one table"):
         Layout("element", "all")
-    with pytest.raises(tw.UsageError, match="'row' is no choice"):
+    with pytest.raises(tw.UsageError, match="'row' is not a choice"):
         Layout("row", "all")  # type: ignore[arg-type]
     with pytest.raises(tw.UsageError, match="there is no layout 'aos_all'"):
         Layout.parse("aos_all")

@@ -131,7 +131,7 @@ def test_other_fields_are_refused_by_name(inputs: list[Path], tmp_path: Path) ->
 
 
 def test_wrong_requests(inputs: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(tw.UsageError, match="is one file, and several are merged"):
+    with pytest.raises(tw.UsageError, match="it is one file"):
         tw.merge(inputs[0], tmp_path / "out.root")  # type: ignore[arg-type]
     with pytest.raises(tw.UsageError, match="it is the same file as"):
         tw.merge([inputs[0], inputs[0]], tmp_path / "out.root")

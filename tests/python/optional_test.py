@@ -67,7 +67,7 @@ def test_arrow_and_pandas_have_them_as_missing(tmp_path: Path, name: str) -> Non
 
 
 def test_wrong_optional_values_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(tw.UsageError, match="no optional"):
+    with pytest.raises(tw.UsageError, match="cannot be optional"):
         tw.optional(tw.array(tw.int8, 3))
     with tw.create(tmp_path / "run.h5", {"t": {"x": tw.optional(tw.float32)}}) as out:
         producer = out.producer("t")
@@ -125,6 +125,6 @@ def test_times_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             producer.append(at=fine, far=np.array(["9999-01-01"], "M8[s]"))
         with pytest.raises(tw.UsageError, match="timedelta64"):
             producer.append(at=np.array([1], "m8[s]"), far=fine)
-        with pytest.raises(tw.UsageError, match="is no time"):
+        with pytest.raises(tw.UsageError, match="is not a time"):
             producer.append(at=["yesterday"], far=fine)
         producer.append(at=fine, far=fine)

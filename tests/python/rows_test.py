@@ -131,7 +131,7 @@ def test_requests_for_rows_that_cannot_be_met_say_why(run: tw.Run) -> None:
     table = run["a"]
     with pytest.raises(tw.UsageError, match=r"rows 7 of table 'a' cannot be read .*table\[7\]"):
         table.read(rows=7)
-    with pytest.raises(tw.UsageError, match=r"a mask of 3 bools cannot choose rows of table 'a' \(it has 1000 rows\)"):
+    with pytest.raises(tw.UsageError, match=r"a mask of 3 bools cannot select rows of table 'a' \(it has 1000 rows\)"):
         table.read(rows=[True, False, True])
     for rows in ("id", [1.5], [[1]], {"a": 1}, [None]):
         with pytest.raises(tw.UsageError, match="give a slice, a range, row numbers or a mask"):
@@ -146,7 +146,7 @@ def test_a_tuple_still_works_and_says_what_to_write(run: tw.Run) -> None:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         assert run["a"].read("id", rows=(2, 5))["id"].tolist() == [2, 3, 4]
-    assert [str(each.message) for each in found] == ["rows=(2, 5) as a tuple is deprecated; give slice(2, 5)"]
+    assert [str(each.message) for each in found] == ["rows=(2, 5) as a tuple is deprecated: give slice(2, 5)"]
     assert found[0].filename == __file__
 
 

@@ -65,7 +65,7 @@ def test_an_array_of_arrays_has_both_shapes() -> None:
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [
-        ({}, "the schema is empty"),
+        ({}, "the schema has no tables"),
         ({"t": {}}, "table 't'.*no fields"),
         ({"t": {"": tw.int8}}, "its name is empty"),
         ({"t": {"a/b": tw.int8}}, "its name holds '/'"),

@@ -165,3 +165,73 @@ def test_what_was_removed_is_not_said_to_be_recovered(tmp_path: Path) -> None:
     assert process.returncode == 1, said
     assert "cannot be recovered" in said
     assert "completes it with all published" not in said
+
+
+BAD_TEXT = "not\udcffUTF-8"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda _: tw.create(5, SCHEMA), "5 is not a path: give a string"),
+        (lambda _: tw.create(BAD_TEXT, SCHEMA), "is not UTF-8 text"),
+        (lambda _: tw.create("a\0b.h5", SCHEMA), "holds a NUL character"),
+        (lambda path: tw.create(path, 5), "5 is not a schema: give a dictionary of tables"),
+        (lambda path: tw.create(path, {5: {"x": tw.uint8}}), "the name of a table is 5: give a string"),
+        (lambda path: tw.create(path, {BAD_TEXT: {"x": tw.uint8}}), "the name of a table cannot be .*not UTF-8"),
+        (lambda path: tw.create(path, {"events": {BAD_TEXT: tw.uint8}}), "the name of a field cannot be .*not UTF-8"),
+        (lambda path: tw.create(path, {"events": {"x\0y": tw.uint8}}), r"'x\\x00y' .*holds a NUL character"),
+        (lambda path: tw.create(path, SCHEMA, metadata={"k": BAD_TEXT}), "the metadata 'k' cannot be .*not UTF-8"),
+        (lambda path: tw.create(path, SCHEMA, metadata={"k": 5}), "the metadata 'k' is 5: give a string"),
+        (lambda path: tw.create(path, SCHEMA, metadata={BAD_TEXT: ""}), "the key of metadata cannot be"),
+        (lambda path: tw.create(path, SCHEMA, tuning=5), "tuning cannot be 5"),
+        (lambda path: tw.create(path, SCHEMA, nodes=1.5), "nodes cannot be 1.5 .*not an integer"),
+        (lambda path: tw.create(path, SCHEMA, nodes=2**70), "nodes cannot be 1180591620717411303424: give 1 to 65536"),
+        (lambda path: tw.create(path, SCHEMA, node_timeout="x"), "node_timeout cannot be 'x'"),
+        (lambda path: tw.create(path, SCHEMA, node_timeout=-1), "node_timeout cannot be -1 seconds"),
+        (lambda path: tw.create(path, SCHEMA, order="key", keys_per_group=2**70), "keys_per_group cannot be 1180"),
+        (lambda path: tw.create(path, SCHEMA, order="key", keys_per_group=1.5), "keys_per_group cannot be 1.5"),
+        (lambda path: tw.join(path, node=1.5, nodes=2), "node cannot be 1.5"),
+        (lambda _: tw.attach(5), "the handle is 5: give a string"),
+        (lambda _: tw.attach(BAD_TEXT), "the handle cannot be .*not UTF-8"),
+        (lambda _: tw.open(5), "5 is not a path"),
+        (lambda _: tw.open(None), "None is not a path"),
+        (lambda _: tw.recover(5), "5 is not a path"),
+        (lambda path: tw.snapshot(path, 5), "5 is not a path"),
+        (lambda _: tw.verify(5), "5 is not a path"),
+        (lambda path: tw.verify(path, threads=-1), "threads cannot be -1: give 0 to"),
+        (lambda path: tw.convert(path, 5), "5 is not a path"),
+        (lambda path: tw.convert(path, path, threads="many"), "threads cannot be 'many'"),
+        (lambda path: tw.merge([path, path], 5), "5 is not a path"),
+        (lambda _: tw.array(tw.uint8, 1.5), "the size of an array cannot be 1.5"),
+        (lambda _: tw.array(tw.uint8, -1), "the size of an array cannot be -1: give 0 to"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_with_a_sentence(tmp_path: Path, call: Any, said: str) -> None:
+    with pytest.raises(tw.UsageError, match=said):
+        call(tmp_path / "run.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_refuses_values_of_the_wrong_kind(tmp_path: Path) -> None:
+    with tw.create(tmp_path / "run.root", SCHEMA, order="key", keys_per_group=2) as out:
+        for number, said in ((1.5, "cannot be 1.5"), ("a", "cannot be 'a'"), (2**70, "cannot be 1180")):
+            with pytest.raises(tw.UsageError, match=f"the number of a work group {said}"):
+                out.work_group(number)  # type: ignore[arg-type]
+        with pytest.raises(tw.UsageError, match="its keys have more than 64 bits"):
+            out.work_group(2**62)
+        for key, value in (("k", "\udcff"), (5, "v"), ("k", 6)):
+            with pytest.raises(tw.UsageError, match="metadata"):
+                out.set_metadata(key, value)  # type: ignore[arg-type]
+        with pytest.raises(tw.UsageError, match="timeout cannot be 'x'"):
+            out.close(timeout="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("verb", ["inspect", "verify", "plot"])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, verb: str) -> None:
+    os.mkfifo(tmp_path / "pipe.h5")
+    (tmp_path / "folder.h5").mkdir()
+    for name, said in (("pipe.h5", "it is a pipe or a socket"), ("folder.h5", "it is a folder")):
+        result = _thalweg(tmp_path, verb, name)
+        assert result.returncode == 2
+        assert said in result.stderr

@@ -66,7 +66,7 @@ def test_a_file_of_nothing_else_cannot_be_converted(tmp_path: Path, thalweg_comm
     path = tmp_path / "empty.h5"
     with h5py.File(path, "w") as file:
         file["alone/none"] = np.zeros((7, 0))
-    with pytest.raises(tw.UsageError, match=r"nothing that can be written .*/alone/none is left out"):
+    with pytest.raises(tw.UsageError, match=r"nothing that can be copied .*/alone/none is left out"):
         tw.convert(path, tmp_path / "copy.h5")
     assert not (tmp_path / "copy.h5").exists()
     done = thalweg_command("convert", str(path), str(tmp_path / "copy.h5"))

@@ -136,12 +136,7 @@ def schema(tables: Mapping[str, TypeLike], *, attrs: Mapping[str, Mapping[str, A
         raise UsageError("the schema has no tables: give at least one")
     for name in tables:
         text_of_user(name, "the name of a table")
-    made = Schema(
-        tuple(
-            TableSchema(name, tuple((each, as_type(like)) for each, like in _fields(name, fields).items()))
-            for name, fields in tables.items()
-        )
-    )
+    made = Schema(tuple(TableSchema(name, as_type(_fields(name, fields)).members) for name, fields in tables.items()))
     if made.zero_width():
         _core.check_schema(made.to_json())  # raises an error that names the field
     for path, given in (attrs or {}).items():

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
-from thalweg._base.given import integer_of
+from thalweg._base.given import integer_of, text_of_user
 from thalweg._schema.attributes import Attributes
 
 _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
@@ -182,7 +182,7 @@ def as_type(like: TypeLike) -> Type:
         return like
     if isinstance(like, Mapping):
         members = cast(Mapping[str, TypeLike], like)
-        return Type("struct", members=tuple((str(name), as_type(member)) for name, member in members.items()))
+        return Type("struct", members=tuple((_name(name), as_type(member)) for name, member in members.items()))
     if like is str:
         return string
     try:
@@ -190,6 +190,10 @@ def as_type(like: TypeLike) -> Type:
     except (TypeError, ValueError, SyntaxError):
         raise UsageError(f"{like!r} is not a type (of a field): use tw.uint16, a NumPy dtype or a dictionary") from None
     return _from_dtype(dtype)
+
+
+def _name(name: object) -> str:
+    return text_of_user(name, "the name of a field")
 
 
 def _from_dtype(dtype: np.dtype[Any]) -> Type:
