@@ -1,4 +1,4 @@
-"""A dataset that h5py reads, as a column."""
+"""Reads a dataset as a column through h5py."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged
 from thalweg._values.rows import Rows
 
-# What is read when a file is opened, to know whether h5py can, whether strings are UTF-8, and how long lists are.
+# This much is read when a file is opened, to see whether h5py can read it, whether strings are UTF-8, and how long
+# lists are.
 _TRIED_BYTES = 8 << 20
 _TRIED_STRINGS = 100_000
-_SURE_BYTES = 1 << 33  # of values; a damaged extent may be of any size
-_MOST_BYTES_A_BYTE = 4096  # of the file, beyond that
-_SMALL_CACHE_BYTES = 1 << 20  # which every dataset has
-# Which datasets are axes, by references: HDF5's own bookkeeping. And the type, as lh5 says it.
+_SURE_BYTES = 1 << 33  # datasets up to this size are always accepted; a damaged extent may have any size
+_MOST_BYTES_A_BYTE = 4096  # beyond that, the largest number of bytes of values for each byte of the file
+_SMALL_CACHE_BYTES = 1 << 20  # the chunk cache of every dataset
+# HDF5 keeps the axes of a dataset in the first two, as references. The last one is the type as lh5 describes it.
 NOT_SHOWN = ("DIMENSION_LIST", "REFERENCE_LIST", "datatype")
 
 
 class H5Column:
-    """Raises NoTypeError, or what h5py raises, where it cannot be one. What is read with it grows in bytes as told."""
+    """A dataset as a column. The constructor raises NoTypeError, or what h5py raises, if it cannot be a column."""
 
     def __init__(self, path: str, source: Source, leave_out: LeaveOut, notes: list[str]) -> None:
         self.path = path
@@ -45,10 +46,10 @@ class H5Column:
 
     def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
         if not dataset.shape:
-            raise NoTypeError("it has no dimension along which there are rows")
+            raise NoTypeError("it is a scalar and has no rows")
         check_places(file, dataset, self.source.folders)
         self._is_external = bool(dataset.external)
-        # What has any length lies elsewhere, without one.
+        # Values of variable length are stored elsewhere, without a checksum.
         self.has_checksum = bool(dataset.fletcher32) and not dataset.dtype.hasobject
         self._shape, self._chunks = dataset.shape, dataset.chunks
         self.stored_bytes = int(dataset.id.get_storage_size())
@@ -56,9 +57,9 @@ class H5Column:
         file_bytes = os.path.getsize(self.source.path)
         if len(self) * max(1, row_bytes) > _SURE_BYTES + _MOST_BYTES_A_BYTE * file_bytes:
             raise NoTypeError(
-                f"it says that it has {len(self)} items of {row_bytes} bytes, and the file has {file_bytes} in all"
+                f"it claims {len(self)} items of {row_bytes} bytes, but the file has only {file_bytes} bytes"
             )
-        self._band_bytes = 0  # of the chunks that rows lie in together
+        self._band_bytes = 0  # the size of all chunks that hold the same rows
         if self._chunks:
             sizes = zip(self._shape[1:], self._chunks[1:], strict=True)
             chunk_bytes = math.prod(self._chunks) * dataset.dtype.itemsize
@@ -79,12 +80,12 @@ class H5Column:
 
     @property
     def chunk_rows(self) -> int:
-        """0: it has no chunks."""
+        """The number of rows of a chunk, or 0 if it has no chunks."""
         return int(self._chunks[0]) if self._chunks else 0
 
     def scanned(self, file: h5py.File, memory_bytes: int) -> H5Column:
-        """For who reads all rows, in their order, while the file is open: a chunk is decoded once, where the memory
-        suffices."""
+        """Returns a column for reading all rows in order while the file is open. If there is enough memory, each chunk
+        is decoded once."""
         if not _SMALL_CACHE_BYTES < self._band_bytes <= memory_bytes:
             return self
         column = copy(self)
@@ -94,7 +95,7 @@ class H5Column:
         return column
 
     def read(self, type_: Type, start: int, count: int) -> Any:
-        """`type_`: that of the column, or one with fewer members."""
+        """Reads rows. `type_` is the type of the column, or one with fewer members. Raises DataError if h5py cannot."""
         try:
             with self.source.opened() as file:
                 dataset = self._open(file)
@@ -127,7 +128,7 @@ def with_attributes(type_: Type, dataset: h5py.Dataset, path: str, leave_out: Le
             elif name == "description" and isinstance(value, str):
                 description = value
             else:
-                Attributes({name: value})  # raises where it has no type
+                Attributes({name: value})  # raises if it cannot be stored
                 given[name] = value
         except Exception as error:
             leave_out(f"the attribute '{name}' of {path}", str(error))
@@ -135,7 +136,8 @@ def with_attributes(type_: Type, dataset: h5py.Dataset, path: str, leave_out: Le
 
 
 def value_of(value: Any, dtype: Any) -> Any:
-    """Of an attribute, or of a dataset without rows. Raises UsageError or UnicodeDecodeError where it can be none."""
+    """Returns the value of an attribute, or of a scalar dataset. Raises UsageError or UnicodeDecodeError if it has
+    none."""
     if isinstance(value, h5py.Empty):
         return "" if h5py.check_string_dtype(value.dtype) else np.empty(0, value.dtype)
     if dtype is not None and h5py.check_enum_dtype(dtype):
@@ -156,7 +158,7 @@ def has_lists(type_: Type) -> bool:
 
 
 def bytes_of(value: Any) -> int:
-    """What values take in memory."""
+    """Returns the size of values in memory."""
     if isinstance(value, Rows):
         return sum(bytes_of(member) for member in value.members.values())
     if isinstance(value, Ragged):

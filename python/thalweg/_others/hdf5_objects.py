@@ -1,8 +1,8 @@
-"""Objects of HDF5 files of other programs, as h5py shows them: found by path, and never in another place than allowed.
+"""Finds objects of HDF5 files of other programs through h5py, and refuses places that are not allowed.
 
-A file names other files in links, external storage and virtual datasets, and h5py opens whatever is named. A file of
-somebody else must not choose what is read: links into other files are not followed, and values lie beside the file, or
-in a folder that the caller has named.
+A file may name other files in links, external storage and virtual datasets, and h5py opens them all. A file from
+elsewhere must not choose what is read. Links into other files are therefore not followed, and values must be in the
+folder of the file or in a folder that the caller has allowed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ import h5py
 from thalweg._others.tree_types import NoTypeError
 
 _MOST_SOFT_LINKS = 64
-_MOST_SOURCES = 8  # virtual datasets that show each other
+_MOST_SOURCES = 8  # the depth of virtual datasets that refer to virtual datasets
 
 
 class NotFoundError(Exception):
-    """There is no such object, or the way to it leads out of the file."""
+    """Raised if there is no such object, or if a link to it leads out of the file."""
 
 
 def open_file(path: str) -> h5py.File:
-    """While a program writes it in the mode of a single writer and many readers, as one of these: libhdf5 refuses such
-    a file to others. It also wants all who open a file in one process to agree on locks."""
+    """Opens a file for reading. Raises OSError if h5py cannot open it.
+
+    A file that is being written in SWMR mode must be opened in SWMR mode. All users of a file in one process must use
+    the same setting for locks."""
     refusal: OSError | None = None
     for swmr in (False, True):
         for options in ({"locking": False}, {}):
@@ -41,10 +43,10 @@ def open_file(path: str) -> h5py.File:
 
 
 class Source:
-    """A file that is open while somebody reads it, and no longer: a user of h5py in this process may want it, too."""
+    """A file that is open only while it is read, since other code of this process may use it with h5py, too."""
 
     def __init__(self, path: str, external: Iterable[str] = ()) -> None:
-        """`external`: folders in which its values may lie, beside its own."""
+        """Takes the path of the file, and the folders that may hold its values besides its own folder."""
         self.path = path
         self.external = tuple(external)
         self.folders = [os.path.realpath(each) for each in (os.path.dirname(os.path.abspath(path)), *self.external)]
@@ -68,13 +70,15 @@ class Source:
 
 
 def find(file: h5py.File, path: str) -> Any:
-    """A group or dataset, by hard and soft links alone. Raises NotFoundError."""
+    """Returns a group or dataset, following hard and soft links only. Raises NotFoundError."""
     group, name = find_link(file, path)
     return group[name] if name else group
 
 
 def find_link(file: h5py.File, path: str) -> tuple[h5py.Group, str]:
-    """The group with the hard link that leads to an object, and the name of that link; of the root no name."""
+    """Returns the group with the hard link to an object, and the name of the link; the root has no name.
+
+    Raises NotFoundError."""
     at: Any = file["/"]
     names = [name for name in path.split("/") if name not in ("", ".")]
     last: tuple[h5py.Group, str] = at, ""
@@ -95,17 +99,17 @@ def find_link(file: h5py.File, path: str) -> tuple[h5py.Group, str]:
 
 
 def class_of(file: h5py.File, path: str) -> type:
-    """h5py.Group, Dataset or Datatype. Raises NotFoundError."""
+    """Returns h5py.Group, Dataset or Datatype. Raises NotFoundError."""
     group, name = find_link(file, path)
     found: type = group.get(name, getclass=True) if name else h5py.Group
     return found
 
 
 def open_dataset(file: h5py.File, path: str, cache_bytes: int = 0, *, is_external: bool = False) -> h5py.Dataset:
-    """`cache_bytes`: of chunks. `is_external`: its files are beside the file, wherever this process was started.
+    """Opens a dataset with a chunk cache of that size.
 
-    A dataset that is open already keeps the cache, and refuses the other place, with which it was opened: so nobody
-    keeps one.
+    With `is_external`, its external files are looked for beside the file, whatever the working directory is. A dataset
+    that is open already keeps its old settings, so no dataset is kept open.
     """
     group, name = find_link(file, path)
     access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
@@ -117,24 +121,24 @@ def open_dataset(file: h5py.File, path: str, cache_bytes: int = 0, *, is_externa
 
 
 def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], depth: int = 0) -> None:
-    """Raises NoTypeError where values lie outside of these folders, or are not there."""
+    """Raises NoTypeError if values are outside these folders, or do not exist."""
     folder = os.path.dirname(os.path.abspath(file.filename))
     for name, _, _ in dataset.external or ():
         _check_inside(name, folder, folders)
         _check_found_there(name, "HDF5_EXTFILE_PREFIX")
         if depth and not os.path.isabs(name):
-            # Only of the dataset that it is asked for does libhdf5 look for it beside the file.
+            # libhdf5 uses the folder of the file only for the dataset that is read, not for those that it refers to.
             raise NoTypeError(
-                f"it shows values of {name}, by way of {os.path.basename(file.filename)}, and libhdf5 looks for such a "
-                f"name wherever the process was started: open {file.filename} itself"
+                f"it refers to values in {name} through {os.path.basename(file.filename)}, and libhdf5 would look for "
+                f"that name in the working directory: open {file.filename} itself"
             )
     if not dataset.is_virtual:
         return
     if depth > _MOST_SOURCES:
-        raise NoTypeError("the virtual datasets that it shows are nested too deeply")
+        raise NoTypeError("the virtual datasets that it refers to are nested too deeply")
     for _, file_name, path, _ in dataset.virtual_sources():
         if "%" in file_name or "%" in path:
-            raise NoTypeError(f"it shows as many datasets as there are, by the pattern {file_name} {path}")
+            raise NoTypeError(f"it refers to an open number of datasets, by the pattern {file_name} {path}")
         if file_name == ".":
             _check_source(file, path, folders, depth)
         else:
@@ -147,36 +151,38 @@ def _check_source(file: h5py.File, path: str, folders: list[str], depth: int) ->
     try:
         source = find(file, path)
     except NotFoundError:
-        raise NoTypeError(f"it shows {path} of {os.path.basename(file.filename)}, which is not there") from None
+        raise NoTypeError(f"it refers to {path} of {os.path.basename(file.filename)}, which does not exist") from None
     check_places(file, source, folders, depth + 1)
 
 
 def _check_found_there(name: str, variable: str) -> None:
-    """libhdf5 looks where a variable of the environment says first, which may be anywhere."""
+    """Raises NoTypeError if a variable of the environment makes libhdf5 look in another folder first."""
     elsewhere = os.environ.get(variable, "")
     if elsewhere not in ("", "${ORIGIN}") and not os.path.isabs(name):
         raise NoTypeError(
-            f"its values lie in {name}, and the environment variable {variable} says to look for that in {elsewhere}: "
-            "unset the variable"
+            f"its values are in {name}, and the environment variable {variable} makes libhdf5 look for it in "
+            f"{elsewhere}: unset the variable"
         )
 
 
 def _check_inside(name: str, folder: str, folders: list[str]) -> str:
-    """The place of what is called so by a file of `folder`, with all symbolic links and `..` resolved."""
+    """Returns the real path of a name in a file of `folder`. Raises NoTypeError if it is not inside `folders`."""
     place = os.path.realpath(os.path.join(folder, name))
     if not any(os.path.commonpath([place, each]) == each for each in folders):
         there = os.path.dirname(place)
         raise NoTypeError(
-            f"its values lie in {name}, outside of the folder of the file: move that file into it, or allow "
-            f"{there} (in Python external=[{there!r}], of commands --external {shlex.quote(there)})"
+            f"its values are in {name}, outside the folder of the file: move that file into it, or allow {there} (in "
+            f"Python: external=[{there!r}], on the command line: --external {shlex.quote(there)})"
         )
     if not os.path.isfile(place):
-        raise NoTypeError(f"its values lie in the file {name}, which is not there")
+        raise NoTypeError(f"its values are in the file {name}, which does not exist")
     return place
 
 
 def attribute_in(text: str) -> tuple[str | None, str] | None:
-    """Name and owner, where an object that is left out is an attribute; no name where it is all that an object has."""
+    """Returns the name and the owner if an object that is left out is an attribute, or None.
+
+    The name is None if all attributes of the owner are left out."""
     if found := re.fullmatch(r"the attribute '(.*)' of (/.*)", text, re.DOTALL):
         return found[1], found[2]
     found = re.fullmatch(r"the attributes of (/.*)", text, re.DOTALL)

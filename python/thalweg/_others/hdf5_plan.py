@@ -1,4 +1,4 @@
-"""Which tables the datasets belong to that h5py reads: by the rules of docs/formats/hdf5.md, beside those there are."""
+"""Assigns the datasets that h5py reads to tables, by the rules of docs/formats/hdf5.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._schema.types import Type, uint8
 
 @dataclass
 class Planned:
-    """A table. `columns`: as in H5Table."""
+    """A table with the columns that h5py reads, as in `H5Table`."""
 
     schema: TableSchema
     rows: int
@@ -25,18 +25,18 @@ class Planned:
 
 
 class Plan:
-    """Tables to which columns and attributes are added. `root`: the name of the table of what lies in no group."""
+    """Tables to which columns and attributes are added. `root` is the name of the table of datasets without a group."""
 
     def __init__(self, stored: Schema, rows: Mapping[str, int], root: str) -> None:
         self.tables = {name: Planned(table, rows[name]) for name, table in stored.items()}
         self.attrs = stored.attrs
         self.groups = dict(stored.groups)
         self.homeless: list[tuple[str, str, Any]] = []
-        """Attributes of groups that lie in a table now: path, name and value."""
+        """Attributes of groups that are inside a table now, as path, name and value."""
         self._root = root
 
     def add(self, columns: list[H5Column]) -> list[tuple[str, str]]:
-        """Path and reason of those that have no place."""
+        """Adds columns. Returns the path of each column that fits nowhere, with the reason."""
         failed = []
         compounds = [each for each in columns if _is_table(each)]
         for column in [*self._with_tables([each for each in columns if not _is_table(each)]), *compounds]:
@@ -47,7 +47,8 @@ class Plan:
         return failed
 
     def _with_tables(self, columns: list[H5Column]) -> list[H5Column]:
-        """The columns; groups that are in no table become one, of what most of their datasets have as rows."""
+        """Returns the columns. A group that is in no table becomes one with the most frequent length of its
+        datasets."""
         by_group: dict[str, list[H5Column]] = {}
         for column in columns:
             by_group.setdefault(_group(column.path), []).append(column)
@@ -70,7 +71,7 @@ class Plan:
             try:
                 return self._add_field(table, [*inner, name], column)
             except NoTypeError:
-                pass  # it lies within a list
+                pass  # the place is inside a list
         return self._add_table("_".join([table.schema.name, *inner, name]) if group else name, name, column)
 
     def _add_field(self, table: Planned, names: list[str], column: H5Column) -> None:
@@ -89,17 +90,17 @@ class Plan:
         fields = type_.members if is_table else ((name, type_),)
         about = type_.description if is_table else ""
         schema = TableSchema(table, fields, about, type_.attrs if is_table else Attributes())
-        Schema((schema,))  # raises where a name cannot be that of a field
+        Schema((schema,))  # raises if a name cannot be the name of a field
         self.tables[table] = Planned(schema, len(column), {"" if is_table else name: column})
 
     def _host(self, group: str) -> tuple[Planned, list[str]] | None:
-        """The table that a group is or lies in, and its structs on the way there."""
+        """Returns the table that a group is or lies in, and the names of the structs between; None if there is none."""
         if not group:
             return (self.tables[self._root], []) if self._root in self.tables else None
         names = group[1:].split("/")
         for end in range(len(names), 0, -1):
             name = "/".join(names[:end])
-            if name in self.tables and name != self._root:  # which is the name of no group
+            if name in self.tables and name != self._root:  # the root table has no group
                 return self.tables[name], names[end:]
         return None
 
@@ -110,7 +111,7 @@ class Plan:
         )
 
     def _take_attributes(self, name: str) -> None:
-        """Of a group that is a table now."""
+        """Moves the attributes of a group that has become a table to the table."""
         table = self.tables[name]
         texts = dict(self.groups.pop(name, Attributes()))
         about = texts.pop("description") if isinstance(texts.get("description"), str) else ""
@@ -119,7 +120,7 @@ class Plan:
             self.homeless += [(f"/{inner}", each, value) for each, value in self.groups.pop(inner).items()]
 
     def add_attribute(self, path: str, name: str, value: Any) -> None:
-        """To the object of that path. Raises NoTypeError or UsageError where there is none, or it has one."""
+        """Adds an attribute to an object. Raises NoTypeError or UsageError if it cannot have it."""
         if not path.strip("/"):
             attrs = _with(self.attrs, name, value)
             Schema((TableSchema("table", (("x", uint8),)),), attrs)
@@ -155,7 +156,7 @@ def _group(path: str) -> str:
 
 
 def _check(name: str, type_: Type) -> None:
-    """Raises UsageError where no table can have such a field."""
+    """Raises UsageError if no table can have such a field."""
     Schema((TableSchema("table", ((name, type_),)),))
 
 
@@ -163,11 +164,11 @@ def _with_field(type_: Type, names: list[str], new: Type) -> Type:
     known = dict(type_.members)
     if len(names) == 1:
         if names[0] in known:
-            raise NoTypeError("another column has its name")
+            raise NoTypeError("another column has the same name")
         return replace(type_, members=(*type_.members, (names[0], new)))
     inner = known.get(names[0], Type("struct"))
     if inner.name != "struct" or inner.shape:
-        raise NoTypeError("it lies within a list")
+        raise NoTypeError("it is inside a list")
     return replace(type_, members=tuple({**known, names[0]: _with_field(inner, names[1:], new)}.items()))
 
 
@@ -187,5 +188,5 @@ def _with_attribute(type_: Type, names: list[str], name: str, value: Any) -> Typ
 
 def _with(attrs: Attributes, name: str, value: Any) -> Attributes:
     if name in attrs:
-        raise NoTypeError(f"there is an attribute '{name}' already")
+        raise NoTypeError(f"its owner has an attribute '{name}' already")
     return Attributes({**attrs, name: value})

@@ -1,4 +1,4 @@
-"""What h5py makes of values in HDF5 files of other programs, as types and as values of ours."""
+"""Converts the types and values that h5py reads from HDF5 files of other programs to our types and values."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from thalweg._values.rows import Rows
 
 Array = npt.NDArray[Any]
 LeaveOut = Callable[[str, str], None]
-"""Is told the name of a member, and why it has no type."""
+"""A function that is called with the name of a member and the reason why it is left out."""
 
 _NOT_IN_NAMES = str.maketrans(dict.fromkeys("./*{},", "_"))
 
 
 def name_of(text: str) -> str:
-    """The name of a member of a compound as the name of a field, in any container."""
+    """Returns the name of a member of a compound in a form that all containers accept."""
     return text.translate(_NOT_IN_NAMES) or "_"
 
 
 def type_of(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
-    """Members without a type are left out. Raises NoTypeError where nothing is left."""
+    """Returns the type of values of a dtype. Members without a type are left out. Raises NoTypeError if none is
+    left."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         return _shaped(type_of(base, leave_out), shape)
@@ -55,7 +56,7 @@ def type_of(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     try:
         return as_type(dtype.newbyteorder("="))
     except UsageError as error:
-        raise NoTypeError(f"its numbers, {dtype}, are of no type that Thalweg has") from error
+        raise NoTypeError(f"Thalweg has no type for its numbers ({dtype})") from error
 
 
 def _shaped(type_: Type, shape: tuple[int, ...]) -> Type:
@@ -69,7 +70,7 @@ def _struct(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     for field in dtype.names or ():
         try:
             if name_of(field) in members:
-                raise NoTypeError("two members have its name")
+                raise NoTypeError("two members have this name")
             members[name_of(field)] = type_of(dtype[field], _inside(field, leave_out))
         except NoTypeError as error:
             leave_out(field, str(error))
@@ -89,7 +90,7 @@ def _labels(labels: dict[str, int], dtype: np.dtype[Any]) -> Attributes:
 
 
 def with_bytes(type_: Type, array: Array, path: str, notes: list[str]) -> Type:
-    """The type with lists of bytes in place of strings whose values are no UTF-8, which is noted."""
+    """Returns the type with lists of bytes instead of strings that are not UTF-8, and adds a note for each."""
     if type_.name == "struct":
         names = _fields(array)
         members = (
@@ -106,13 +107,13 @@ def with_bytes(type_: Type, array: Array, path: str, notes: list[str]) -> Type:
         for each in array.reshape(-1).tolist():
             _bytes(each).decode()
     except UnicodeDecodeError:
-        notes.append(f"{path} holds strings that are no UTF-8: they are shown as lists of bytes")
+        notes.append(f"{path} holds strings that are not UTF-8: they are shown as lists of bytes")
         return replace(type_, name="list", element=uint8)
     return type_
 
 
 def values_of(type_: Type, array: Array) -> Any:
-    """Of an array that h5py has read; `type_` may have fewer members than it."""
+    """Returns the values of an array that h5py has read. `type_` may have fewer members than the array."""
     if type_.name == "struct":
         names = _fields(array)
         members = {name: values_of(member, array[names[name]]) for name, member in type_.members}
@@ -153,9 +154,9 @@ def _strings(array: Array, make: type[Ragged]) -> Ragged:
 
 
 def _check_utf8(strings: Ragged, texts: list[bytes]) -> None:
-    """Raises NoTypeError. Those behind the ones that were tried when the file was opened may be none."""
+    """Raises NoTypeError if a string is not UTF-8. Only the first strings were checked when the file was opened."""
     first_bytes = strings.content[strings.offsets[:-1][np.diff(strings.offsets) > 0]]
-    if not np.any((first_bytes & 0xC0) == 0x80):  # else two may be UTF-8 together, and each alone not
+    if not np.any((first_bytes & 0xC0) == 0x80):  # otherwise two strings may be UTF-8 together, but not alone
         with suppress(UnicodeDecodeError):
             strings.content.tobytes().decode()
             return
@@ -163,7 +164,7 @@ def _check_utf8(strings: Ragged, texts: list[bytes]) -> None:
         try:
             text.decode()
         except UnicodeDecodeError:
-            raise NoTypeError(f"string {index} of these is no UTF-8, {text[:40]!r}, unlike the first ones") from None
+            raise NoTypeError(f"string {index} of these, {text[:40]!r}, is not UTF-8, unlike the first ones") from None
 
 
 def _bytes(value: Any) -> bytes:
@@ -171,7 +172,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _joined(array: Array) -> Array | None:
-    """All elements of all lists, if there are any."""
+    """Returns all elements of all lists, or None if there are none."""
     lists = [each for each in array.reshape(-1) if len(each)]
     return np.concatenate(lists) if lists else None
 

@@ -1,4 +1,4 @@
-"""What uproot makes of a branch of a TTree, as a type and as values of ours."""
+"""Converts the forms and values that uproot reads from branches of TTrees to our types and values."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NOT_IN_NAMES = str.maketrans(dict.fromkeys("./*{},", "_"))
 
 
 class NoTypeError(Exception):
-    """Nothing here can hold such values; the text says why."""
+    """Raised if no type can hold the values; the text says why."""
 
 
 def name_of(text: str) -> str:
-    """The name of a branch as the name of a field, in any container: without dots, as ROOT's own converter has it."""
+    """Returns the name of a branch in a form that all containers accept: without dots, like ROOT's own converter."""
     return text.rstrip(".").translate(_NOT_IN_NAMES) or "_"
 
 
 def type_of(form: Any) -> Type:
-    """Of an Awkward form. Raises NoTypeError."""
+    """Returns the type of an Awkward form. Raises NoTypeError."""
     if form.is_numpy:
         return _shaped(_scalar(form.primitive), tuple(form.inner_shape))
     if form.is_regular and form.parameter("__array__") is None:
@@ -36,7 +36,7 @@ def type_of(form: Any) -> Type:
         return Type("list", element=type_of(form.content))
     if form.is_record:
         return _struct(form)
-    raise NoTypeError(f"there is no type for what uproot calls {form.type}")
+    raise NoTypeError(f"there is no type for values that uproot calls {form.type}")
 
 
 def _scalar(primitive: str) -> Type:
@@ -57,14 +57,14 @@ def _struct(form: Any) -> Type:
         raise NoTypeError("its members have no names")
     members = {name_of(field): type_of(form.content(field)) for field in form.fields}
     if len(members) < len(form.fields):
-        raise NoTypeError("two of its members have one name")
+        raise NoTypeError("two of its members have the same name")
     if not members:
         raise NoTypeError("it has no members")
     return Type("struct", members=tuple(members.items()))
 
 
 def values_of(type_: Type, array: Any) -> Any:
-    """Of an Awkward array. `type_` is that of its form, or has fewer members."""
+    """Returns the values of an Awkward array. `type_` is the type of its form, or has fewer members."""
     return _values(type_, plain(array), len(array))
 
 
@@ -81,9 +81,10 @@ def _values(type_: Type, value: Any, count: int) -> Any:
 
 
 def strings_in(offsets: Any, content: Any) -> Text:
-    """Of entries that each have a length in front: of one byte, or 255 and four more; or have no byte at all."""
+    """Returns the strings of entries that begin with their length: one byte, or 255 and four bytes. Entries may be
+    empty."""
     begins, ends = offsets[:-1], offsets[1:]
-    sizes = np.append(content, np.uint8(0))  # so that there is one behind the last entry
+    sizes = np.append(content, np.uint8(0))  # one more byte, since the last entry may be empty
     heads = np.where(ends == begins, 0, np.where(sizes[begins] == 255, 5, 1))
     inside = np.zeros(len(content) + 1, np.int64)
     np.add.at(inside, begins + heads, 1)
