@@ -68,7 +68,7 @@ def test_the_folder_is_any_that_leads_there(raw: Path, tmp_path: Path, monkeypat
 def test_what_is_refused_names_the_folder(raw: Path) -> None:
     path = with_values_in(raw, "../raw/values.bin")
     why = next(each.why for each in tw.open(path).problems if each.path == "/t/waveform")
-    assert "its values lie in ../raw/values.bin, outside of the folder of the file" in why
+    assert "its values are in ../raw/values.bin, outside the folder of the file" in why
     found = re.search(r"external=\['(.*)'\], of commands --external (\S+)\)", why)
     assert found
     assert found[1] == found[2] == str(raw)
@@ -142,7 +142,7 @@ def test_a_variable_that_sends_libhdf5_elsewhere_is_named(
     run = tw.open(path, external=raw)
     assert column not in run["t"]
     why = next(each.why for each in run.problems if each.path == f"/t/{column}")
-    assert f"{variable} says to look for that in {raw}-secret: unset the variable" in why
+    assert f"{variable} makes libhdf5 look for it in {raw}-secret: unset the variable" in why
     monkeypatch.setenv(variable, "${ORIGIN}")
     assert tw.open(path, external=raw).problems == ()
 
