@@ -188,7 +188,7 @@ _MODULE_OF = {name: module for module, names in _LATE.items() for name in names 
 
 
 def __getattr__(name: str) -> Any:
-    """What few programs need is imported once it is asked for: all of it takes as long as the rest."""
+    """Imports rarely used names when they are first used: importing all of them would double the import time."""
     from importlib import import_module
 
     if name not in _MODULE_OF:

@@ -1,1 +1,1 @@
-"""What users append becomes flat columns."""
+"""Converts appended rows to flat columns."""

@@ -1,1 +1,1 @@
-"""What every other room uses: errors, signals, paths, quantities. It uses none of them."""
+"""The room that all others use and that uses none of them: errors, signals, paths, quantities, checks, reports."""

@@ -1,4 +1,4 @@
-"""Columns of an input that an output keeps as they are."""
+"""Keeps columns of an input unchanged in an output."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def kept_columns(
     names: Sequence[str],
     copy_pages: bool | None,
 ) -> Kept | None:
-    """Columns of another file's table that are columns of a table of `out`. None: they go through Python.
+    """Returns columns of an input table that a table of `out` can keep, or None if they must go through Python.
 
-    stored: where pages of that table lie; None: none are copied.
-    copy_pages: whether whole pages are copied; None: where that is worth it.
+    stored: the places of the pages of the input table; None if no pages can be copied.
+    copy_pages: whether whole pages are copied; None: if it pays.
     """
-    if (who := of.stored_in()) is None:
+    if (reader_and_index := of.stored_in()) is None:
         return None
     copy = {True: _core.CopyPages.always, False: _core.CopyPages.never, None: _core.CopyPages.where_worth}
-    return _core.kept_columns(*who, stored, out.open_run, table, names, copy[copy_pages])
+    return _core.kept_columns(*reader_and_index, stored, out.open_run, table, names, copy[copy_pages])

@@ -20,8 +20,8 @@ class OpenInput:
 
 
 def opened(table: Table) -> OpenInput:
-    who = table.stored_in()
-    return OpenInput(table, _core.stored_clusters(*who) if who else None)
+    reader_and_index = table.stored_in()
+    return OpenInput(table, _core.stored_clusters(*reader_and_index) if reader_and_index else None)
 
 
 @dataclass

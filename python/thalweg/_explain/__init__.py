@@ -1,1 +1,1 @@
-"""Says where the time of a traced program goes: `verdict` and `rules` judge what `thalweg._trace` has written."""
+"""Runs `thalweg explain`: `verdict` and `rules` evaluate a trace of `thalweg._trace`."""

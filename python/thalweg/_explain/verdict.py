@@ -83,12 +83,12 @@ class Verdict:
 
 
 def _sentence(account: Account) -> str:
-    who = f"rank {account.rank}" if account.rank >= 0 else f"process {account.pid} ({account.command[:60]})"
+    name = f"rank {account.rank}" if account.rank >= 0 else f"process {account.pid} ({account.command[:60]})"
     kinds = sorted(account.by_kind.items(), key=lambda each: -each[1])
     spent = ", ".join(f"{kind} {took:.3g} s" for kind, took in kinds if took >= 0.0005)
     levels = ", ".join(f"{took:.3g} s in {name}" for name, took in account.by_level.items() if took >= 0.0005)
     inside = f"; in calls: {spent} ({levels})" if spent else "; almost no time in calls"
-    return f"{who}: {account.elapsed_s:.3g} s from first to last call, {account.outside_s:.3g} s outside I/O{inside}"
+    return f"{name}: {account.elapsed_s:.3g} s from first to last call, {account.outside_s:.3g} s outside I/O{inside}"
 
 
 def _figures(finding: Finding) -> str:

@@ -1,1 +1,1 @@
-"""Whole files: opened, recovered, verified, merged, converted."""
+"""Opens, recovers, verifies, merges and converts whole files."""

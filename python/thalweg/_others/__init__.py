@@ -1,1 +1,1 @@
-"""Files of other programs, read by h5py and uproot."""
+"""Reads files of other programs through h5py and uproot."""

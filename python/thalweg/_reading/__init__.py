@@ -1,1 +1,1 @@
-"""Runs, tables and columns that are read."""
+"""Reads runs, tables and columns."""

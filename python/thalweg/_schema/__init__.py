@@ -1,1 +1,1 @@
-"""What a run holds, as values: types, attributes, schemas, knobs."""
+"""Types, attributes, schemas and knobs, as values."""

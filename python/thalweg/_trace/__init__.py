@@ -1,4 +1,4 @@
-"""What `thalweg trace` runs: `tracer` starts a command with the library of thalweg/interpose, and writes its records.
+"""Runs `thalweg trace`: `tracer` runs a command with the library of thalweg/interpose and writes the trace.
 
-`trace_file` reads them again, `account` adds up where time went, and `export` writes them for other viewers.
+`trace_file` loads a trace, `account` sums up the time, and `export` converts a trace for timeline viewers.
 """

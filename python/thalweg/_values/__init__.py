@@ -1,1 +1,1 @@
-"""Rows in memory, and what they are converted to and from."""
+"""Rows in memory, and their conversion to and from other libraries."""

@@ -39,12 +39,12 @@ def plain(value: Any) -> Any:
 def _of_numpy(value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
         first = np.argwhere(value.mask)[0].tolist()
-        raise UsageError(f"item {first} of the NumPy array is masked; fill it, or leave its row out")
+        raise UsageError(f"item {first} of the NumPy array is masked: fill it, or leave its row out")
     return value if value.dtype.names is None else {name: value[name] for name in value.dtype.names}
 
 
 def _column_of_frame(series: Any) -> Any:
-    """What is in it is looked at when its name is known: errors say it."""
+    """Returns a column of a DataFrame as an array. It is converted later, when errors can name the column."""
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy()
     import pyarrow

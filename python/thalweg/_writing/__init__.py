@@ -1,1 +1,1 @@
-"""Runs that are written: producers, work units, writers."""
+"""Writes runs: producers, work units, writers and their reports."""
