@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import SupportsIndex
 
@@ -46,13 +45,19 @@ def integer_of(given: object, what: str, least: int = 0, most: int = MOST) -> in
     return number
 
 
+def seconds_of(given: object, what: str) -> float:
+    """Returns a time in seconds, which may be infinite. Raises UsageError if it is not a number from 0 on."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise UsageError(f"{what} cannot be {given!r}: give a time in seconds, 0 or more")
+    return float(given)
+
+
 def nanoseconds_of(given: object, what: str) -> int:
     """Returns a time that is given in seconds. Raises UsageError if it is not a number from 0 on, or too large."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise UsageError(f"{what} cannot be {given!r} (it is not a number): give seconds")
-    if not (math.isfinite(given) and 0 <= given * 1e9 <= MOST):
-        raise UsageError(f"{what} cannot be {given!r} seconds: give a time from 0 s to {MOST // 10**9} s")
-    return int(given * 1e9)
+    seconds = seconds_of(given, what)
+    if seconds * 1e9 > MOST:
+        raise UsageError(f"{what} cannot be {given!r}: give at most {MOST // 10**9} seconds")
+    return int(seconds * 1e9)
 
 
 def _between(least: int, most: int) -> str:

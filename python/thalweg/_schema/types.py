@@ -221,7 +221,7 @@ def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") ->
         raise UsageError(
             "an array needs its sizes: write tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if the length varies"
         )
-    sizes = (integer_of(size, "the size of an array", 0, 2**32 - 1) for size in shape)
+    sizes = (integer_of(size, "the size of an array") for size in shape)
     return replace(item, shape=(*sizes, *item.shape))(unit=unit, description=description)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError, text_of  # noqa: A004
-from thalweg._base.given import text_of_user
+from thalweg._base.given import seconds_of, text_of_user
 from thalweg._schema.schema import Schema
 from thalweg._schema.tuning import in_effect
 from thalweg._writing.producer import Producer, Producers
@@ -136,13 +136,12 @@ class Writer:
         could not write its last rows, the file is completed with these rows all the same, and a SystemError says so.
         """
         core = self._open_core()
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
-            raise UsageError(f"timeout cannot be {timeout!r}: give seconds, 0 or more")
+        end = time.monotonic() + seconds_of(timeout, "timeout")
         try:
             self._producers.finish()
         except SystemError as error:
             self._failed_end = self._failed_end or error
-        report = self._close(core, time.monotonic() + timeout)
+        report = self._close(core, end)
         if self._failed_end is not None:
             raise SystemError(
                 self._failed_end.errno, f"{self.path} is complete, but there was an error before ({self._failed_end})"
