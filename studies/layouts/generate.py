@@ -36,7 +36,7 @@ class Data:
     batches: list[layouts.Batch]
     first_events: list[int]
     raw_bytes: dict[str, int]
-    """Of the values of each selection; lengths of lists and ids are not counted, since layouts differ in them."""
+    """The bytes of the values of each selection; lengths and ids are not counted, because layouts differ in them."""
 
 
 def make(settings: Settings, kind: str) -> Data:
@@ -176,5 +176,5 @@ def _starts(lengths: Array) -> Array:
 
 
 def _places(lengths: Array) -> Array:
-    """Of each element its place in its list."""
+    """Returns the place of each element in its list."""
     return np.asarray(np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths))

@@ -27,7 +27,7 @@ def children_of(pid: int) -> list[int]:
 
 
 class Watch:
-    """Of the process that makes it, from then on."""
+    """Watches the process that makes it, from then on."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("fork")

@@ -25,14 +25,14 @@ READS = ("read", "pread64", "readv", "preadv", "preadv2")
 WRITES = ("write", "pwrite64", "writev", "pwritev", "pwritev2")
 BOTH = ("sendfile", "copy_file_range", "splice")
 LOADED = "set_tid_address"
-"""Of a program that begins: what it makes when all its libraries are there."""
+"""The call that a program makes when all its libraries are loaded."""
 TOLERANCE, UNCERTAIN_BYTES = 0.02, 64 << 10
 MARKS = ("<!-- coverage -->", "<!-- end of coverage -->")
 
 
 @dataclass
 class Shares:
-    """Of what was read, or written: bytes that strace has counted, those of recorded calls, those the report names."""
+    """Bytes that were read, or written: counted by strace, in recorded calls, and named by the report."""
 
     counted: int
     seen: int

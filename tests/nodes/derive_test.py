@@ -268,7 +268,7 @@ def test_whatever_dies_every_event_is_there_once(
         ending = chance.choice([".h5", ".root"])
         machines = make_machines(3)
         engine = chance.choice(["own", "own", "blind"])
-        # Of a worker that dies on a machine that lives nobody knows but the engine.
+        # If a worker dies on a living machine, only the engine knows it.
         kinds = ["node process", "machine", *(["worker"] if engine == "own" else [])]
         job = EngineJob(machines, inputs, tmp_path / f"out{seed}", ending, [0, 0, 1, 1, 2], 3, engine)
         job.wait_for("ranges are being done")

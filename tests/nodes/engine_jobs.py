@@ -79,7 +79,7 @@ class EngineJob:
 
 
 def processes(machine: Machine, words: str) -> list[str]:
-    """Of that machine, by what they were started with."""
+    """Returns the processes of that machine that were started with these words."""
     return machine.run("pgrep", "-f", words).stdout.split()
 
 

@@ -91,7 +91,7 @@ class Machine:
         self._outer.wait()
 
     def forget(self) -> None:
-        """Of a machine that was killed: waits for whatever was started there and not waited for."""
+        """Waits for all processes of a killed machine that were not waited for."""
         for process in self._started:
             process.wait(_SECONDS)
             for pipe in (process.stdout, process.stderr):

@@ -126,7 +126,7 @@ def test_a_table_without_rows_is_empty_everywhere(tmp_path: Path) -> None:
 
 
 def highest_memory_bytes(path: Path, step_size: str, library: str) -> int:
-    """Of a process that iterates over all of a file: all that it has, and of what others have, too, its part (PSS)."""
+    """Returns the highest PSS of a process that iterates over all of a file."""
     program = """
 import sys, threading, time, thalweg as tw
 path, step_size, library = sys.argv[1:]

@@ -26,7 +26,7 @@ COUNT = 50
 
 
 def lists(content: Any, seed: int) -> ak.Array:
-    """Of 0 to 3 items each; `content` makes so many."""
+    """Returns lists of 0 to 3 items; `content` makes the items."""
     lengths = np.random.default_rng(seed).integers(0, 4, COUNT)
     return ak.unflatten(content(int(lengths.sum())), lengths)
 

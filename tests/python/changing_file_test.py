@@ -17,7 +17,7 @@ WORDS = np.array([f"word {row}".encode() for row in range(ROWS)])
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Of `g` the page map has `packed` and `plain`, h5py reads `blosc` and `words`."""
+    """In group `g` the page map has `packed` and `plain`, and h5py reads `blosc` and `words`."""
     path = tmp_path / "theirs.h5"
     with h5py.File(path, "w", libver="v110") as file:
         file["g/plain"] = NUMBERS

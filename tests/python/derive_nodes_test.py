@@ -21,7 +21,7 @@ _SECONDS = 60.0
 
 
 class Writer:
-    """Of one output, as node 1 has it: nothing is durable there from `durable_age` seconds ago on."""
+    """The writer of one output on node 1: rows of the last `durable_age` seconds are not durable."""
 
     handle = "handle"
 

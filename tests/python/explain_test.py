@@ -1,4 +1,4 @@
-"""Where the time of a program went, which settings did anything, and how both are said. For rules: rules_test.py."""
+"""`explain` says where the time of a program went, and which settings had an effect. For rules: rules_test.py."""
 
 import json
 import subprocess

@@ -17,7 +17,7 @@ def felix_card(repository: Path) -> Callable[..., str]:
 
 
 def event_of(packet: Packet, elink: int) -> int:
-    """Of a packet as the card fills it: event, e-link and bunch crossing, then a pattern."""
+    """Returns the event of a packet that the card filled: event, e-link and bunch crossing, then a pattern."""
     event, link, bcid = struct.unpack_from("<IHH", packet.data)
     size = len(packet.data)
     assert (link, bcid) == (elink, event * 40 % 3564)

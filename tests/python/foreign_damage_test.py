@@ -56,7 +56,7 @@ class Reader:
         return line.decode().strip()
 
     def outcomes(self, kind: str, sound: Path, count: int) -> list[str]:
-        """Of the damaged copies; "crashed verify" and "crashed read" where the child did."""
+        """Returns the outcome of each damaged copy; "crashed verify" and "crashed read" if the child crashed."""
         found: list[str] = []
         while len(found) < count:
             job = {"sound": str(sound), "seed": f"{SEED} {kind}", "first": len(found), "count": count}

@@ -50,7 +50,7 @@ def lists(kind: Any, of: Callable[[int], Any], width: tuple[int, ...] = ()) -> M
 
 
 def low_level(kind: Any, layout: int | None = None) -> Make:
-    """Of types that NumPy has no name for, and layouts that h5py does not choose."""
+    """Makes datasets of types that NumPy has no name for, and of layouts that h5py does not choose."""
 
     def make(file: h5py.File) -> None:
         creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

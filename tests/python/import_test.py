@@ -11,7 +11,7 @@ before = set(sys.modules)
 import thalweg
 print(*sorted(set(sys.modules) - before))
 """
-# Of the standard library, what takes more than a millisecond; and all that is an extra, or is for the command.
+# These take more than a millisecond (standard library), are extras, or are for the command.
 LATE = {
     "pathlib",
     "subprocess",

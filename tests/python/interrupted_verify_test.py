@@ -18,7 +18,7 @@ ROWS = 4_000_000
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of very many small pages."""
+    """A file of very many small pages."""
     path = tmp_path_factory.mktemp("verified") / "run.root"
     knobs = {"narrow_page_bytes": "1 KiB", "narrow_codec": "none", "table_page_bytes": "64 KiB"}
     with tw.create(path, {"t": {"x": tw.int64, "y": tw.int64}}, tuning=knobs) as out, out.producer("t") as producer:

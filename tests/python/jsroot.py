@@ -23,7 +23,7 @@ def tables_of(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def is_same(found: Any, expected: Any) -> bool:
-    """Of values as JSON has them: integers and floats are numbers, NaN is itself, tuples are structs of _0, _1, ..."""
+    """Compares values of JSON: integers and floats are numbers, NaN is itself, tuples are structs of _0, _1, ..."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(is_same(found[name], expected[name]) for name in expected)
     if isinstance(expected, list):

@@ -16,7 +16,7 @@ VALUES = np.arange(ROWS * 4).reshape(ROWS, 4)
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Of `x`, `y` and of the list `hits` all have more chunks than are looked up when a file is opened."""
+    """`x`, `y` and the list `hits` have more chunks than are looked up when a file is opened."""
     path = tmp_path / "many.h5"
     with h5py.File(path, "w", libver="v110") as file:
         file.create_dataset("g/x", data=VALUES, chunks=(10, 4), maxshape=(None, 4))

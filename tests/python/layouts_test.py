@@ -334,7 +334,7 @@ def leaves(type_: tw.Type) -> Iterator[tw.Type]:
 
 @LAYOUTS
 def test_lost_rows_are_noticed(layout: Layout) -> None:
-    """Of any table, the rows of one event: as when a producer died between two appends."""
+    """Any table may lack the rows of one event, as if a producer died between two appends."""
     made = plan(DUNE, layout)
     whole = [(columns([event]), number) for number, event in enumerate(EVENTS)]
     for table in made.tables:

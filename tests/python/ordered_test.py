@@ -74,7 +74,7 @@ def write(path: Path, processes: int, kills: int) -> Path:
 
 
 def pages(path: Path) -> list[tuple[int, int, list[tuple[int, bytes]]]]:
-    """Of each cluster and column of both tables: rows counted, and the bytes of each page."""
+    """Returns the rows and the bytes of each page, for each cluster and column of both tables."""
     content, found = path.read_bytes(), []
     with uproot.open(path) as file:
         for table in ("events", "sums"):

@@ -55,7 +55,7 @@ def test_the_peak_of_a_real_pulser_is_as_sharp_as_its_pulses(tmp_path: Path, rea
 
 
 def pulse(kind: str, samples: int, start: np.ndarray, length: int) -> np.ndarray:
-    """Of height 1: one record for each start."""
+    """Returns pulses of height 1, one record for each start."""
     since = np.arange(samples) - start[:, np.newaxis]
     if kind == "rectangle":
         return np.asarray(((since >= 0) & (since < length)), np.float64)

@@ -56,7 +56,7 @@ def test_without_a_place_for_the_next_file_the_run_ends_well_in_the_one_it_has(
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    """Of which every one is too old at once."""
+    """Files of which every one is too old at once."""
     files = Files(
         FilePlan(
             path=tmp_path / "run.h5",

@@ -171,7 +171,7 @@ def over_mpi(body: str) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """Of a program in C over MPI."""
+    """A run of a program in C over MPI."""
 
     source: str
     words: tuple[str, ...] = ()

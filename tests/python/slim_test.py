@@ -167,7 +167,7 @@ def test_the_output_takes_the_codec_of_the_input(tmp_path: Path, codec: str) -> 
 
 
 def settings_of(path: Path) -> set[int]:
-    """Of all columns in all clusters, as the page lists say."""
+    """Returns the settings of all columns in all clusters, as the page lists say."""
     return {int(column.compression_settings) for cluster in stored(path) for column in cluster}
 
 

@@ -72,7 +72,7 @@ def read_by_others(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
 
 def check(path: Path) -> dict[int, int]:
-    """Of every producer there are the first rows, each once, with its values. Returns how many."""
+    """Checks that the first rows of every producer are there once, with their values. Returns their numbers."""
     producers, rows, lengths, hits = read_by_others(path)
     right_lengths, right_hits = hits_of(producers, rows)
     np.testing.assert_array_equal(lengths, right_lengths)

@@ -323,7 +323,7 @@ def test_pages_that_are_read_are_told(tmp_path: Path, suffix: str) -> None:
     assert traced.done.stdout == b"1000000\n", traced.said
     decoded = named(traced.calls("work", of=file.name), "decode_page")
     columns = column_facts(file)
-    # Where threads take parts of a column, both of two neighbours need the page between them.
+    # If threads take parts of a column, two neighbours both need the page between them.
     for count, wanted in (
         (len(decoded), sum(column["pages"] for column in columns)),
         (sum(call["size"] for call in decoded), sum(column["stored_bytes"] for column in columns)),

@@ -52,7 +52,7 @@ class Traced:
         return rows
 
     def calls(self, level: str = "posix", of: str = "") -> list[dict[str, Any]]:
-        """Of files whose path has `of` in it; all where it is empty. With names instead of numbers."""
+        """Returns the calls of files whose path has `of` in it (all if it is empty), with names instead of numbers."""
         names, files = self.rows("operations"), self.rows("files")
         calls = self.rows(level)
         for call in calls:

@@ -27,7 +27,7 @@ def without_what_is_left_out(value: Any) -> Any:
 
 
 def expected_of(type_: str, values: list[Any]) -> list[Any]:
-    """Of what ROOT has: a char is a byte to us."""
+    """Returns the expected values for those of ROOT: a char is a byte for Thalweg."""
     return [value & 0xFF for value in values] if type_ == "char" else without_what_is_left_out(values)
 
 

@@ -97,7 +97,7 @@ def rows_that_a_footer_shows(path: Path) -> int:
 
 
 def wrong_rows(fields: dict[str, list[Any]]) -> dict[str, Any]:
-    """Of rows that are there several times."""
+    """Returns the rows that are wrong, if rows are there several times."""
     first = {number: index for index, number in enumerate(fields["id"])}
     assert sorted(first) == list(range(ROWS))
     for name in NAMES.values():

@@ -77,7 +77,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
         return promised;
     }
 
-    // Of how the run ended for those who wrote it.
+    // Checks what its writers were told about the end of the run.
     void expect_honest(BadDay const& day) const {
         if (day.closed) {
             EXPECT_TRUE(container().is_complete(*day.file));
@@ -98,7 +98,7 @@ class AnyContainer : public ::testing::TestWithParam<Container> {
         if (!complete && !there.empty()) ++with_interim_footer_;
     }
 
-    // Of what a bad day left on the disk.
+    // Checks that what a bad day left on the disk can be recovered.
     void expect_recoverable(Disk const& disk, RowCounts const& promised) {
         if (!has_begun(*disk.journal.main)) {
             EXPECT_TRUE(container().opens_early || !container().is_complete(*disk.file));

@@ -32,8 +32,8 @@ TEST_P(NodeKeys, AUnitThatTwoCommitCountsOnce) {
     for (auto const& unit : reader->units()) EXPECT_EQ(unit.ranges.at(0).rows, 10);
 }
 
-// Where no key is taken through the folder: a gap in the rows of the second one costs, in HDF5, what it has committed
-// behind it, and each of these units is named.
+// If no key is taken through the folder, a gap in the rows of the second node costs, in HDF5, the units that it has
+// committed behind it, and each of these units is named.
 TEST_P(NodeKeys, WhatAUnitThatTwoCommitCostsIsNamed) {
     auto writers = begin(path_, options_for(2));
     for (std::uint8_t i = 0; i < 2; ++i) {

@@ -111,8 +111,8 @@ TEST_P(Nodes, ThatDoNotComeAreNamed) {
     EXPECT_NE(said.find("node 2, node 4 did not come"), std::string::npos) << said;
     EXPECT_NE(const_cast<std::future<std::string>&>(joined).get(), "");
     EXPECT_FALSE(exists(path_));
-    // Who hears last that there is no run removes what is his, and leaves the folder: it may be that of a new run
-    // already.
+    // The last node that hears that there is no run removes its own files and leaves the folder, which may belong to a
+    // new run already.
     EXPECT_TRUE(!exists(parts_.path()) || std::filesystem::is_empty(parts_.path()));
 }
 

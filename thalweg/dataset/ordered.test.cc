@@ -72,7 +72,7 @@ CreateOptions options(std::uint64_t memory_bytes = 256 << 10) {
     return options;
 }
 
-// Of each column of each table: the stored bytes of its pages, in their order.
+// Returns the stored bytes of the pages of each column of each table, in their order.
 std::vector<std::string> page_bytes(std::string const& path) {
     auto const reader = Reader::open(path);
     std::ifstream file(path, std::ios::binary);

@@ -47,7 +47,7 @@ Writers resume_all(std::string const& path, CreateOptions const& options) {
     return writers;
 }
 
-// Of as many producers more, whose rows begin anew.
+// Appends with as many producers more, whose rows begin anew.
 void append_again(Writers const& writers, std::uint8_t first) {
     for (std::size_t i = 0; i < writers.size(); ++i) {
         auto producer = writers[i]->producer("events");

@@ -115,7 +115,7 @@ std::vector<Value> column_of(model::RunMap const& map, std::size_t index, storag
     return values;
 }
 
-// Where the elements of each row end, counted over the whole table.
+// Returns the end of the elements of each row, counted over the whole table.
 inline std::vector<std::uint64_t> ends_of(model::RunMap const& map, std::size_t index, storage::Storage const& file) {
     auto ends = column_of<std::uint64_t>(map, index, file);
     std::uint64_t before = 0, cluster = 0;

@@ -116,7 +116,7 @@ TEST(Writer, NoProducerIsMissedByAClose) {
     }
 }
 
-// Of runs that this directory holds: tests of other processes have segments of their own.
+// Counts segments of runs in this directory: tests of other processes have segments of their own.
 std::size_t segments_of(Directory const& directory) {
     std::size_t found = 0;
     for (auto const& name : base::SharedMemory::list(kSegmentPrefix)) {

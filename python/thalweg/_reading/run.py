@@ -69,7 +69,7 @@ class Run(Mapping[str, Table]):
 
     @property
     def group_attrs(self) -> dict[str, Attributes]:
-        """Of groups that are no tables, by name."""
+        """The attributes of groups that are no tables, by name."""
         return dict(self._schema.groups)
 
     @property

@@ -125,7 +125,7 @@ class Table:
         return self._core, self._index
 
     def page_ends(self, most: int) -> Iterator[list[int]]:
-        """Of at most so many columns that have an item a row, spread over the table: the rows where their pages end."""
+        """Yields the rows at which pages end, for at most `most` columns with one item a row, spread over the table."""
         columns = [column for (path, _), column in self._columns.items() if "*" not in path.split("/")]
         for column in columns[:: max(1, -(-len(columns) // most))]:
             ends = [0]

@@ -48,7 +48,7 @@ class Filled {
         auto const value = model_->MakeField<T>(name);
         fills_.push_back([value, fill](int row) { fill(*value, row); });
     }
-    // Of a field that was made by hand, say with an encoding of its own.
+    // Adds a field that was made by hand, for example with an encoding of its own.
     template <class T, class Fill> void add(std::unique_ptr<ROOT::RFieldBase> field, Fill fill) {
         auto const name = field->GetFieldName();
         model_->AddField(std::move(field));

@@ -220,7 +220,7 @@ TEST_P(AppendCluster, OfOneThatEndsInTheMiddleNothingCounts) {
     EXPECT_EQ(ids, numbers(0, 1400));
 }
 
-// Of pages that are equal the first is there, and those behind it move up.
+// If pages are equal, only the first one is there, and later ones move up.
 TEST_P(AppendCluster, PagesThatLieOneBehindTheOtherAreReadAtOnce) {
     auto const writer = create();
     auto producer = writer->producer("t");

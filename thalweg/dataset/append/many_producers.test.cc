@@ -140,7 +140,7 @@ TEST_P(ManyProducers, ShareWhatOneOfThemWouldNotFill) {
         producers, double(appended_ns - begin_ns) / 1e9, double(closed_ns - appended_ns) / 1e9,
         double(result.gather_cpu_ns) / 1e9, double(result.complete_cpu_ns) / 1e9, double(opened_ns - closed_ns) / 1e9,
         result.file_bytes);
-    // Of their values there are some 100 bytes each, compressed less. A part or a cluster of one's own takes kilobytes.
+    // Their values have some 100 bytes each, and less if compressed. A part or a cluster of one's own takes kilobytes.
     EXPECT_LT(result.file_bytes, 2 * base::kMiB + producers * 200);
 }
 

@@ -167,7 +167,7 @@ TEST_P(WorkUnits_, WhatIsNotDurableYetIsReported) {
     EXPECT_GE(status.units_oldest_age_ns, 5'000'000u);
 }
 
-// Of units, some rows are in pages when the power goes, some in the journal, and some in neither.
+// When the power is cut, some rows of units are in pages, some in the journal, and some in neither.
 TEST_P(WorkUnits_, RowsOfUnitsAreJournaledOnRequestAlone) {
     for (bool const journal_units : {false, true}) {
         auto const mine = directory.file((journal_units ? "asked" : "not-asked") + std::string(GetParam()));

@@ -17,7 +17,7 @@ using namespace testing;
 
 constexpr std::uint64_t kRows = 500;
 
-// Of which the first bytes state its length, least significant byte first or last.
+// A file whose first bytes state its length, least significant byte first or last.
 struct Case {
     std::string name;
     std::uint64_t low_byte_at;

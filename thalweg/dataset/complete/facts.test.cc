@@ -73,7 +73,7 @@ TEST(Facts, ABadPageCostsItsBlockOfAllColumnsAndThatIsSaid) {
             auto const block = pages[i].first / block_rows;
             auto const lost = std::min(Unproved::kRows, (block + 1) * block_rows) - block * block_rows;
             EXPECT_EQ(result.report.damaged_pages, 1u);
-            // Of the last block the rows in front of the page stay.
+            // The rows of the last block before the page stay.
             EXPECT_LE(result.report.tables[0].lost_rows, lost);
             EXPECT_GE(result.report.tables[0].lost_rows, 1u);
             ASSERT_FALSE(result.report.notes.empty());

@@ -96,7 +96,7 @@ class Snapshot : public ::testing::TestWithParam<char const*> {
 TEST_P(Snapshot, OfARunThatGoesOnHasWhatEveryProducerWroteUpToSomeRow) {
     writer_ = Writer::create(run(), pulses(kSamples), often_flushed());
     std::atomic<bool> enough = false;
-    // Where snapshots are slow, as under a sanitizer, producers wait for them: else each takes longer than the last
+    // If snapshots are slow, as under a sanitizer, producers wait for them: otherwise each takes longer than the last
     // one.
     constexpr std::uint64_t kRowsPerSnapshot = 5000;
     std::atomic<std::uint64_t> snapshots = 0;

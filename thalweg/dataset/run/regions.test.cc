@@ -1,4 +1,4 @@
-// Where several nodes write in their file.
+// Several nodes write in regions of their file.
 #include <sys/stat.h>
 
 #include "thalweg/dataset/test_nodes.h"

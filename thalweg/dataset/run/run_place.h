@@ -1,5 +1,5 @@
-// Where a run is: its data file, and its journals. That of a run of one node lies beside the file; of a run of several
-// nodes each has one, in a folder. Paths, names, locks and beginnings are asked for here.
+// RunPlace answers where a run is: its data file and its journals. The journal of a run of one node is beside the file.
+// In a run of several nodes each node has one, in a folder. Paths, names, locks and beginnings are asked for here.
 #pragma once
 
 #include <optional>

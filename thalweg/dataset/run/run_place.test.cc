@@ -255,7 +255,7 @@ void leave_without_barrier(std::string const& path) {
     auto const writer = Writer::create(path, events(), options);
     auto producer = writer->producer("events");
     append_events(producer, 0, 0, 8 * kRows);
-    // Of every column, and not only of the widest.
+    // Every column has pages then, and not only the widest.
     while (writer->status().pages < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     auto const journal = bytes_of(journal_path(path));
     writer->abandon();
@@ -361,7 +361,7 @@ TEST_P(BeginningOfARun, IsNotWrittenOverSomebodysFile) {
     EXPECT_EQ(bytes_of(path), before);
 }
 
-// Of which the journal was copied when the run was created, and the file later.
+// The journal of this run was copied when the run was created, and the file later.
 TEST_P(BeginningOfARun, IsNotWhatAFileWithPagesIsTakenFor) {
     Directory const directory;
     auto const path = directory.file(GetParam());

@@ -155,7 +155,7 @@ class Staging {
     std::uint64_t items_counted(std::size_t column) const;
 
     BlockState& block(std::uint64_t index) const { return blocks_[index]; }
-    // Where the block's bytes are, in the segment. The block is one of the column's.
+    // Returns the offset of the block in the segment. The block is one of the column's.
     static std::uint64_t offset_of(ColumnState const& column, std::uint64_t block) {
         if (block == column.first_block) return column.first_offset;
         return column.data_offset + (block - column.first_block - 1) * column.block_bytes;

@@ -1,4 +1,4 @@
-// Where the table of work units has its keys: how many are in one place, and which are neighbours.
+// The places of keys in the table of work units: how many are in one place, and which are neighbours.
 #include "thalweg/dataset/run/unit_key.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::uint64_t kPlaces = 1 << 20;
 
 std::uint64_t place_of(UnitKey const& key) { return key.hash() % kPlaces; }
 
-// Of `count` keys, by their number.
+// Returns the largest number of keys in one place, of `count` keys that are given by their numbers.
 template <class KeyOf> std::uint64_t most_in_one_place(std::uint64_t count, KeyOf key_of) {
     std::vector<std::uint64_t> counts(kPlaces);
     for (std::uint64_t i = 0; i < count; ++i) ++counts[place_of(key_of(i))];

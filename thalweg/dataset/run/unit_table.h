@@ -31,7 +31,7 @@
 
 namespace thalweg::dataset {
 
-// Where an entry is, in units of 16 bytes, counted from 1; 0: nowhere.
+// The place of an entry, in units of 16 bytes, counted from 1; 0: there is none.
 using UnitEntryId = std::uint32_t;
 
 struct UnitEntry {

@@ -130,7 +130,7 @@ class ServerThread {
     std::uint64_t next_look_for_room_ns_ = 0;
     std::uint64_t next_key_ = 0;
     std::uint64_t next_round_ns_ = 0; // of remove_idle()
-    // Of takes after the end of a run, and of takes of events that were left behind.
+    // The next time for takes after the end of a run, and for takes of events that were left behind.
     std::uint64_t next_slow_takes_ns_ = 0;
     std::function<std::uint64_t()> each_turn_;
 
