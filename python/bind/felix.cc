@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/felix/card.h"
 #include "thalweg/felix/dma_buffer.h"
 
@@ -41,26 +42,12 @@ void bind_card_options(nb::module_& module) {
 }
 
 void bind_tally(nb::module_& module) {
-    nb::class_<FaultTally>(module, "FaultTally")
-        .def_ro("missing", &FaultTally::missing)
-        .def_ro("late", &FaultTally::late)
-        .def_ro("duplicated", &FaultTally::duplicated)
-        .def_ro("swapped", &FaultTally::swapped)
-        .def_ro("truncated", &FaultTally::truncated)
-        .def_ro("crc", &FaultTally::crc)
-        .def_ro("error", &FaultTally::error)
-        .def_ro("busy", &FaultTally::busy)
-        .def_ro("lost_blocks", &FaultTally::lost_blocks)
-        .def_ro("garbage_blocks", &FaultTally::garbage_blocks)
-        .def_ro("dead_times", &FaultTally::dead_times)
-        .def_ro("packets_in_lost_blocks", &FaultTally::packets_in_lost_blocks)
-        .def_ro("undetectable", &FaultTally::undetectable);
-    nb::class_<LinkTally>(module, "LinkTally")
-        .def_ro("elink", &LinkTally::elink)
-        .def_ro("events", &LinkTally::events)
-        .def_ro("packets", &LinkTally::packets)
-        .def_ro("blocks", &LinkTally::blocks)
-        .def_ro("faults", &LinkTally::faults);
+    using F = FaultTally;
+    bind_record<&F::missing, &F::late, &F::duplicated, &F::swapped, &F::truncated, &F::crc, &F::error, &F::busy,
+                &F::lost_blocks, &F::garbage_blocks, &F::dead_times, &F::packets_in_lost_blocks, &F::undetectable>(
+        module, "FaultTally");
+    using L = LinkTally;
+    bind_record<&L::elink, &L::events, &L::packets, &L::blocks, &L::faults>(module, "LinkTally");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/machine/latency.h"
 #include "thalweg/readout/handler/placement.h"
 
@@ -34,23 +35,15 @@ Handlers alike(std::uint32_t count, std::uint32_t build_threads, std::uint32_t s
 } // namespace
 
 void bind_pinning(nb::module_& module) {
-    nb::class_<Chiplet>(module, "Chiplet")
-        .def_ro("numa_node", &Chiplet::numa_node)
-        .def_ro("package", &Chiplet::package)
-        .def_ro("cores", &Chiplet::cores)
-        .def_ro("cache_bytes", &Chiplet::cache_bytes);
+    bind_record<&Chiplet::numa_node, &Chiplet::package, &Chiplet::cores, &Chiplet::cache_bytes>(module, "Chiplet");
     nb::class_<Topology>(module, "Topology")
         .def_ro("source", &Topology::source)
         .def_ro("chiplets", &Topology::chiplets)
         .def_prop_ro("core_count", &Topology::core_count)
         .def_prop_ro("processor_count", &Topology::processor_count);
-    nb::class_<Placement>(module, "Placement")
-        .def_ro("application", &Placement::application)
-        .def_ro("role", &Placement::role)
-        .def_ro("thread", &Placement::thread)
-        .def_ro("chiplet", &Placement::chiplet)
-        .def_ro("processors", &Placement::processors);
-    nb::class_<Plan>(module, "Plan").def_ro("placements", &Plan::placements).def_ro("warnings", &Plan::warnings);
+    bind_record<&Placement::application, &Placement::role, &Placement::thread, &Placement::chiplet,
+                &Placement::processors>(module, "Placement");
+    bind_record<&Plan::placements, &Plan::warnings>(module, "Plan");
     module.def("discover", &discover, nb::arg("synthetic"));
     module.def("processors_text", &processors_text, nb::arg("processors"));
     module.def("latency_ns", &latency_ns, nb::arg("first"), nb::arg("second"), nb::arg("rounds"),

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "signals.h"
 #include "thalweg/readout/client/client.h"
 #include "thalweg/readout/config.h"
@@ -75,25 +76,13 @@ void bind_client_options(nb::module_& module) {
 }
 
 void bind_counters(nb::module_& module) {
-    nb::class_<ClientCounters>(module, "ClientCounters")
-        .def_ro("events", &ClientCounters::events)
-        .def_ro("complete", &ClientCounters::complete)
-        .def_ro("incomplete", &ClientCounters::incomplete)
-        .def_ro("absent", &ClientCounters::absent)
-        .def_ro("cleared", &ClientCounters::cleared)
-        .def_ro("evicted", &ClientCounters::evicted)
-        .def_ro("lost", &ClientCounters::lost)
-        .def_ro("parts_lost", &ClientCounters::parts_lost)
-        .def_ro("left_behind", &ClientCounters::left_behind)
-        .def_ro("again", &ClientCounters::again)
-        .def_ro("duplicates", &ClientCounters::duplicates)
-        .def_ro("fragments", &ClientCounters::fragments)
-        .def_ro("bytes", &ClientCounters::bytes)
-        .def_ro("wrong", &ClientCounters::wrong)
-        .def_ro("reconnects", &ClientCounters::reconnects)
-        .def_ro("gaps", &ClientCounters::gaps)
-        .def_ro("refused_clears", &ClientCounters::refused_clears)
-        .def_ro("max_outstanding_bytes", &ClientCounters::max_outstanding_bytes);
+    using C = ClientCounters;
+    bind_record<&C::events, &C::complete, &C::incomplete, &C::absent, &C::cleared, &C::evicted, &C::lost,
+                &C::parts_lost, &C::left_behind, &C::again, &C::duplicates, &C::fragments, &C::bytes, &C::wrong,
+                &C::reconnects, &C::gaps, &C::refused_clears, &C::max_outstanding_bytes>(module, "ClientCounters")
+        .doc() =
+        "Counts what a client has got. `events` were handed on; every other event of a range is absent, cleared "
+        "by another collector, evicted, lost, or a duplicate.";
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "record_class.h"
 #include "thalweg/monitor/http_server.h"
 #include "thalweg/readout/handler/handler.h"
 #include "thalweg/readout/handler/pinning.h"
@@ -18,69 +19,26 @@ using namespace readout;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
 
 void bind_report(nb::module_& module) {
-    nb::class_<StreamReport>(module, "StreamReport")
-        .def_ro("elink", &StreamReport::elink)
-        .def_ro("enabled", &StreamReport::enabled)
-        .def_ro("live", &StreamReport::live)
-        .def_ro("deaths", &StreamReport::deaths)
-        .def_ro("packets", &StreamReport::packets)
-        .def_ro("payload_bytes", &StreamReport::payload_bytes)
-        .def_ro("delivered", &StreamReport::delivered)
-        .def_ro("duplicate", &StreamReport::duplicate)
-        .def_ro("late", &StreamReport::late)
-        .def_ro("out_of_window", &StreamReport::out_of_window)
-        .def_ro("orphaned", &StreamReport::orphaned)
-        .def_ro("blocks", &StreamReport::blocks)
-        .def_ro("sequence_gaps", &StreamReport::sequence_gaps)
-        .def_ro("lost_blocks", &StreamReport::lost_blocks)
-        .def_ro("bad_blocks", &StreamReport::bad_blocks)
-        .def_ro("dropped_chunks", &StreamReport::dropped_chunks)
-        .def_ro("crc_errors", &StreamReport::crc_errors)
-        .def_ro("errors", &StreamReport::errors)
-        .def_ro("truncated", &StreamReport::truncated)
-        .def_ro("busy", &StreamReport::busy)
-        .def_ro("timeouts", &StreamReport::timeouts)
-        .def_ro("undefined", &StreamReport::undefined)
-        .def("balances", &StreamReport::balances);
-    nb::class_<GroupReport>(module, "GroupReport")
-        .def_ro("source_id", &GroupReport::source_id)
-        .def_ro("complete", &GroupReport::complete)
-        .def_ro("incomplete", &GroupReport::incomplete)
-        .def_ro("absent", &GroupReport::absent)
-        .def_ro("overflows", &GroupReport::overflows)
-        .def_ro("timed_out", &GroupReport::timed_out)
-        .def_ro("jumps", &GroupReport::jumps)
-        .def_ro("cleared", &GroupReport::cleared)
-        .def_ro("evicted", &GroupReport::evicted)
-        .def_ro("skipped", &GroupReport::skipped)
-        .def_ro("kept", &GroupReport::kept)
-        .def_ro("discarded", &GroupReport::discarded)
-        .def_prop_ro("built", &GroupReport::built)
-        .def("balances", &GroupReport::balances)
-        .def_ro("hook_failures", &GroupReport::hook_failures)
-        .def_ro("hook_overruns", &GroupReport::hook_overruns)
-        .def_ro("newest_event", &GroupReport::newest_event)
-        .def_ro("open_events", &GroupReport::open_events)
-        .def_ro("fill", &GroupReport::fill)
-        .def_ro("streams", &GroupReport::streams);
-    nb::class_<BuilderCounters>(module, "BuilderCounters")
-        .def_ro("blocks", &BuilderCounters::blocks)
-        .def_ro("foreign_blocks", &BuilderCounters::foreign_blocks)
-        .def_ro("bad_headers", &BuilderCounters::bad_headers)
-        .def_ro("busy_ns", &BuilderCounters::busy_ns)
-        .def_ro("cpu_ns", &BuilderCounters::cpu_ns)
-        .def_ro("bad_pointers", &BuilderCounters::bad_pointers);
-    nb::class_<Handler::Report>(module, "HandlerReport")
-        .def_ro("run", &Handler::Report::run)
-        .def_ro("groups", &Handler::Report::groups)
-        .def_ro("builder", &Handler::Report::builder)
-        .def_ro("cards_gone", &Handler::Report::cards_gone)
-        .def_ro("server_cpu_ns", &Handler::Report::server_cpu_ns)
-        .def_ro("fragments_sent", &Handler::Report::fragments_sent)
-        .def_ro("bytes_sent", &Handler::Report::bytes_sent)
-        .def_ro("ended", &Handler::Report::ended)
-        .def_prop_ro("lost", &Handler::Report::lost)
-        .def("balances", &Handler::Report::balances);
+    using S = StreamReport;
+    bind_record<&S::elink, &S::enabled, &S::live, &S::deaths, &S::packets, &S::payload_bytes, &S::delivered,
+                &S::duplicate, &S::late, &S::out_of_window, &S::orphaned, &S::blocks, &S::sequence_gaps,
+                &S::lost_blocks, &S::bad_blocks, &S::dropped_chunks, &S::crc_errors, &S::errors, &S::truncated,
+                &S::busy, &S::timeouts, &S::undefined>(module, "StreamReport")
+        .def("balances", &S::balances);
+    using G = GroupReport;
+    bind_record<&G::source_id, &G::complete, &G::incomplete, &G::absent, &G::cleared, &G::evicted, &G::skipped,
+                &G::kept, &G::discarded, &G::overflows, &G::timed_out, &G::jumps, &G::hook_failures, &G::hook_overruns,
+                &G::newest_event, &G::open_events, &G::fill, &G::streams>(module, "GroupReport")
+        .def_prop_ro("built", &G::built)
+        .def("balances", &G::balances);
+    using B = BuilderCounters;
+    bind_record<&B::blocks, &B::foreign_blocks, &B::bad_headers, &B::busy_ns, &B::cpu_ns, &B::bad_pointers>(
+        module, "BuilderCounters");
+    using R = Handler::Report;
+    bind_record<&R::run, &R::groups, &R::builder, &R::cards_gone, &R::server_cpu_ns, &R::fragments_sent, &R::bytes_sent,
+                &R::ended>(module, "HandlerReport")
+        .def_prop_ro("lost", &R::lost)
+        .def("balances", &R::balances);
 }
 
 // Returns all handlers of a configuration, as they would run on this machine, and warnings about what does not fit.

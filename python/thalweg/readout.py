@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -137,36 +137,7 @@ class Event:
         return [Fragment.of(each) for each in self.raw]
 
 
-@dataclass(frozen=True)
-class Counters:
-    """The counters of a client. `events` were passed to the function; each other event was absent, cleared by another
-    collector, evicted, lost, or a duplicate."""
-
-    events: int
-    complete: int
-    incomplete: int
-    absent: int
-    cleared: int
-    evicted: int
-    lost: int
-    parts_lost: int
-    left_behind: int
-    again: int
-    duplicates: int
-    fragments: int
-    bytes: int
-    wrong: int
-    reconnects: int
-    gaps: int
-    refused_clears: int
-    max_outstanding_bytes: int
-
-    @classmethod
-    def of(cls, core: _core.ClientCounters) -> Counters:
-        return cls(**{name: getattr(core, name) for name in cls.__dataclass_fields__})
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+Counters = _core.ClientCounters
 
 
 class Client:
@@ -222,7 +193,7 @@ class Client:
     @property
     def counters(self) -> Counters:
         """The counters so far."""
-        return Counters.of(self._core.counters())
+        return self._core.counters()
 
     @property
     def run_number(self) -> int:

@@ -83,7 +83,7 @@ def test_a_whole_file_has_no_problems(tmp_path: Path, thalweg_command: Any) -> N
 def test_what_a_replay_may_miss_does_not_go_with_a_digitizer(tmp_path: Path, thalweg_command: Any) -> None:
     done = thalweg_command("record", "--allow-missing", "--out", tmp_path / "run.h5")
     assert done.returncode == 2
-    assert "--allow-missing does not go with --source digitizer" in done.stderr
+    assert "--allow-missing cannot be given with --source digitizer" in done.stderr
 
 
 @pytest.fixture

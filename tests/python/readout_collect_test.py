@@ -1,5 +1,6 @@
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -155,6 +156,8 @@ def test_a_client_hands_events_to_a_function(handlers: list[Handler]) -> None:
     client = readout.Client(*(each.address for each in handlers), role="collector")
     counters = client.run(lambda event: seen.setdefault(event.event, event))
     assert counters.events == len(seen) == 2000
+    assert counters.as_json()["events"] == 2000
+    assert pickle.loads(pickle.dumps(counters)) == counters == client.counters
     event = seen[(1 << 32) + 77]
     assert event.state is readout.State.complete
     assert [each.source_id for each in event.fragments] == [1, 2, 3, 9]

@@ -111,7 +111,7 @@ def test_the_default_has_room_for_a_packet_of_every_stream(tmp_path: Path) -> No
 
 
 def test_more_groups_than_links_are_refused() -> None:
-    with pytest.raises(tw.UsageError, match="2 e-links cannot be shared by 1 buffers with 3 groups"):
+    with pytest.raises(tw.UsageError, match="2 e-links cannot be distributed over 1 buffers with 3 groups each"):
         dump_default(2)
 
 

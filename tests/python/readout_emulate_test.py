@@ -158,7 +158,7 @@ def test_of_a_killed_card_nothing_stands_in_the_way(start: Start, name: str) -> 
     [
         (("--faults", "crcs=1"), "there is no fault 'crcs'"),
         (("--packet-bytes", "4"), "too small"),
-        (("--rate", "fast"), "'fast' is no frequency"),
+        (("--rate", "fast"), "'fast' is not a frequency"),
         (("--rate", "0Hz"), "no events"),
         (("--block-format", "abcd", "--block-size", "4KiB"), "its blocks have 1024 bytes"),
         (("--elinks", "3000"), "cannot have 3000 e-links"),

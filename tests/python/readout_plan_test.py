@@ -114,7 +114,7 @@ def test_a_plan_of_a_configuration_says_what_is_not_pinned(configuration: Path, 
         (("--pinning", "build=100000"), "no processor 100000"),
         (("--pinning", "fast"), "such as build=0-2,serve=3,4"),
         (("--handlers", "0"), "--handlers"),
-        (("--config", "{configuration}", "--handlers", "2"), "--handlers does not go with --config"),
+        (("--config", "{configuration}", "--handlers", "2"), "--handlers cannot be given with --config"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(

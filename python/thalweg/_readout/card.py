@@ -13,9 +13,6 @@ from thalweg._base.quantities import as_bytes, as_duration, frequency_hz
 from thalweg._readout.live import LiveLine, Recent
 from thalweg._readout.signals import Stop, listening
 
-_PACKET_FAULTS = ("missing", "late", "duplicated", "swapped", "truncated", "crc", "error", "busy")
-_OTHER_FAULTS = ("lost_blocks", "garbage_blocks", "dead_times", "packets_in_lost_blocks", "undetectable")
-_FAULTS = (*_PACKET_FAULTS, *_OTHER_FAULTS)
 _LOOK_S = 0.1
 
 
@@ -49,7 +46,8 @@ class Report:
 
     @property
     def faults(self) -> dict[str, int]:
-        return {name: sum(getattr(link.faults, name) for link in self.links) for name in _FAULTS}
+        tallies = [link.faults.as_json() for link in self.links]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
     def sentences(self) -> list[str]:
         seconds = max(self.elapsed_s, 1e-9)
@@ -83,16 +81,7 @@ class Report:
 
     def write_tally(self, path: Path) -> None:
         """Writes what was sent on each e-link as JSON, to compare it with the counters of a reader."""
-        links = [
-            {
-                "elink": link.elink,
-                "events": link.events,
-                "packets": link.packets,
-                "blocks": link.blocks,
-                "faults": {name: getattr(link.faults, name) for name in _FAULTS},
-            }
-            for link in self.links
-        ]
+        links = [link.as_json() for link in self.links]
         try:
             path.write_text(json.dumps({**self.as_json(), "links": links}, indent=2) + "\n")
         except OSError as error:

@@ -229,7 +229,7 @@ class Collection:
         return ended_by or ("events" if enough else "run")
 
     def _close(self) -> tuple[_core.CompleteResult | None, str]:
-        counters = Counters.of(self._collector.counters())
+        counters = self._collector.counters()
         self._writer.set_metadata("run_number", str(self._collector.run_number()))
         self._writer.set_metadata("engine", self._writer.engine)
         self._writer.set_metadata("stop_utc", _core.utc_now())
@@ -250,7 +250,7 @@ class Collection:
             path=self._options.out,
             ended_by=ended_by,
             run=collector.run_number(),
-            counters=Counters.of(collector.counters()),
+            counters=collector.counters(),
             rows=collector.rows(),
             raw_bytes=collector.bytes(),
             left_out=collector.left_out(),

@@ -17,7 +17,6 @@ _LOOK_FOR_CARD_NS = 200_000_000
 _LARGEST_RUN = 2**32 - 1
 _VERBS = ("configure", "start", "pause", "resume", "stop")
 _FATES = ("cleared", "evicted", "skipped", "kept", "discarded")  # what became of fragments that were built
-_GROUP_COUNTS = ("complete", "incomplete", "absent", *_FATES, "timed_out", "overflows", "jumps")
 _ODD_GROUP_COUNTS = ("absent", "evicted", "timed_out", "overflows", "jumps")
 _PATHS = ("delivered", "duplicate", "late", "out_of_window", "orphaned")
 _DAMAGES = ("sequence_gaps", "lost_blocks", "bad_blocks", "dropped_chunks", "crc_errors", "errors", "truncated", "busy")
@@ -106,7 +105,6 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         counts = self.counts
-        stream_counts = ("packets", "payload_bytes", *_PATHS, "blocks", *_DAMAGES, "timeouts", "undefined", "deaths")
         return {
             "handler": self.name,
             "run": counts.run,
@@ -122,17 +120,7 @@ class Report:
             "foreign_blocks": counts.builder.foreign_blocks,
             "bad_headers": counts.builder.bad_headers,
             "bad_pointers": counts.builder.bad_pointers,
-            "groups": [
-                {
-                    "source_id": group.source_id,
-                    **{count: getattr(group, count) for count in _GROUP_COUNTS},
-                    "streams": [
-                        {"elink": stream.elink, **{count: getattr(stream, count) for count in stream_counts}}
-                        for stream in group.streams
-                    ],
-                }
-                for group in counts.groups
-            ],
+            "groups": [group.as_json() for group in counts.groups],
         }
 
 
