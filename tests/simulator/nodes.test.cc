@@ -76,8 +76,8 @@ TEST_P(EveryNodes, ACreatorThatComesBackRemovesNothing) {
     EXPECT_EQ(run.rows_of(1), kRows);
 }
 
-// What it appends and reports as durable is there, or it learns that nothing counts any more. Its region lies behind
-// all others, and it has much to write.
+// The rows that the returning node reports as durable are in the file, or the node learns that its writing no longer
+// counts. Its region lies behind all others, and it has much to write.
 TEST_P(EveryNodes, OneThatComesBackAfterARecoveryWritesNothingIntoTheFile) {
     for (std::uint64_t const more : {1u, 20u, 100u}) {
         NodesRun run(GetParam(), 2, false);

@@ -17,7 +17,7 @@ class LinkBooks {
     // Counts what a block would have held that was not written, or was replaced by garbage behind the same header.
     void lost(std::byte const* block);
     void garbled(std::byte const* block);
-    // Nothing more will come: blocks that were lost last leave no gap.
+    // Says that no more blocks will come: blocks that were lost at the very end leave no gap.
     void close();
 
     LinkTally tally;

@@ -15,8 +15,8 @@ namespace {
 // One wake-up serves several records: at 100,000 per second, waking up for each would cost more than reading it.
 constexpr std::uint64_t kPollNs = 500'000;
 
-// Nothing runs in the background: each call computes what the card did since the last one, trigger by trigger, with the
-// memory of that time. The record that was handed out stays on board until the next call.
+// A simulated card without a thread of its own: each call computes what the card did since the last one, trigger by
+// trigger, with the memory of that time. The record that was handed out stays on board until the next call.
 class ClockedReader : public StreamReader {
   public:
     ClockedReader(DigitizerOptions const& options, std::uint32_t channel, std::shared_ptr<PulsePool const> pool)

@@ -30,7 +30,7 @@ void add(BuilderCounters& sum, BuilderCounters const& more) {
 
 } // namespace
 
-char const* name_of(RunState state) { return kStates[static_cast<std::size_t>(state)]; }
+char const* name_of(ReadoutState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 struct Handler::Run {
     std::uint32_t number = 0;
@@ -62,7 +62,7 @@ Handler::~Handler() {
     if (server_) server_->stop();
 }
 
-RunState Handler::state() const { return state_; }
+ReadoutState Handler::state() const { return state_; }
 
 std::uint32_t Handler::run() const {
     base::Lock const lock(run_mutex_);
@@ -71,14 +71,14 @@ std::uint32_t Handler::run() const {
 
 std::string Handler::address() const { return server_ ? server_->address() : config_.server.listen; }
 
-void Handler::require(std::initializer_list<RunState> states, char const* verb) const {
+void Handler::require(std::initializer_list<ReadoutState> states, char const* verb) const {
     if (std::find(states.begin(), states.end(), state_.load()) != states.end()) return;
     base::fail_usage(
         {fmt::format("handler {} cannot {}", config_.name, verb), fmt::format("it is {}", name_of(state_)), ""});
 }
 
 void Handler::configure() {
-    require({RunState::initial, RunState::stopped}, "be configured");
+    require({ReadoutState::initial, ReadoutState::stopped}, "be configured");
     if (!config_.hook.library.empty() && !hook_) hook_ = HookLibrary::load(config_.hook);
     if (!server_) {
         auto const pin = [processors = config_.serve_processors](std::uint32_t thread) {
@@ -86,8 +86,8 @@ void Handler::configure() {
         };
         server_ = std::make_unique<Server>(config_.server, instance_, config_.name, pin);
     }
-    state_ = RunState::configured;
-    server_->set_state(RunState::configured);
+    state_ = ReadoutState::configured;
+    server_->set_state(ReadoutState::configured);
 }
 
 felix::DmaReader Handler::wait_for_card(std::uint64_t timeout_ns) const {
@@ -122,7 +122,7 @@ void Handler::check_depth(felix::BlockFormat const& format) const {
 }
 
 void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
-    require({RunState::configured}, "start");
+    require({ReadoutState::configured}, "start");
     auto reader = wait_for_card(timeout_ns);
     check_depth(reader.format());
     server_->forget_run(); // frees its memory before the next run needs memory
@@ -161,8 +161,8 @@ void Handler::start(std::uint32_t number, std::uint64_t timeout_ns) {
         run_ = std::move(run);
         start_builder(std::move(reader));
     }
-    state_ = RunState::running;
-    server_->set_state(RunState::running);
+    state_ = ReadoutState::running;
+    server_->set_state(ReadoutState::running);
     watcher_ = std::jthread([this](std::stop_token const& stop) { watch_card(stop); });
 }
 
@@ -176,30 +176,30 @@ void Handler::start_builder(felix::DmaReader reader) {
 }
 
 void Handler::pause() {
-    require({RunState::running}, "pause");
+    require({ReadoutState::running}, "pause");
     base::Lock const lock(run_mutex_);
     run_->builder->pause(true);
-    state_ = RunState::paused;
-    server_->set_state(RunState::paused);
+    state_ = ReadoutState::paused;
+    server_->set_state(ReadoutState::paused);
 }
 
 void Handler::resume() {
-    require({RunState::paused}, "go on");
+    require({ReadoutState::paused}, "go on");
     base::Lock const lock(run_mutex_);
     run_->builder->pause(false);
-    state_ = RunState::running;
-    server_->set_state(RunState::running);
+    state_ = ReadoutState::running;
+    server_->set_state(ReadoutState::running);
 }
 
 void Handler::stop(std::uint64_t drain_ns) {
-    require({RunState::running, RunState::paused}, "stop");
+    require({ReadoutState::running, ReadoutState::paused}, "stop");
     watcher_ = {};
     auto const end_ns = base::monotonic_ns() + drain_ns;
     auto& run = own_run();
     run.builder->stop(drain_ns);
     for (auto const& group : run.groups) group->finish();
-    state_ = RunState::stopped;
-    server_->set_state(RunState::stopped);
+    state_ = ReadoutState::stopped;
+    server_->set_state(ReadoutState::stopped);
     server_->end_run();
     auto const now = base::monotonic_ns();
     server_->wait_until_cleared(end_ns > now ? end_ns - now : 0);
@@ -252,7 +252,7 @@ void Handler::change_card(felix::DmaReader reader) {
     run_->is_gone = false;
     run_->problem.clear();
     start_builder(std::move(reader));
-    run_->builder->pause(state_ == RunState::paused);
+    run_->builder->pause(state_ == ReadoutState::paused);
 }
 
 bool Handler::Report::balances() const {
@@ -306,7 +306,7 @@ Handler::Report Handler::report() const {
 
 std::string Handler::not_ready() const {
     auto const state = state_.load();
-    if (state != RunState::running) return fmt::format("{} is {}", config_.name, name_of(state));
+    if (state != ReadoutState::running) return fmt::format("{} is {}", config_.name, name_of(state));
     base::Lock const lock(run_mutex_);
     if (!run_->builder) return fmt::format("{} changes to another card", config_.name);
     if (!run_->problem.empty()) return run_->problem;

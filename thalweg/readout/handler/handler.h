@@ -37,7 +37,7 @@ class Handler {
     // to `drain_ns`.
     void stop(std::uint64_t drain_ns);
 
-    RunState state() const;
+    ReadoutState state() const;
     std::uint32_t run() const;
     std::string address() const; // address of the server
     HandlerConfig const& config() const { return config_; }
@@ -76,11 +76,11 @@ class Handler {
     void start_builder(felix::DmaReader reader) THALWEG_REQUIRES(run_mutex_);
     void watch_card(std::stop_token const& stop);
     void change_card(felix::DmaReader reader);
-    void require(std::initializer_list<RunState> states, char const* verb) const;
+    void require(std::initializer_list<ReadoutState> states, char const* verb) const;
 
     HandlerConfig config_;
     std::uint64_t instance_;
-    std::atomic<RunState> state_ = RunState::initial;
+    std::atomic<ReadoutState> state_ = ReadoutState::initial;
     std::shared_ptr<HookLibrary> hook_;
     std::unique_ptr<Server> server_;
     // The run, for the threads that change it: run control and the watcher of the card, of which only one acts at a

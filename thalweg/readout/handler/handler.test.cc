@@ -200,7 +200,7 @@ TEST(Handler, GoesThroughTheStatesOfRunControl) {
     auto const config = handler_config(options, 4);
     RunningCard card(options);
     Handler handler(config);
-    EXPECT_EQ(handler.state(), RunState::initial);
+    EXPECT_EQ(handler.state(), ReadoutState::initial);
     EXPECT_THROW(handler.start(1, 0), base::UsageError);
     handler.configure();
     EXPECT_NE(handler.not_ready(), "");
@@ -219,7 +219,7 @@ TEST(Handler, GoesThroughTheStatesOfRunControl) {
     handler.resume();
     EXPECT_TRUE(soon([&] { return newest() > paused; }));
     handler.stop(0);
-    EXPECT_EQ(handler.state(), RunState::stopped);
+    EXPECT_EQ(handler.state(), ReadoutState::stopped);
     EXPECT_TRUE(handler.report().balances());
     handler.configure();
     handler.start(2, 60 * kSecond);
@@ -233,7 +233,7 @@ TEST(Handler, SaysThatThereIsNoCard) {
     Handler handler(config);
     handler.configure();
     EXPECT_THROW(handler.start(1, kSecond / 10), base::SystemError);
-    EXPECT_EQ(handler.state(), RunState::configured);
+    EXPECT_EQ(handler.state(), ReadoutState::configured);
 }
 
 TEST(Rule3FullIndex, TheCardStallsWhileNobodyClears) {

@@ -33,7 +33,7 @@ class OneHandler {
         ring.emplace(4096, 512);
         index.emplace(std::vector{&*ring});
         server->begin_run(kRun, *index, 1, 512);
-        server->set_state(RunState::running);
+        server->set_state(ReadoutState::running);
         position_ = 0;
         return jump(first, events);
     }

@@ -95,7 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     config.queued_bytes = 1 << 16;
     config.iovec = (data[0] & 1) != 0;
     ServingContext context{.config = config, .name = "dh0"};
-    context.served = {.run = 7, .index = &index, .groups = 1, .state = RunState::running};
+    context.served = {.run = 7, .index = &index, .groups = 1, .state = ReadoutState::running};
     ByteBuffer answers;
     {
         Session session(context, 0);

@@ -87,7 +87,7 @@ void Server::begin_run(std::uint32_t run, Index& index, std::uint32_t groups, st
     shared_->serve();
 }
 
-void Server::set_state(RunState state) {
+void Server::set_state(ReadoutState state) {
     shared_->served.state = state;
     shared_->serve();
 }

@@ -12,8 +12,8 @@
 
 namespace thalweg::readout {
 
-enum class RunState : std::uint32_t { initial, configured, running, paused, stopped };
-char const* name_of(RunState state);
+enum class ReadoutState : std::uint32_t { initial, configured, running, paused, stopped };
+char const* name_of(ReadoutState state);
 
 class Server {
   public:
@@ -31,9 +31,9 @@ class Server {
     // those of the previous reader of the buffer.
     void begin_run(std::uint32_t run, Index& index, std::uint32_t groups, std::uint32_t max_fragment_bytes,
                    bool continues = false);
-    void set_state(RunState state);
-    // Nothing more will be closed: pending requests are answered, and collectors learn that the run has ended when they
-    // have everything.
+    void set_state(ReadoutState state);
+    // Says that no more events will be closed: pending requests are answered, and collectors learn that the run has
+    // ended when they have everything.
     void end_run();
     // Returns true when collectors have cleared everything, and false after `timeout_ns`. Until it returns, a collector
     // does not learn that the run has ended while others hold ranges that may come back.

@@ -25,7 +25,7 @@ TEST_P(ServerTest, WelcomesAndSaysWhatThereIs) {
     EXPECT_EQ(welcome.groups, 1u);
     EXPECT_EQ(welcome.first_event, kFirst);
     EXPECT_EQ(welcome.closed_event, kFirst + 10);
-    EXPECT_EQ(welcome.state, static_cast<std::uint32_t>(RunState::running));
+    EXPECT_EQ(welcome.state, static_cast<std::uint32_t>(ReadoutState::running));
     EXPECT_EQ(welcome.max_fragment_bytes, 512u);
     EXPECT_EQ(welcome.lease_ns, config.lease_ns);
 }

@@ -22,7 +22,7 @@ struct ServedRun {
     std::uint32_t groups = 0;
     std::uint32_t max_fragment_bytes = 0;
     bool continues = false; // the numbers continue those of the previous reader of the buffer
-    RunState state = RunState::initial;
+    ReadoutState state = ReadoutState::initial;
     bool ended = false;   // nothing more will be closed
     bool drained = false; // and no client waits for others to clear what they hold
 };

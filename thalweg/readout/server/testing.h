@@ -29,7 +29,7 @@ class ServerTest : public testing::TestWithParam<bool> {
         index.emplace(std::vector{&ring->ring});
         server.emplace(config, 0xABCD, "dh0");
         server->begin_run(kRun, *index, 1, 512);
-        server->set_state(RunState::running);
+        server->set_state(ReadoutState::running);
     }
     TestClient collector(std::uint64_t id = 1) { return {server->address(), id}; }
     TestClient observer() { return {server->address(), 99, ClientRole::observer}; }
