@@ -17,6 +17,7 @@ set(THALWEG_PUBLIC_HEADERS
   dataset/append/struct_type.h
   dataset/append/work_unit.h
   dataset/complete/complete.h
+  dataset/complete/recover.h
   dataset/complete/snapshot.h
   dataset/merge/merge.h
   dataset/read/follower.h

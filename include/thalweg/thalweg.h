@@ -8,6 +8,7 @@
 #include "thalweg/dataset/append/struct_producer.h"
 #include "thalweg/dataset/append/work_unit.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/complete/snapshot.h"
 #include "thalweg/dataset/merge/merge.h"
 #include "thalweg/dataset/read/follower.h"

@@ -55,9 +55,13 @@ struct LiveProducer {
 std::vector<std::unique_ptr<Ledger>> ledgers_of(Reader const& reader) {
     std::vector<std::unique_ptr<Ledger>> ledgers;
     auto places = places_of_run(reader.path());
-    if (places.empty()) places.emplace_back(reader.path());
-    for (auto const& place : places) {
-        if (auto ledger = find_ledger(reader.head().id, place)) ledgers.push_back(std::move(ledger));
+    auto journals = open_journals(places, storage::OpenMode::read_only);
+    if (places.empty()) {
+        places.emplace_back(reader.path());
+        journals.emplace_back(); // none
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (auto ledger = find_ledger(reader.head().id, places[i], journals[i])) ledgers.push_back(std::move(ledger));
     }
     return ledgers;
 }

@@ -6,7 +6,7 @@
 #include "tests/simulator/copies.h"
 #include "tests/simulator/series.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/format_for.h"

@@ -8,7 +8,7 @@
 #include "tests/simulator/worker.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 
 namespace thalweg::simulator {

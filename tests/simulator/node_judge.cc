@@ -7,7 +7,7 @@
 #include "tests/simulator/node_owner.h"
 #include "tests/simulator/node_resumption.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 
 namespace thalweg::simulator {

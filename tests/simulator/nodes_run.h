@@ -8,6 +8,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 
 namespace thalweg::simulator::testing {

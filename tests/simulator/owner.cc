@@ -7,7 +7,7 @@
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/run_place.h"
 

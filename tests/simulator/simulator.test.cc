@@ -9,7 +9,7 @@
 #include "tests/simulator/testing.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 
 namespace thalweg::simulator {
 namespace {

@@ -24,6 +24,12 @@ FileDescriptor open_file(std::string const& path, int flags, unsigned mode) {
     return FileDescriptor(fd);
 }
 
+FileDescriptor duplicate(FileDescriptor const& file) {
+    int const fd = ::fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) fail_system({"cannot duplicate a file descriptor"}, errno);
+    return FileDescriptor(fd);
+}
+
 bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exclusive) {
     if (stand_in != nullptr) return stand_in->try_lock_file(file.get(), exclusive);
     if (::flock(file.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return true;

@@ -32,6 +32,9 @@ class FileDescriptor {
 // open(2) with O_CLOEXEC; throws SystemError naming the path.
 FileDescriptor open_file(std::string const& path, int flags, unsigned mode = 0644);
 
+// Returns another descriptor of the same open file: it has the same locks.
+FileDescriptor duplicate(FileDescriptor const& file);
+
 // flock(2). False where somebody else holds a lock that excludes this one.
 bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exclusive);
 

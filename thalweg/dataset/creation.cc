@@ -12,11 +12,11 @@ namespace thalweg::dataset {
 namespace {
 
 // An unfinished run, with its memory where that is not of the run that this is a copy of.
-void remove_run_of(std::vector<RunPlace> const& places) {
-    for (auto const& place : places) {
-        auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
-        bool const has_memory = start.kind == JournalKind::journal && place.is_original(start.preamble);
-        if (has_memory) remove_memory_of(start.preamble.run_id, place);
+void remove_run_of(std::vector<RunPlace> const& places, Journals const& journals) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const start = journals[i].start();
+        bool const has_memory = start->kind == JournalKind::journal && places[i].is_original(start->preamble);
+        if (has_memory) remove_memory_of(start->preamble.run_id, places[i], journals[i]);
     }
     base::remove_file(places.front().data());
     places.front().remove_journal();
@@ -37,10 +37,11 @@ void clear_place(std::string const& path, bool force) {
     if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
     if (auto const places = places_of_run(path); !places.empty()) {
         for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while somebody writes it
-        check_nodes_are_down(places, "replace");
+        auto const journals = open_journals(places, storage::OpenMode::read_only);
+        check_nodes_are_down(places, journals, "replace");
         if (force) {
-            remove_run_of(places);
-        } else if (is_stub(places)) {
+            remove_run_of(places, journals);
+        } else if (is_stub(places, journals)) {
             places.front().clear_stub();
         } else {
             base::fail_usage(

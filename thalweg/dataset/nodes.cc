@@ -254,7 +254,7 @@ CompleteResult Writer::complete_for_all() {
     ended_ = true;
     run_->ledger->head().state = LedgerState::closed;
     ending_.reset(); // its last beat, before the folder goes
-    remove_journals({RunPlace(path(), run_->node->which)}, run_->head.id);
+    remove_journals({RunPlace(path(), run_->node->which)}, {journal_}, run_->head.id);
     return result;
 }
 

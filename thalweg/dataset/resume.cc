@@ -10,6 +10,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/commit/disk_share.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/complete/torn_beginning.h"
 #include "thalweg/dataset/complete/unit_list.h"
 #include "thalweg/dataset/earlier_files.h"
@@ -158,7 +159,7 @@ PageCounts counts_of(Gathered const& gathered) {
 
 void check_resumed(UnfinishedRun const& unfinished, std::optional<model::Schema> const& schema,
                    CreateOptions const& options) {
-    auto const& path = unfinished.place.data();
+    auto const& path = unfinished.place().data();
     if (!unfinished.is_original) {
         base::fail_usage(
             {"cannot resume the run at " + path, "it is a copy of another one", "recover it, and begin a new run"});
@@ -195,7 +196,7 @@ std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<mo
 namespace {
 
 void check_may_go_on(UnfinishedRun const& unfinished, Gathered const& gathered) {
-    auto const path = unfinished.place.data();
+    auto const path = unfinished.place().data();
     if (gathered.closed || is_complete(*unfinished.file, *unfinished.format, unfinished.head)) {
         base::fail_usage({"cannot resume the run at " + path, "it is complete",
                           fmt::format("`thalweg recover {}` removes its journal", path)});
@@ -210,7 +211,7 @@ JournalWriter keep_what_is_there(UnfinishedRun const& unfinished, Gathered const
     mend_torn_beginning(unfinished);
     if (is_of_many) write_again(*unfinished.file, gathered.unsynced);
     unfinished.file->sync();
-    base::sync_directory_of(unfinished.place.data()); // whoever created it may have died before that
+    base::sync_directory_of(unfinished.place().data()); // whoever created it may have died before that
     auto lost = lost_with_memory(unfinished, gathered.report);
     for (auto const& node : gathered.report.nodes) {
         if (!node.has_journal) lost.push_back(no_journal_of(node.node));
@@ -224,7 +225,10 @@ JournalWriter keep_what_is_there(UnfinishedRun const& unfinished, Gathered const
 } // namespace
 
 void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resuming const* resuming) {
-    auto const path = unfinished.place.data();
+    auto const path = unfinished.place().data();
+    // The lock is given up while the journal is still open (give_up_lock): from here on they have descriptors of their
+    // own.
+    unfinished.journals.front() = unfinished.place().open_journal(storage::OpenMode::read_write);
     auto gathered = gather(unfinished.journals, *unfinished.file, RunState::ended);
     check_may_go_on(unfinished, gathered);
     auto const earlier = keys_of_earlier_files(path, gathered.facts.metadata);
@@ -235,20 +239,20 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
     gathered.head.engine = file->engine();
     if (resuming) check_same_regions(unfinished, gathered.head);
     auto journal = keep_what_is_there(unfinished, gathered, options.journal, resuming != nullptr);
-    remove_memory_of(unfinished.head.id, unfinished.place);
+    remove_memory_of(unfinished.head.id, unfinished.place(), unfinished.journals.front());
     open_again(unfinished, gathered.head, tuning, std::move(file));
     auto const first_free = first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed);
     if (resuming) {
         // What somebody wrote who could not complete the file is in front of that, and may be in no region.
         journal.append(RecordType::footer, FooterRecord{first_free, 0});
         run_->node =
-            share_of(*run_, unfinished.place.node(), options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
+            share_of(*run_, unfinished.place().node(), options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
         run_->node->rules = options.nodes.rules;
     }
-    make_ledger(tuning, memory_fallback(path, memory_folder_of(*journal_.main)), true, resuming ? 0 : first_free);
+    make_ledger(tuning, memory_fallback(path, memory_folder_of(journal_)), true, resuming ? 0 : first_free);
     auto const resumed = resumed_run(gathered);
     take_numbers_and_keys(gathered, resumed, earlier);
-    watch_ = std::make_shared<FileWatch>(path, unfinished.place.journal());
+    watch_ = std::make_shared<FileWatch>(path, unfinished.place().journal());
     if (resuming) let_others_go_on(*resuming, resumed, first_free);
     start_committer(std::move(journal), tuning.commit,
                     resuming ? std::vector<TableCluster>{} : clusters_so_far(gathered), counts_of(gathered));
@@ -262,7 +266,8 @@ void Writer::open_again(UnfinishedRun& unfinished, model::RunHead const& head, t
     run_->options = tuning.write;
     run_->file = std::move(file);
     run_->journal_lock = std::move(unfinished.locks.front());
-    static_cast<void>(base::try_lock_file(run_->journal_lock, unfinished.place.journal(), false)); // shared from now on
+    static_cast<void>(
+        base::try_lock_file(run_->journal_lock, unfinished.place().journal(), false)); // shared from now on
     journal_ = unfinished.journals.front();
     whole_file_checksum_ = tuning.whole_file_checksum;
     fork_generation_ = base::fork_generation();

@@ -44,7 +44,9 @@ TEST_P(Resume, SaysThatMemoryWasLost) {
     }
     int status = 0;
     EXPECT_EQ(::waitpid(child, &status, 0), child);
-    remove_memory_of(*RunPlace(path).run_id(), RunPlace(path)); // as after a restart of the machine
+    RunPlace const place(path);
+    // As after a restart of the machine.
+    remove_memory_of(*place.run_id(), place, place.open_journal(storage::OpenMode::read_only));
     auto const report = Writer::resume(path, {}, {})->close(kTimeoutNs).report;
     EXPECT_TRUE(report.rows_may_be_missing);
     ASSERT_EQ(report.notes.size(), 1);

@@ -6,6 +6,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/writer.h"
@@ -33,9 +34,9 @@ void take_regions_in_front_of(std::uint64_t offset, NodeShare const& share) {
 } // namespace
 
 void check_same_regions(UnfinishedRun const& unfinished, model::RunHead const& head) {
-    auto const nodes = unfinished.place.node().nodes;
+    auto const nodes = unfinished.place().node().nodes;
     if (region_plan(*unfinished.format, head, nodes) == region_plan(*unfinished.format, unfinished.head, nodes)) return;
-    base::fail_usage({"cannot resume the run at " + unfinished.place.data(),
+    base::fail_usage({"cannot resume the run at " + unfinished.place().data(),
                       "with these knobs the regions of its nodes would lie elsewhere in the file",
                       "leave extent_bytes and allocate_ahead_bytes out"});
 }
@@ -43,7 +44,7 @@ void check_same_regions(UnfinishedRun const& unfinished, model::RunHead const& h
 void journal_for_others(UnfinishedRun const& unfinished, Gathered const& gathered) {
     auto const producers = producers_of_nodes(gathered);
     for (auto const& files : unfinished.journals) {
-        auto const node = node_of(require_start(*files.main).preamble).node;
+        auto const node = node_of(files.required_start()->preamble).node;
         if (node == 0) continue;
         auto journal = JournalWriter::resume(files);
         journal_what_is_left(gathered, producers.at(node), journal);
@@ -140,12 +141,12 @@ void Writer::start_returned(RunPlace const& place, FirstNode const& first, Resum
     if (own == nullptr) base::remove_file(place.journal()); // a beginning that was torn
     journal_ = place.open_journal(own != nullptr ? storage::OpenMode::read_write : storage::OpenMode::create_new);
     auto const tuning = open_joined(place, head, options.timeout_ns);
-    remove_memory_of(head.id, place);
+    remove_memory_of(head.id, place, journal_);
     if (own != nullptr) {
         run_->journal_lock = std::move(own->locks.front());
         static_cast<void>(base::try_lock_file(run_->journal_lock, place.journal(), false)); // shared from now on
         joined_journal_ = JournalWriter::resume(journal_);
-        make_ledger(tuning, memory_fallback(place.data(), memory_folder_of(*journal_.main)), true, 0);
+        make_ledger(tuning, memory_fallback(place.data(), memory_folder_of(journal_)), true, 0);
     } else {
         run_->journal_lock = place.lock_shared();
         begin_joined(place, tuning);

@@ -115,7 +115,9 @@ TEST_P(ResumedNodes, KeepWhatWasInMemoryWhenAllWereKilled) {
 TEST_P(ResumedNodes, SayThatMemoryWasLost) {
     kill_a_run(path_, options_for(3));
     auto const run_id = *RunPlace(path_, {0, 3}).run_id();
-    remove_memory_of(run_id, RunPlace(path_, {1, 3})); // as after a restart of its machine
+    RunPlace const second(path_, {1, 3});
+    // As after a restart of its machine.
+    remove_memory_of(run_id, second, second.open_journal(storage::OpenMode::read_only));
     auto const report = go_on_twice(path_);
     EXPECT_TRUE(report.rows_may_be_missing);
     auto const notes = fmt::format("{}", fmt::join(report.notes, "; "));

@@ -335,7 +335,7 @@ CompleteResult Writer::complete() {
     // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;
-    if (on_files_) remove_journals({RunPlace(path())}, run_->head.id);
+    if (on_files_) remove_journals({RunPlace(path())}, {journal_}, run_->head.id);
     return result;
 }
 

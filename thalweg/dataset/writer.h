@@ -16,12 +16,14 @@
 #include "thalweg/dataset/commit/committer.h"
 #include "thalweg/dataset/commit/file_watch.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/meeting.h"
 #include "thalweg/dataset/node_ending.h"
 
 namespace thalweg::dataset {
 
 class Resuming;
+struct UnfinishedRun;
 struct ResumedRun;
 
 // Of a run that several nodes write, each on a machine of its own: all see the folder of the file.

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/run_place.h"
 

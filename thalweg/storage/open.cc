@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
 #include "thalweg/storage/direct.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/storage/stand_in.h"
@@ -49,6 +50,11 @@ std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mod
     if (engine == Engine::automatic) return file;
     if (mode == OpenMode::create_new) std::filesystem::remove(path);
     refuse(path, engine == Engine::uring ? "uring" : "threads", why);
+}
+
+std::unique_ptr<Storage> open_file_storage(std::string const& path, base::FileDescriptor const& file) {
+    if (stand_in != nullptr) return stand_in->open(path, OpenMode::read_write);
+    return std::make_unique<PosixStorage>(path, OpenMode::read_write, base::duplicate(file));
 }
 
 } // namespace thalweg::storage

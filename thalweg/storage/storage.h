@@ -8,6 +8,10 @@
 #include <string>
 #include <string_view>
 
+namespace thalweg::base {
+class FileDescriptor;
+}
+
 namespace thalweg::storage {
 
 struct Completion {
@@ -89,6 +93,9 @@ enum class OpenMode : std::uint8_t { create_new, read_write, read_only };
 // `uring` or `threads` where they do not work is a UsageError that says why. A file open for reading only is posix, and
 // refuses every change.
 std::unique_ptr<Storage> open_file_storage(std::string const& path, OpenMode mode, Engine engine = Engine::automatic);
+
+// The same for a file at `path` that `file` has open for reading and writing; posix. It is not opened once more.
+std::unique_ptr<Storage> open_file_storage(std::string const& path, base::FileDescriptor const& file);
 
 struct MemoryOptions {
     // 0 keeps everything. Otherwise so much memory is allocated and touched at once (in multiples of 32 MiB) and used

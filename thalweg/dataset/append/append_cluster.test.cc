@@ -10,7 +10,7 @@
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/append/page_encoder.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "thalweg/base/clock.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/test_bad_day.h"

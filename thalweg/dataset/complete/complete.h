@@ -1,4 +1,33 @@
-// The one function that makes a run's file complete: `close` ends with it, `recover` is it.
+// Makes the file of a run complete. `Writer::close` ends with `complete_run`, and `recover` calls it on the journal of
+// a run whose processes are gone.
+//
+// States of the file, and what moves it on:
+//
+//     begun       It has what every run begins with, and pages. Its journal is the run.
+//        |        complete_run: gather() turns the journal into facts; the format writes the metadata behind all pages
+//        v        and syncs.
+//     described   The metadata is durable, and no reader looks for it yet.
+//        |        complete_run: the format makes the last write (HDF5: the superblock; RNTuple: the anchors, a sync,
+//        and v        the first sector) and syncs.
+//     complete    Every reader opens it. The journal may not know it.
+//        |        complete_run: a CLOSED record is appended to the journal of the first node.
+//        v
+//     closed      The caller removes the journals, which is durable when the folder is synced (recover.h).
+//
+// Invariants:
+//
+//  1. Metadata lies behind every page that it names, and behind everything that was claimed for pages. Two pages lie at
+//     one place (RNTuple stores equal pages once) or share no byte.
+//  2. Payload is durable before metadata names it: a BARRIER says so, or the pages are compared with their checksums
+//  and
+//     become durable with the first sync of the format. Pages that another machine wrote and did not sync are written
+//     again before that.
+//  3. The CLOSED record follows the last write. So a journal that says CLOSED is believed, except in a copy.
+//  4. Every step can be repeated after any interruption, with the same result. A file that is complete stays as it is,
+//     except that it is cut to its end, and that its last write is repeated: the kernel may have it in memory alone.
+//  5. If another node may be completing the same file (`is_beside_another`, `is_alone`), nothing behind the last page
+//  is
+//     given back, and the file is not cut to its length.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +37,6 @@
 #include <vector>
 
 #include "thalweg/dataset/complete/facts.h"
-#include "thalweg/dataset/run/run_place.h"
 #include "thalweg/format/format.h"
 
 namespace thalweg::dataset {
@@ -17,12 +45,12 @@ struct CompleteOptions {
     RunState state = RunState::ended;
     bool whole_file_checksum = true;
     std::uint64_t least_end = 0; // extents may have been claimed up to here
-    // Somebody else may be completing the file, too: nothing behind its pages is ours to give back or to write over.
+    // Another node may be completing the file, too: bytes behind the pages are neither given back nor overwritten.
     bool is_beside_another = false;
-    // Called when it is known from where on the file gets its metadata.
+    // Called when the end of the pages is known, before metadata is written there.
     std::function<void(std::uint64_t end_offset)> before_metadata = {};
-    // Of who may not be alone in this: asked when the file is complete, which is cut to its length only then, and only
-    // if nobody else has come.
+    // Set if another node may be completing the file, too. Called once the file is complete; the file is cut to its
+    // length only if this returns true.
     std::function<bool()> is_alone = {};
 };
 
@@ -30,14 +58,12 @@ struct CompleteResult {
     RunReport report;
     std::string path;
     std::uint64_t file_bytes = 0;
-    std::uint32_t adler32 = 0; // of the whole file, where asked for
+    std::uint32_t adler32 = 0; // of the whole file, if asked for
     std::uint64_t gather_cpu_ns = 0;
     std::uint64_t complete_cpu_ns = 0;
 };
 
-// Journal -> facts -> metadata in the file -> CLOSED record. Can be repeated after any interruption; a file that is
-// complete already stays as it is, but for what lies behind its end. The journal itself stays: removing it is the
-// caller's last step.
+// Completes the file. The journals stay: to remove them is the caller's last step.
 CompleteResult complete_run(storage::Storage& file, Journals const& journals, format::Format const& format,
                             CompleteOptions const& options);
 inline CompleteResult complete_run(storage::Storage& file, JournalFiles const& journal, format::Format const& format,
@@ -45,60 +71,26 @@ inline CompleteResult complete_run(storage::Storage& file, JournalFiles const& j
     return complete_run(file, Journals{journal}, format, options);
 }
 
-// What was joined, for the report.
+inline constexpr std::size_t kLastWriteBytes = 512; // what both containers write last: the sector at offset 0
+
+// Adds what the format says about clusters that it has joined to the report.
 void note_joined(format::Completed const& completed, RunReport& report);
 
-// Throws base::DataError where the file is not of the run that the journal's head describes.
+// Throws base::DataError if the file is not of the run that the journal's head describes.
 void check_pair(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
-// What another machine had not synced is there for us to read, and a sync on this one need not cover it: so it is
-// written again first.
+// Writes these bytes again as they are. Another machine wrote them and did not sync: this machine can read them, but
+// its own sync need not cover them.
 void write_again(storage::Storage& file, std::vector<KnownBytes> const& pages);
 
-// Whether the file is complete, and of this run: the journal may not know it yet.
+// Returns true if the file is complete and of this run. The journal may not know it yet.
 bool is_complete(storage::Storage const& file, format::Format const& format, model::RunHead const& head);
 
-// Writes what a run begins with where a power cut may have taken it, or where the file is a copy, which may be older
-// than its journal: a BARRIER in that says nothing of it.
+// Writes what a run begins with, if a power cut may have taken it, or if the file is a copy, which may be older than
+// its journal: a BARRIER in that journal tells nothing about the copy.
 void begin_again(storage::Storage& file, format::Format const& format, Gathered const& gathered, RunState state);
 
-struct RecoverOptions {
-    // Of a run of several nodes: nobody writes it any more, although other machines than this one did, of which this
-    // one cannot know.
-    bool all_nodes_are_down = false;
-};
-
-// Completes the run at `path` after a crash: takes what is left in shared memory, completes the file, removes the
-// journal and the segments. Throws base::UsageError where there is nothing to recover or the run is still being
-// written, base::DataError where file and journal do not belong together.
-CompleteResult recover(std::string const& path, RecoverOptions const& options = {});
-
-// What is left of an unfinished run, taken over by this process.
-struct UnfinishedRun {
-    RunPlace place;                          // of the first node, or of the one whose part it is
-    std::vector<base::FileDescriptor> locks; // exclusive
-    Journals journals;
-    model::RunHead head;
-    format::Format const* format = nullptr;
-    std::unique_ptr<storage::Storage> file;
-    bool is_original = true;   // not a copy
-    bool has_memory = false;   // what its producers had published is in the journals now: of all nodes
-    std::uint64_t claimed = 0; // extents may have been claimed up to here
-    std::vector<std::string> notes;
-};
-
-// Throws as `recover` does. Waits for what killed processes have left on its way to the disk.
-UnfinishedRun take_over(std::string const& path, char const* verb, RecoverOptions const& options = {});
-// The part of one of several nodes, on the machine of that node. The journals of the others are not touched.
-UnfinishedRun take_over_part(RunPlace const& place, char const* verb);
-// Of the one that took it over, whose journal stays: what is written behind it must not outlive its beginning, which
-// killed processes, or another machine, may not have come to sync. `take_over_part` has done so.
-void make_journal_durable(UnfinishedRun const& run);
-
-// Sentences of what was in memory alone and is gone: where there are any, rows may be missing.
-std::vector<std::string> lost_with_memory(UnfinishedRun const& run, RunReport const& report);
-
-// Removes the journals of a run, durably, and its shared memory on this machine.
-void remove_journals(std::vector<RunPlace> const& places, std::string const& run_id);
+// Waits for writes that killed processes have left with the kernel.
+void wait_for_killed_writers(storage::Storage& file);
 
 } // namespace thalweg::dataset

@@ -6,6 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/test_bad_day.h"

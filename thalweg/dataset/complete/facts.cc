@@ -155,7 +155,7 @@ struct NodeFacts {
 };
 
 NodeFacts read_node(JournalFiles const& files, JournalRows& rows) {
-    auto const preamble = require_start(*files.main).preamble;
+    auto const& preamble = files.required_start()->preamble;
     NodeFacts facts{JournalFacts(files.main->path()), node_of(preamble), preamble.host, {}, {}};
     auto& journal = facts.journal;
     std::set<std::uint32_t> found;
@@ -179,7 +179,7 @@ std::pair<std::vector<NodeFacts>, std::shared_ptr<JournalRows>> read_nodes(Journ
         for (auto const& each : files) {
             // The machine of another node was lost before its beginning was durable: so was all that it had.
             bool const is_first = &each == &files.front();
-            if (is_first || read_start(*each.main).kind != JournalKind::stub) nodes.push_back(read_node(each, *rows));
+            if (is_first || each.start()->kind != JournalKind::stub) nodes.push_back(read_node(each, *rows));
         }
         bool const is_whole = std::ranges::all_of(nodes, [](auto const& node) { return node.missing.empty(); });
         if (is_whole || tries == kTries) return {std::move(nodes), rows};
@@ -263,6 +263,7 @@ class Gathering {
         gathered_.rows = rows_;
         gathered_.closed = first.closed;
         gathered_.has_barrier = first.has_barrier();
+        gathered_.journal_end = nodes.front().damage.end_offset;
         for (auto const& table : first.head->schema.tables) report_.tables.push_back({table.name});
         gathered_.facts.tables.resize(report_.tables.size());
         report_nodes(nodes, state, report_);

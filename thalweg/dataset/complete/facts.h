@@ -102,7 +102,8 @@ struct Gathered {
     std::uint32_t next_producer = 0;                           // no number from here on was ever used
     bool has_barrier = false;                                  // what the file begins with is durable
     bool closed = false;                                       // the journal says that the file is complete
-    std::vector<RegionUse> regions;                            // of a run of several nodes
+    std::uint64_t journal_end = 0;  // behind the last good record of the first node's journal
+    std::vector<RegionUse> regions; // of a run of several nodes
 };
 
 // What happened to a run whose journal is read: what may be missing, and what is believed.

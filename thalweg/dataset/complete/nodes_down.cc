@@ -17,9 +17,9 @@ struct Machine {
     std::string boot_id;
 };
 
-Machine machine_of(RunPlace const& place) {
-    auto const start = read_start(*place.open_journal(storage::OpenMode::read_only).main);
-    return {start.preamble.host, start.preamble.boot_id};
+Machine machine_of(JournalFiles const& journal) {
+    auto const start = journal.start();
+    return {start->preamble.host, start->preamble.boot_id};
 }
 
 bool is_finished(RunPlace const& place) {
@@ -29,12 +29,13 @@ bool is_finished(RunPlace const& place) {
 
 } // namespace
 
-std::string may_be_written_elsewhere(std::vector<RunPlace> const& places) {
+std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journals const& journals) {
     if (!places.front().is_of_many()) return "";
     std::map<std::string, std::set<std::string>> boots; // by host: where all machines have one name it tells nothing
     std::vector<std::pair<std::uint32_t, Machine>> elsewhere;
-    for (auto const& place : places) {
-        auto machine = machine_of(place);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const& place = places[i];
+        auto machine = machine_of(journals[i]);
         if (machine.boot_id.empty()) continue; // nothing but a beginning that was torn
         boots[machine.host].insert(machine.boot_id);
         if (machine.boot_id != base::boot_id() && !is_finished(place))
@@ -48,8 +49,8 @@ std::string may_be_written_elsewhere(std::vector<RunPlace> const& places) {
     return who;
 }
 
-void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb) {
-    auto const who = may_be_written_elsewhere(places);
+void check_nodes_are_down(std::vector<RunPlace> const& places, Journals const& journals, char const* verb) {
+    auto const who = may_be_written_elsewhere(places, journals);
     if (who.empty()) return;
     base::fail_usage(
         {fmt::format("cannot {} the run at {}", verb, places.front().data()),
@@ -58,8 +59,14 @@ void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb)
          "all_nodes_are_down=True)"});
 }
 
+bool is_stub(std::vector<RunPlace> const& places, Journals const& journals) {
+    bool found = !places.empty();
+    for (std::size_t i = 0; i < places.size() && found; ++i) found = places[i].is_stub(journals[i]);
+    return found;
+}
+
 bool is_stub(std::vector<RunPlace> const& places) {
-    return !places.empty() && std::ranges::all_of(places, [](auto const& place) { return place.is_stub(); });
+    return is_stub(places, open_journals(places, storage::OpenMode::read_only));
 }
 
 void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std::uint64_t end_offset) {

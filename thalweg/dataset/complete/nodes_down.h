@@ -1,4 +1,4 @@
-// What must be known of the other nodes of a run before one completes it alone.
+// What this process must know about the other nodes of a run before it completes that run alone.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,21 @@
 
 namespace thalweg::dataset {
 
-// Names of nodes that may still write: each was on another machine, or this one has another name than the one that it
-// had, and its journal does not say that all it had is there. Empty: there is none.
-std::string may_be_written_elsewhere(std::vector<RunPlace> const& places);
+// `journals` are those at `places`, open.
 
-// Throws base::UsageError where there is one.
-void check_nodes_are_down(std::vector<RunPlace> const& places, char const* verb);
+// Returns the names of nodes that may still write: each was on another machine, or this machine had another name then,
+// and its journal does not say that it holds all that the node had. Returns "" if there is none.
+std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journals const& journals);
 
-// None of them has recorded anything.
+// Throws base::UsageError if there is one.
+void check_nodes_are_down(std::vector<RunPlace> const& places, Journals const& journals, char const* verb);
+
+// Returns true if none of them has recorded anything.
+bool is_stub(std::vector<RunPlace> const& places, Journals const& journals);
 bool is_stub(std::vector<RunPlace> const& places);
 
-// The blocks that nodes have kept for the metadata are the file's from `end_offset` on. Throws base::SystemError where
-// the disk has less by now.
+// Gives the blocks that nodes have kept for the metadata to the file, from `end_offset` on. Throws base::SystemError if
+// the disk has less room by now.
 void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std::uint64_t end_offset);
 
 } // namespace thalweg::dataset

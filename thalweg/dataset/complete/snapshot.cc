@@ -49,16 +49,15 @@ void check_out(std::string const& path, std::string const& out, SnapshotOptions 
         base::fail_usage({"cannot create " + out, "it exists already", "choose another name, or say --force"});
 }
 
-Journals open_journals(std::string const& path, std::vector<RunPlace> const& places) {
+Journals open_run(std::string const& path, std::vector<RunPlace> const& places) {
     if (places.empty()) {
         if (!exists(path)) refuse(path, "there is no such file", "name the file that is being written");
         refuse_complete(path);
     }
     try {
-        if (is_stub(places)) refuse(path, "nothing is recorded yet", "try again in a moment");
+        auto journals = open_journals(places, storage::OpenMode::read_only);
+        if (is_stub(places, journals)) refuse(path, "nothing is recorded yet", "try again in a moment");
         if (!exists(path)) refuse(path, "its journal is there, and it is not", "has it been moved or removed?");
-        Journals journals;
-        for (auto const& place : places) journals.push_back(place.open_journal(storage::OpenMode::read_only));
         return journals;
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) refuse_complete(path); // closed just now
@@ -75,10 +74,10 @@ struct Circumstances {
 // Of several nodes, those on this machine: where all are elsewhere, pages that may not be durable are compared with
 // their checksums.
 Circumstances look_around(std::vector<RunPlace> const& places, Journals const& journals, std::string const& run_id) {
-    if (!places.front().is_original(require_start(*journals.front().main).preamble)) return {};
+    if (!places.front().is_original(journals.front().required_start()->preamble)) return {};
     Circumstances found{RunState::ended, 0};
-    for (auto const& place : places) {
-        auto const ledger = find_ledger(run_id, place);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const ledger = find_ledger(run_id, places[i], journals[i]);
         if (!ledger) continue;
         auto const& head = ledger->head();
         if (base::is_alive(head.committer)) found.state = RunState::open;
@@ -122,8 +121,8 @@ std::uint64_t end_of_data(Gathered const& gathered, format::Format const& format
 SnapshotResult snapshot(std::string const& path, std::string const& out, SnapshotOptions const& options) {
     check_out(path, out, options);
     auto const places = places_of_run(path);
-    auto const journals = open_journals(path, places);
-    auto const head = read_head(*journals.front().main);
+    auto const journals = open_run(path, places);
+    auto const head = read_head(journals.front());
     auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     auto const& format = format_for(path);
     check_pair(*file, format, head);

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/journal/journal.h"
 
 namespace thalweg::dataset {
 namespace {
 
-// Of the first node, who wrote what the file begins with.
+// The first node wrote what the file begins with.
 bool has_barrier(Journals const& journals) {
     bool found = false;
-    read_journal({journals.front().main}, [&](RecordView const& record) {
+    read_journal(journals.front().without_segments(), [&](RecordView const& record) {
         found = record.type == RecordType::barrier;
         return !found;
     });

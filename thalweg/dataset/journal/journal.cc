@@ -28,13 +28,14 @@ class JournalReading {
     JournalDamage read() {
         // First the later segments: a row that leaves one after that is in a page of the main journal before.
         auto const segments = open_segments(files_);
-        auto const start = require_start(*files_.main);
-        if (!show({RecordType::head, std::as_bytes(std::span(start.head_json)), kHeadOffset, start.preamble.records}))
-            return {0, start.preamble.records, "", false};
-        for (auto const& [number, segment] : segments) read_segment(start.preamble, number, segment);
+        auto const start = files_.required_start();
+        auto const records = start->preamble.records;
+        if (!show({RecordType::head, std::as_bytes(std::span(start->head_json)), kHeadOffset, records}))
+            return {0, records, "", false};
+        for (auto const& [number, segment] : segments) read_segment(start->preamble, number, segment);
         std::stable_sort(later_.begin(), later_.end(),
                          [](auto const& a, auto const& b) { return a.piece.position < b.piece.position; });
-        auto damage = walk_records(*files_.main, start.preamble.records, [&](WalkedRecord const& record) {
+        auto damage = walk_records(*files_.main, records, [&](WalkedRecord const& record) {
             if (ended_) return true;
             show_later(record.payload_offset - sizeof(RecordHead));
             return ended_ || read_record(record);
@@ -143,6 +144,10 @@ std::optional<std::string> journal_run_id(std::string const& path) {
     } catch (base::Error const&) {
         return std::nullopt;
     }
+}
+
+model::RunHead read_head(JournalFiles const& files) {
+    return model::run_head_from_json(files.required_start()->head_json);
 }
 
 model::RunHead read_head(storage::Storage const& journal) {

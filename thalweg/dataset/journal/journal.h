@@ -30,7 +30,8 @@ std::string journal_path(std::string const& data_path);
 // The run that the journal at `path` belongs to; nothing where there is no readable journal.
 std::optional<std::string> journal_run_id(std::string const& path);
 
-// What the run was created with. Throws like require_start.
+// Returns what the run was created with. Throws like require_start.
+model::RunHead read_head(JournalFiles const& files);
 model::RunHead read_head(storage::Storage const& journal);
 
 // How much a journal may take; what its rows need comes on top, up to twice.
@@ -48,8 +49,10 @@ class JournalWriter {
     static JournalWriter begin(JournalFiles const& files, std::string const& head_json,
                                base::FileIdentity const& data_file = {}, JournalLimits const& limits = {},
                                NodeOfRun const& node = {});
-    // Goes on behind the last good record of an existing journal.
-    static JournalWriter resume(JournalFiles const& files, JournalLimits const& limits = {});
+    // Goes on behind the last good record of an existing journal. `known_end`: a good record ends there, so that only
+    // what follows is walked over; 0: none is known.
+    static JournalWriter resume(JournalFiles const& files, JournalLimits const& limits = {},
+                                std::uint64_t known_end = 0);
 
     JournalWriter(JournalWriter&&) noexcept;
     JournalWriter& operator=(JournalWriter&&) noexcept;

@@ -94,22 +94,26 @@ JournalStart read_start(storage::Storage const& file) {
 
 JournalStart require_start(storage::Storage const& file) {
     auto start = read_start(file);
+    check_start(start, file.path());
+    return start;
+}
+
+void check_start(JournalStart const& start, std::string const& path) {
     switch (start.kind) {
     case JournalKind::journal:
-        return start;
+        return;
     case JournalKind::other_version:
-        base::fail_usage({fmt::format("{} cannot be read", file.path()),
+        base::fail_usage({fmt::format("{} cannot be read", path),
                           fmt::format("it is a journal of version {}, and this Thalweg reads version {:02}",
                                       start.version, kJournalVersion),
                           "use the version of Thalweg that recorded the run; nothing was changed"});
     case JournalKind::stub:
-        base::fail_data({fmt::format("{} cannot be read", file.path()),
-                         "whoever created it died before anything was recorded",
+        base::fail_data({fmt::format("{} cannot be read", path), "whoever created it died before anything was recorded",
                          "`thalweg recover` clears it, and so does the next recording"});
     case JournalKind::foreign:
         break;
     }
-    base::fail_data({file.path() + " is not a journal of Thalweg", "neither of its two beginnings is one"});
+    base::fail_data({path + " is not a journal of Thalweg", "neither of its two beginnings is one"});
 }
 
 JournalPreamble make_preamble(std::string const& run_id, std::uint32_t segment, base::FileIdentity const& data_file,

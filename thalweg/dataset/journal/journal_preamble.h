@@ -27,9 +27,11 @@ struct JournalStart {
 
 JournalStart read_start(storage::Storage const& file);
 
-// The same, for those who need a journal of ours. Throws base::UsageError that names both versions for a journal of
-// another version, base::DataError for anything else.
+// Returns the same of a journal. Throws base::UsageError that names both versions for a journal of another version, and
+// base::DataError for anything else.
 JournalStart require_start(storage::Storage const& file);
+// Throws as `require_start` does.
+void check_start(JournalStart const& start, std::string const& path);
 
 // Writes the beginning of a journal, or of a later segment, whole. Returns where the records begin.
 std::uint64_t write_start(storage::Storage& file, JournalPreamble preamble, std::string_view head_json);

@@ -56,6 +56,26 @@ class FilesBeside final : public SegmentFolder {
 
 } // namespace
 
+std::shared_ptr<JournalStart const> JournalFiles::start() const {
+    base::Lock const lock(known_->mutex);
+    if (known_->start) return known_->start;
+    auto start = std::make_shared<JournalStart const>(read_start(*main));
+    if (start->kind == JournalKind::journal) known_->start = start;
+    return start;
+}
+
+std::shared_ptr<JournalStart const> JournalFiles::required_start() const {
+    auto start = this->start();
+    check_start(*start, main->path());
+    return start;
+}
+
+JournalFiles JournalFiles::without_segments() const {
+    auto files = *this;
+    files.segments = nullptr;
+    return files;
+}
+
 std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path) {
     return std::make_shared<FilesBeside>(journal_path);
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/journal/journal_preamble.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::dataset {
@@ -29,7 +31,9 @@ class SegmentFolder {
 // Beside the journal at this path.
 std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path);
 
-struct JournalFiles {
+// The open files of one journal. Copies share them, and what was read of their beginning.
+class JournalFiles {
+  public:
     JournalFiles() = default;
     template <std::derived_from<storage::Storage> Any>
     JournalFiles(std::shared_ptr<Any> journal, std::shared_ptr<SegmentFolder> folder = nullptr)
@@ -38,14 +42,28 @@ struct JournalFiles {
     JournalFiles(std::unique_ptr<Any> journal, std::shared_ptr<SegmentFolder> folder = nullptr)
         : main(std::move(journal)), segments(std::move(folder)) {}
 
+    // Returns what `main` begins with. Once that is the beginning of a journal it never changes, and is not read again.
+    std::shared_ptr<JournalStart const> start() const;
+    // The same. Throws like require_start if it is not the beginning of a journal.
+    std::shared_ptr<JournalStart const> required_start() const;
+    // Returns the same journal without its later segments.
+    JournalFiles without_segments() const;
+
     std::shared_ptr<storage::Storage> main;
     std::shared_ptr<SegmentFolder> segments; // none: all rows are in `main`
+
+  private:
+    struct Known {
+        base::Mutex mutex;
+        std::shared_ptr<JournalStart const> start THALWEG_GUARDED_BY(mutex);
+    };
+    std::shared_ptr<Known> known_ = std::make_shared<Known>();
 };
 
-// Of all nodes of a run, that of the first in front.
+// The journals of all nodes of a run, that of the first node in front.
 using Journals = std::vector<JournalFiles>;
 
-// All that there are, each open, ascending: whatever is removed from now on can still be read through these.
+// Returns all later segments, each open, ascending: whatever is removed from now on can still be read through these.
 std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files);
 
 } // namespace thalweg::dataset

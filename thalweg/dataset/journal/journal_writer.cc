@@ -128,7 +128,7 @@ class JournalWriter::State {
             if (start.kind == JournalKind::journal && std::strcmp(start.preamble.run_id, start_.preamble.run_id) == 0)
                 take_over(number, file, start);
         }
-        read_journal(JournalFiles(main_.file), [this](RecordView const& record) {
+        read_journal(files.without_segments(), [this](RecordView const& record) {
             if (record.type == RecordType::pages) {
                 std::vector<PageRecord> pages(record.payload.size() / sizeof(PageRecord));
                 std::memcpy(pages.data(), record.payload.data(), record.payload.size());
@@ -364,11 +364,12 @@ JournalWriter JournalWriter::begin(JournalFiles const& files, std::string const&
     return journal;
 }
 
-JournalWriter JournalWriter::resume(JournalFiles const& files, JournalLimits const& limits) {
-    auto start = require_start(*files.main);
-    auto const damage = walk_records(*files.main, start.preamble.records, [](WalkedRecord const&) { return true; });
+JournalWriter JournalWriter::resume(JournalFiles const& files, JournalLimits const& limits, std::uint64_t known_end) {
+    auto const start = files.required_start();
+    auto const begin = std::max(start->preamble.records, known_end);
+    auto const damage = walk_records(*files.main, begin, [](WalkedRecord const&) { return true; });
     files.main->resize(damage.end_offset); // nothing behind it may ever be taken for a record
-    JournalWriter journal(std::make_unique<State>(files, limits, std::move(start), damage.end_offset));
+    JournalWriter journal(std::make_unique<State>(files, limits, *start, damage.end_offset));
     journal.state_->take_over(files);
     return journal;
 }

@@ -9,7 +9,7 @@
 #include "thalweg/base/parallel.h"
 #include "thalweg/base/scratch_budget.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/testing.h"

@@ -37,13 +37,10 @@ void check_has_tables(std::string const& path, model::RunMap const& map) {
     fail_without_tables(path, std::move(reasons));
 }
 
-// Nothing where there is none.
-Journals open_journals(std::string const& path) {
+// Returns none if there is none.
+Journals journals_of(std::string const& path) {
     try {
-        Journals journals;
-        for (auto const& place : places_of_run(path))
-            journals.push_back(place.open_journal(storage::OpenMode::read_only));
-        return journals;
+        return open_journals(places_of_run(path), storage::OpenMode::read_only);
     } catch (base::SystemError const& error) {
         if (error.code == ENOENT) return {}; // closed just now
         throw;
@@ -80,7 +77,7 @@ std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_
     refuse_what_is_no_file(path);
     std::unique_ptr<Reader> reader(new Reader);
     reader->path_ = path;
-    auto journals = open_journals(path);
+    auto journals = journals_of(path);
     reader->file_ = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
     if (!journals.empty()) {
         auto gathered = gather(journals, *reader->file_, RunState::open);

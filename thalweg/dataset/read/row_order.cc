@@ -40,7 +40,7 @@ class Ending {
   public:
     // False where that does not tell which rows count.
     bool read(JournalFiles const& files) {
-        auto const which = node_of(require_start(*files.main).preamble);
+        auto const which = node_of(files.required_start()->preamble);
         JournalFacts facts(files.main->path());
         read_journal({files.main}, [&](RecordView const& record) { return facts.read(record); });
         bool const is_ordered = facts.head->keys_per_group > 0;

@@ -13,10 +13,10 @@ bool is_still_at(base::FileDescriptor const& fd, std::string const& path) {
     return base::identity_of(fd) == base::identity_of(path);
 }
 
-// Nothing where somebody else holds it.
-std::optional<base::FileDescriptor> lock(std::string const& journal, bool exclusive) {
+// Returns nothing if another process holds it.
+std::optional<base::FileDescriptor> lock(std::string const& journal, bool exclusive, int flags) {
     while (true) {
-        auto fd = base::open_file(journal, O_RDONLY);
+        auto fd = base::open_file(journal, flags);
         if (!base::try_lock_file(fd, journal, exclusive)) return std::nullopt;
         if (is_still_at(fd, journal)) return fd;
     }
@@ -25,12 +25,12 @@ std::optional<base::FileDescriptor> lock(std::string const& journal, bool exclus
 } // namespace
 
 base::FileDescriptor lock_shared(std::string const& journal) {
-    if (auto fd = lock(journal, false)) return std::move(*fd);
+    if (auto fd = lock(journal, false, O_RDONLY)) return std::move(*fd);
     base::fail_usage({"cannot use " + journal, "it is being recovered"});
 }
 
-base::FileDescriptor lock_exclusive(std::string const& journal) {
-    if (auto fd = lock(journal, true)) return std::move(*fd);
+base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose) {
+    if (auto fd = lock(journal, true, purpose == LockFor::writing ? O_RDWR : O_RDONLY)) return std::move(*fd);
     base::fail_usage({"cannot take over the run of " + journal,
                       "it is still being written, or recovered by somebody else",
                       "stop its processes first (`lsof` names them)"});

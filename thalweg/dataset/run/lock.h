@@ -1,16 +1,20 @@
 // Locks on the journal (flock): every participant of an open run holds a shared one, `recover` needs it alone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "thalweg/base/file_descriptor.h"
 
 namespace thalweg::dataset {
 
-// Throws base::SystemError where somebody holds it exclusively.
+// Throws base::UsageError if another process holds it exclusively.
 base::FileDescriptor lock_shared(std::string const& journal);
 
-// Throws base::UsageError where a participant of the run is alive.
-base::FileDescriptor lock_exclusive(std::string const& journal);
+// What the descriptor of an exclusive lock is good for besides the lock.
+enum class LockFor : std::uint8_t { nothing, writing };
+
+// Throws base::UsageError if a participant of the run is alive.
+base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose = LockFor::nothing);
 
 } // namespace thalweg::dataset

@@ -15,7 +15,7 @@
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/run/ledger.h"

@@ -51,13 +51,10 @@ base::MemoryFallback fallback_to(std::string folder, std::string const& path) {
     return {std::move(folder), text + ", or free some: `thalweg clean` lists what dead runs have left"};
 }
 
-std::vector<std::string> folders_of(RunPlace const& place) {
+std::vector<std::string> folders_of(RunPlace const& place, JournalFiles const& journal) {
     std::vector<std::string> folders{folder_of(place.data())};
-    try {
-        if (!place.has_journal()) return folders;
-        folders.push_back(memory_folder_of(*place.open_journal(storage::OpenMode::read_only).main));
-    } catch (base::Error const&) { // it has just been removed, or cannot be read: then the folder of the data remains
-    }
+    // Without a journal, or with one whose beginning is torn, the folder of the data remains.
+    if (journal.main && journal.start()->kind == JournalKind::journal) folders.push_back(memory_folder_of(journal));
     return folders;
 }
 
@@ -97,16 +94,16 @@ std::string add_memory_folder(std::string const& head_json, std::string const& f
     return json.dump();
 }
 
-std::string memory_folder_of(storage::Storage const& journal) {
-    auto const json = nlohmann::ordered_json::parse(require_start(journal).head_json, nullptr, false);
+std::string memory_folder_of(JournalFiles const& journal) {
+    auto const json = nlohmann::ordered_json::parse(journal.required_start()->head_json, nullptr, false);
     if (!json.is_object() || !json.contains(kFolderKey) || !json[kFolderKey].is_string()) return "";
     return json[kFolderKey].get<std::string>();
 }
 
-std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place) {
+std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place, JournalFiles const& journal) {
     auto const name = ledger_name(run_id, place.node().node);
     if (auto ledger = ledger_at(name, run_id)) return ledger;
-    for (auto const& folder : folders_of(place)) {
+    for (auto const& folder : folders_of(place, journal)) {
         if (folder.empty()) continue;
         if (auto ledger = ledger_at(base::name_in_folder(folder, name), run_id)) return ledger;
     }
@@ -134,8 +131,8 @@ std::uint64_t device_of_directory(std::filesystem::path path) {
     return found ? found->device : 0;
 }
 
-void remove_memory_of(std::string const& run_id, RunPlace const& place) {
-    remove_memory(run_id, folders_of(place), place.node().node);
+void remove_memory_of(std::string const& run_id, RunPlace const& place, JournalFiles const& journal) {
+    remove_memory(run_id, folders_of(place, journal), place.node().node);
 }
 
 } // namespace thalweg::dataset

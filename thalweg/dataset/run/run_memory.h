@@ -28,16 +28,17 @@ base::MemoryFallback memory_fallback_of(LedgerHead const& head);
 
 // The head of a journal with the folder, and what it says there: whoever recovers the run may have another environment.
 std::string add_memory_folder(std::string const& head_json, std::string const& folder);
-std::string memory_folder_of(storage::Storage const& journal);
+std::string memory_folder_of(JournalFiles const& journal);
 
-// Of a run that is open or unfinished; nothing where it is gone, as after a restart of the machine.
-std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place);
+// Returns the ledger of the open or unfinished run that has this journal (if any) at this place; nothing if it is gone,
+// as after a restart of the machine.
+std::unique_ptr<Ledger> find_ledger(std::string const& run_id, RunPlace const& place, JournalFiles const& journal);
 
 // All memory of a run, of one node of it, in /dev/shm and in these folders (where one is empty, it is none).
 void remove_memory(std::string const& run_id, std::vector<std::string> const& folders, std::uint32_t node = 0);
 
 // The same in all folders in which that of the run at this place may be.
-void remove_memory_of(std::string const& run_id, RunPlace const& place);
+void remove_memory_of(std::string const& run_id, RunPlace const& place, JournalFiles const& journal);
 
 // Of the nearest folder above `path` that is there: the same after the folder was removed, another one where its file
 // system is not mounted.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "thalweg/base/test_small_shm.h"
-#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/attach.h"
 #include "thalweg/dataset/run/format_for.h"

@@ -34,6 +34,11 @@ JournalFiles RunPlace::open_journal(storage::OpenMode mode) const {
     return {storage::open_file_storage(journal(), mode, storage::Engine::posix), segments_beside(journal())};
 }
 
+LockedJournal RunPlace::open_locked_journal() const {
+    auto lock = dataset::lock_exclusive(journal(), LockFor::writing);
+    return {{storage::open_file_storage(journal(), lock), segments_beside(journal())}, std::move(lock)};
+}
+
 std::optional<std::string> RunPlace::run_id() const { return journal_run_id(journal()); }
 
 bool RunPlace::may_be_of(std::string const& run_id) const {
@@ -49,15 +54,15 @@ bool RunPlace::is_original(JournalPreamble const& preamble) const {
     return there == base::FileIdentity{preamble.device, preamble.inode, 1};
 }
 
-bool RunPlace::is_stub() const {
-    auto const file = storage::open_file_storage(journal(), storage::OpenMode::read_only, storage::Engine::posix);
-    auto const start = read_start(*file);
-    if (start.kind == JournalKind::stub) return true;
+bool RunPlace::is_stub(JournalFiles const& journal) const {
+    auto const start = journal.start();
+    auto const has_no_record = [&] { return !has_record(*journal.main, start->preamble.records); };
+    if (start->kind != JournalKind::journal) return start->kind == JournalKind::stub;
     // Nobody appends before all nodes have come. The name alone says it: a power cut may have taken its text.
     if (is_of_many() && base::identity_of(parts().path() + "/" + kBegun)) return false;
-    if (is_of_many()) return start.kind == JournalKind::journal && !has_record(*file, start.preamble.records);
+    if (is_of_many()) return has_no_record();
     // A power cut may have taken the name of the data file: nothing was promised by then.
-    return start.kind == JournalKind::journal && !exists(data_) && !has_record(*file, start.preamble.records);
+    return !exists(data_) && has_no_record();
 }
 
 // Empty, or what every run begins with: for nothing else may be removed, where somebody has laid a journal of another
@@ -123,6 +128,13 @@ std::vector<RunPlace> places_of_run(std::string const& data_path) {
     places.reserve(there.size());
     for (auto const node : there) places.emplace_back(data_path, NodeOfRun{node, std::max(2u, there.back() + 1)});
     return places;
+}
+
+Journals open_journals(std::vector<RunPlace> const& places, storage::OpenMode mode) {
+    Journals journals;
+    journals.reserve(places.size());
+    for (auto const& place : places) journals.push_back(place.open_journal(mode));
+    return journals;
 }
 
 } // namespace thalweg::dataset

@@ -12,7 +12,12 @@
 
 namespace thalweg::dataset {
 
-// Of one node, which is all of a run that has one.
+struct LockedJournal {
+    JournalFiles files;
+    base::FileDescriptor lock; // exclusive
+};
+
+// The place of one node, which is all of a run that has one node.
 class RunPlace {
   public:
     // `data_path` may be a link to the file: the journal is beside the file.
@@ -27,11 +32,14 @@ class RunPlace {
     bool has_journal() const { return exists(journal()); }
 
     base::FileDescriptor lock_shared() const;
-    // Throws base::UsageError where a participant of the run is alive.
+    // Throws base::UsageError if a participant of the run is alive.
     base::FileDescriptor lock_exclusive() const;
 
-    // Throws base::SystemError: ENOENT where there is none, EEXIST where one is to be made and there is one.
+    // Throws base::SystemError: ENOENT if there is none, EEXIST if one is to be made and there is one.
     JournalFiles open_journal(storage::OpenMode mode) const;
+    // Opens it once, for reading and writing and for the lock. Throws as `lock_exclusive`. The lock lasts until both
+    // are closed.
+    LockedJournal open_locked_journal() const;
     // The run that it belongs to; nothing where it cannot be read.
     std::optional<std::string> run_id() const;
     // There is a journal, and it is of this run or cannot be read: so that of another run proves nothing.
@@ -40,8 +48,9 @@ class RunPlace {
     // The file at `data` is the one that the journal was begun for: not a copy of it. A renamed one is.
     bool is_original(JournalPreamble const& preamble) const;
 
-    // The journal was left by a creation that died: nothing was recorded.
-    bool is_stub() const;
+    // Returns true if the journal was left by a creation that died: nothing was recorded.
+    bool is_stub(JournalFiles const& journal) const;
+    bool is_stub() const { return is_stub(open_journal(storage::OpenMode::read_only)); }
     // Removes it, and the data file where that creation had begun one. Throws base::UsageError where it is somebody
     // else's. The place must be locked.
     void clear_stub() const;
@@ -57,8 +66,11 @@ class RunPlace {
     NodeOfRun node_;
 };
 
-// Of the run that is there, one for each node that has a journal; none where there is no run. Throws base::DataError
-// where there is a folder of journals and none of the first node, without which nobody knows what the others are.
+// Returns the places of the run that is there, one for each node that has a journal; none if there is no run. Throws
+// base::DataError if there is a folder of journals without that of the first node, which says what the others are.
 std::vector<RunPlace> places_of_run(std::string const& data_path);
+
+// Opens the journals at these places. Throws as RunPlace::open_journal.
+Journals open_journals(std::vector<RunPlace> const& places, storage::OpenMode mode);
 
 } // namespace thalweg::dataset
