@@ -36,7 +36,6 @@ void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::
         spans.push_back(buffers.back().bytes());
     }
     nb::gil_scoped_release const released;
-    producer.set_while_waiting(signal_check());
     producer.append(rows, spans);
 }
 
@@ -226,10 +225,10 @@ OpenUnit begin_unit(WorkUnits& units, nb::handle key, nb::bytes const& summary) 
     auto const unit_key = key_of(key);
     std::string text(summary.c_str(), summary.size());
     nb::gil_scoped_release const released;
-    return {units.begin(unit_key, std::move(text), signal_check())};
+    return {units.begin(unit_key, std::move(text))};
 }
 
-OpenUnit begin_group(WorkUnits& units, std::int64_t number) { return {units.begin_group(number, signal_check())}; }
+OpenUnit begin_group(WorkUnits& units, std::int64_t number) { return {units.begin_group(number)}; }
 
 void next_key(OpenUnit& open, std::int64_t key, nb::bytes const& summary) {
     open.unit.next_key(key, std::string(summary.c_str(), summary.size()));
@@ -322,7 +321,12 @@ void bind_writing(nb::module_& module) {
     module.def("join", join, nb::arg("path"), nb::arg("node"), nb::arg("nodes"), nb::arg("schema").none(),
                nb::arg("timeout_ns"), nb::arg("resume") = false, WithoutGil());
     module.def("resume", resume, nb::arg("path"), nb::arg("schema").none(), nb::arg("options"), WithoutGil());
-    module.def("attach", attach, nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
+    module.def(
+        "attach",
+        [](std::string const& handle, std::optional<unsigned> threads) {
+            return attach(handle, threads, signal_check());
+        },
+        nb::arg("handle"), nb::arg("threads").none(), WithoutGil());
     module.def(
         "remove_run", [](std::string const& path) { clear_place(path, true); }, nb::arg("path"), WithoutGil());
     module.def(

@@ -10,7 +10,8 @@ namespace nb = nanobind;
 
 std::function<void()> signal_check() {
     constexpr std::uint64_t kIntervalNs = 50'000'000;
-    return [next_ns = base::monotonic_ns() + kIntervalNs]() mutable {
+    return [] {
+        static thread_local std::uint64_t next_ns = base::monotonic_ns() + kIntervalNs;
         if (base::monotonic_ns() < next_ns) return;
         nb::gil_scoped_acquire const gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();

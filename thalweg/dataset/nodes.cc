@@ -99,6 +99,7 @@ std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const&
     std::unique_ptr<Writer> writer(new Writer);
     writer->run_ = std::make_shared<OpenRun>();
     auto& run = *writer->run_;
+    run.while_waiting = options.while_waiting;
     try {
         writer->journal_ = place.open_journal(storage::OpenMode::create_new);
     } catch (base::SystemError const& error) {

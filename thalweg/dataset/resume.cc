@@ -241,6 +241,7 @@ void Writer::go_on(UnfinishedRun& unfinished, CreateOptions const& options, Resu
     auto journal = keep_what_is_there(unfinished, gathered, options.journal, resuming != nullptr);
     remove_memory_of(unfinished.head.id, unfinished.place(), unfinished.journals.front());
     open_again(unfinished, gathered.head, tuning, std::move(file));
+    run_->while_waiting = options.nodes.while_waiting;
     auto const first_free = first_free_offset(gathered, *run_->file, *run_->format, unfinished.claimed);
     if (resuming) {
         // What somebody wrote who could not complete the file is in front of that, and may be in no region.

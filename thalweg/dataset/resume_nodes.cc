@@ -135,6 +135,7 @@ std::unique_ptr<Writer> Writer::return_to(std::string const& path, std::uint32_t
 void Writer::start_returned(RunPlace const& place, FirstNode const& first, ResumedRun const& resumed,
                             UnfinishedRun* own, JoinOptions const& options) {
     run_ = std::make_shared<OpenRun>();
+    run_->while_waiting = options.while_waiting;
     auto const node = place.node().node;
     auto head = first.head;
     head.knobs = resumed.knobs;

@@ -112,6 +112,7 @@ std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file
 
 void Writer::start(CreateOptions const& options, format::Format const& format, bool shared, Ledger const* before) {
     run_->format = &format;
+    run_->while_waiting = options.nodes.while_waiting;
     whole_file_checksum_ = options.whole_file_checksum;
     fork_generation_ = base::fork_generation();
     auto const tuning =
@@ -190,9 +191,9 @@ Producer Writer::producer(std::string const& table) {
     return Producer(run_, run_->head.schema.table_index(table));
 }
 
-WorkUnit Writer::work_unit(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
+WorkUnit Writer::work_unit(UnitKey const& key, std::string summary) {
     check_open();
-    return units_->begin(key, std::move(summary), std::move(while_waiting));
+    return units_->begin(key, std::move(summary));
 }
 
 WorkUnits& Writer::work_units() {

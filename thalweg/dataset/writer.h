@@ -32,7 +32,8 @@ struct NodesOptions {
     NodeRules rules = {}; // of who creates it
     // So long a node waits for the others to come, and so long it waits for a sign of life of another one later.
     std::uint64_t timeout_ns = 60'000'000'000;
-    std::function<void()> while_waiting = {}; // may throw
+    // Called while this node waits for others, and while producers of this process wait (OpenRun::while_waiting).
+    std::function<void()> while_waiting = {};
 };
 
 struct JoinOptions : NodesOptions {
@@ -96,7 +97,7 @@ class Writer {
     Producer producer(std::string const& table);
 
     // A work unit, of rows that count together or not at all: one at a time for each thread. See work_unit.h.
-    WorkUnit work_unit(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
+    WorkUnit work_unit(UnitKey const& key, std::string summary = {});
     bool is_committed(UnitKey const& key) const;
     WorkUnits& work_units();
 

@@ -21,8 +21,8 @@ void set_checksums(PageRecord& record, std::span<std::byte const> stored, std::u
 
 } // namespace
 
-ExtentWriter::ExtentWriter(OpenRun& run, std::size_t limit_bytes)
-    : run_(run), rules_(run.format->extent_rules()), limit_bytes_(limit_bytes),
+ExtentWriter::ExtentWriter(OpenRun& run, std::size_t limit_bytes, std::function<void()> const& while_waiting)
+    : run_(run), while_waiting_(while_waiting), rules_(run.format->extent_rules()), limit_bytes_(limit_bytes),
       queue_(run.file->write_queue(run.options.queue_depth)) {}
 
 ExtentWriter::~ExtentWriter() {
@@ -104,11 +104,10 @@ bool ExtentWriter::add_to_equal(PageRecord& record, std::span<std::byte const> s
     return true;
 }
 
-bool ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page,
-                                  WhileWaiting const& while_waiting) {
+bool ExtentWriter::write_in_place(PageRecord record, std::span<std::byte const> page) {
     check_writes();
     std::span const padded(page.data(), base::round_up(page.size(), base::kBlockBytes));
-    auto const offset = run_.ledger->claim(padded.size(), while_waiting);
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting_);
     if (!offset) return false;
     auto* const extent = free_extent();
     set_checksums(record, page, base::xxh3(page));
@@ -132,7 +131,7 @@ ExtentWriter::Extent* ExtentWriter::free_extent() {
     return extent;
 }
 
-bool ExtentWriter::flush(WhileWaiting const& while_waiting) {
+bool ExtentWriter::flush() {
     if (gathering_ == nullptr) return true;
     check_writes();
     if (gathering_->pages.empty()) { // all that came was equal to what is elsewhere
@@ -142,7 +141,7 @@ bool ExtentWriter::flush(WhileWaiting const& while_waiting) {
     auto const padded = gathering_->buffer.bytes().first(base::round_up(gathering_->filled_bytes, base::kBlockBytes));
     // Else it ends with the bytes of pages that were before in this buffer, or that were equal to others.
     std::ranges::fill(padded.subspan(gathering_->filled_bytes), std::byte{0});
-    auto const offset = run_.ledger->claim(padded.size(), while_waiting);
+    auto const offset = run_.ledger->claim(padded.size(), while_waiting_);
     if (!offset) return false;
     submit(*std::exchange(gathering_, nullptr), padded, *offset);
     return true;

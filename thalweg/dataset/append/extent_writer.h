@@ -20,10 +20,9 @@ namespace thalweg::dataset {
 // Not thread-safe.
 class ExtentWriter {
   public:
-    using WhileWaiting = std::function<void()>;
-
-    // An extent is written when it holds `limit_bytes`, or earlier by `flush`.
-    ExtentWriter(OpenRun& run, std::size_t limit_bytes);
+    // An extent is written when it holds `limit_bytes`, or earlier by `flush`. `while_waiting` is called while a claim
+    // waits, and must outlive this.
+    ExtentWriter(OpenRun& run, std::size_t limit_bytes, std::function<void()> const& while_waiting);
     ~ExtentWriter();
 
     // The extent that is being gathered, if any, has room for such a page. If not: `flush` first.
@@ -40,11 +39,11 @@ class ExtentWriter {
 
     // The page as it lies in memory that stays as it is until the page is written, and is ours up to the next block.
     // Returns false, and has done nothing, if the disk has no room at present.
-    bool write_in_place(PageRecord record, std::span<std::byte const> page, WhileWaiting const& while_waiting);
+    bool write_in_place(PageRecord record, std::span<std::byte const> page);
 
     // Starts writing what is gathered. Returns false, and leaves everything as it is, if the disk has no room at
     // present; so does what waiting throws.
-    bool flush(WhileWaiting const& while_waiting);
+    bool flush();
     // Appends what has been written since the last call to `written`; with `wait`, waits until something has been
     // (if anything is in flight). Throws base::SystemError where a write failed, and from then on.
     void reap(bool wait, std::deque<PageRecord>& written);
@@ -68,6 +67,7 @@ class ExtentWriter {
     void submit(Extent& extent, std::span<std::byte const> padded, std::uint64_t offset);
 
     OpenRun& run_;
+    std::function<void()> const& while_waiting_;
     format::ExtentRules rules_;
     std::size_t limit_bytes_;
     std::vector<std::unique_ptr<Extent>> extents_; // outlive the queue, which may still be writing from them

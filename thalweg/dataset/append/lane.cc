@@ -31,9 +31,9 @@ std::size_t extent_bytes(OpenRun const& run, std::size_t table) {
 } // namespace
 
 Lane::Lane(OpenRun& run, Staging const& staging, StagingMemory const& memory, Announcer& announcer, std::size_t table,
-           std::uint32_t producer)
+           std::uint32_t producer, std::function<void()> const& while_waiting)
     : run_(run), staging_(staging), memory_(memory), announcer_(announcer), producer_(producer),
-      encoder_(run.head.columns[table], run.head.layouts[table]), writer_(run, extent_bytes(run, table)),
+      encoder_(run.head.columns[table], run.head.layouts[table]), writer_(run, extent_bytes(run, table), while_waiting),
       extents_have_heads_(run.format->extent_rules().head_bytes > 0), gathered_pages_(staging.columns()),
       gather_limit_bytes_(run.options.staging.page_ring_bytes / 2 / std::max(1u, run.options.seal_threads)) {}
 
@@ -66,41 +66,41 @@ PageRecord Lane::record_of(SealedPage const& page) const {
     return record;
 }
 
-void Lane::add(SealedPage const& page, std::function<void()> const& while_waiting) {
+void Lane::add(SealedPage const& page) {
     writer_.check_writes();
     waiting_.push_back(page);
-    static_cast<void>(encode_waiting(while_waiting));
+    static_cast<void>(encode_waiting());
     reap(false);
 }
 
 // A page goes off the queue once it is in an extent or on its way: what waiting throws leaves it there.
-bool Lane::encode_waiting(std::function<void()> const& while_waiting) {
+bool Lane::encode_waiting() {
     waits_for_room_ = false;
     while (!waiting_.empty()) {
-        if (encode_next(while_waiting)) continue;
+        if (encode_next()) continue;
         waits_for_room_ = true;
         return false;
     }
     return true;
 }
 
-bool Lane::encode_next(std::function<void()> const& while_waiting) {
+bool Lane::encode_next() {
     auto const page = waiting_.front();
     auto const raw = raw_of(page);
     auto record = record_of(page);
     if (encoder_.is_raw(page.column) && raw.size() >= kDirectBytes && !extents_have_heads_ && !memory_.is_shared()) {
         record.stored_bytes = raw.size();
         // It begins a block, so the padding behind it is memory of ours.
-        if (!writer_.write_in_place(record, raw, while_waiting)) return false;
+        if (!writer_.write_in_place(record, raw)) return false;
         waiting_.pop_front();
         return true;
     }
     auto const bound_bytes = encoder_.bound_bytes(page.column, raw.size());
-    if (!writer_.has_room(bound_bytes) && !write_gathered(while_waiting)) return false;
+    if (!writer_.has_room(bound_bytes) && !write_gathered()) return false;
     encode(page, raw, writer_.room_for(bound_bytes), record);
     writer_.add(record);
     waiting_.pop_front();
-    return !is_extent_due(record, raw.size()) || write_gathered(while_waiting);
+    return !is_extent_due(record, raw.size()) || write_gathered();
 }
 
 void Lane::encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out,
@@ -122,23 +122,21 @@ PageRecord Lane::record_of_stored(SealedPage const& page) const {
     return record;
 }
 
-void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored,
-                      std::function<void()> const& while_waiting) {
+void Lane::add_stored(SealedPage const& page, std::span<std::byte const> stored) {
     writer_.check_writes();
-    std::memcpy(room_for_stored(stored.size(), while_waiting).data(), stored.data(), stored.size());
+    std::memcpy(room_for_stored(stored.size()).data(), stored.data(), stored.size());
     auto const record = record_of_stored(page);
     writer_.add(record);
-    if (is_extent_due(record, 0)) static_cast<void>(write_gathered(while_waiting)); // nothing of it is in staging
+    if (is_extent_due(record, 0)) static_cast<void>(write_gathered()); // nothing of it is in staging
     reap_stored();
 }
 
 // In the other file a page and its checksum lie as they will lie here.
-void Lane::add_run(std::span<SealedPage const> run, PageSource const& from,
-                   std::function<void()> const& while_waiting) {
+void Lane::add_run(std::span<SealedPage const> run, PageSource const& from) {
     writer_.check_writes();
     std::size_t size_bytes = 0;
     for (auto const& page : run) size_bytes += page.stored_bytes + format::kPageChecksumBytes;
-    auto rest = room_for_stored(size_bytes, while_waiting).first(size_bytes);
+    auto rest = room_for_stored(size_bytes).first(size_bytes);
     from.read(rest);
     for (std::size_t i = 0; i < run.size(); ++i) {
         auto const stored = rest.first(run[i].stored_bytes);
@@ -149,7 +147,7 @@ void Lane::add_run(std::span<SealedPage const> run, PageSource const& from,
         rest = rest.subspan(stored.size() + format::kPageChecksumBytes);
         writer_.add_with_checksum(record_of_stored(run[i]), stored, checksum);
     }
-    if (writer_.is_full()) static_cast<void>(write_gathered(while_waiting));
+    if (writer_.is_full()) static_cast<void>(write_gathered());
     reap_stored();
 }
 
@@ -160,8 +158,8 @@ void Lane::reap_stored() {
 }
 
 // Such a page is nowhere else in this process: its caller has to hear that it has no room.
-std::span<std::byte> Lane::room_for_stored(std::size_t size_bytes, std::function<void()> const& while_waiting) {
-    while (!writer_.has_room(size_bytes) && !write_gathered(while_waiting)) run_.ledger->check_room();
+std::span<std::byte> Lane::room_for_stored(std::size_t size_bytes) {
+    while (!writer_.has_room(size_bytes) && !write_gathered()) run_.ledger->check_room();
     return writer_.room_for(size_bytes);
 }
 
@@ -174,16 +172,16 @@ bool Lane::is_extent_due(PageRecord const& record, std::size_t raw_bytes) {
     return writer_.is_full() || gathered_bytes_ >= gather_limit_bytes() || half_of_column;
 }
 
-bool Lane::write_gathered(std::function<void()> const& while_waiting) {
+bool Lane::write_gathered() {
     if (!writer_.is_gathering()) return true;
-    if (!writer_.flush(while_waiting)) return false;
+    if (!writer_.flush()) return false;
     gathered_pages_.assign(gathered_pages_.size(), 0);
     gathered_bytes_ = 0;
     return true;
 }
 
-bool Lane::flush(std::function<void()> const& while_waiting) {
-    if (encode_waiting(while_waiting) && write_gathered(while_waiting)) return true;
+bool Lane::flush() {
+    if (encode_waiting() && write_gathered()) return true;
     waits_for_room_ = true;
     return false;
 }
@@ -195,9 +193,9 @@ void Lane::reap(bool wait) {
         run_.ledger->check_alive(); // the ring is full: the committer has to empty it
 }
 
-bool Lane::drain(std::function<void()> const& while_waiting) {
+bool Lane::drain() {
     writer_.check_writes();
-    bool const has_room = flush(while_waiting);
+    bool const has_room = flush();
     Backoff backoff;
     while (true) {
         reap(true);

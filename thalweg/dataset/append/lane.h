@@ -25,26 +25,26 @@ struct SealedPage {
 
 class Lane {
   public:
+    // `while_waiting` is called while the lane waits for the committer, and must outlive this.
     Lane(OpenRun& run, Staging const& staging, StagingMemory const& memory, Announcer& announcer, std::size_t table,
-         std::uint32_t producer);
+         std::uint32_t producer, std::function<void()> const& while_waiting);
 
     // Takes the page, and encodes it; later, if the disk has no room at present for those in front of it. Its bytes in
     // staging stay as they are until it is announced.
-    void add(SealedPage const& page, std::function<void()> const& while_waiting);
+    void add(SealedPage const& page);
     // Encodes the pages that wait for room. Returns false if the disk still has none.
-    bool encode_waiting(std::function<void()> const& while_waiting);
+    bool encode_waiting();
     // A page that is encoded already, by the column's codec. Throws base::SystemError if the disk has no room.
-    void add_stored(SealedPage const& page, std::span<std::byte const> stored,
-                    std::function<void()> const& while_waiting);
+    void add_stored(SealedPage const& page, std::span<std::byte const> stored);
     // Several, which are read into the memory from which they are written. Their checksums are compared there.
-    void add_run(std::span<SealedPage const> run, PageSource const& from, std::function<void()> const& while_waiting);
+    void add_run(std::span<SealedPage const> run, PageSource const& from);
     // Starts writing all that was added. Returns false if the disk has no room for it at present.
-    bool flush(std::function<void()> const& while_waiting);
+    bool flush();
     // Announces what has been written, as far as the ring has room; with `wait`, waits until something has been written
     // (if anything is in flight).
     void reap(bool wait);
     // Flushes and waits for everything. Returns false, without what has no room, if the disk has none at present.
-    bool drain(std::function<void()> const& while_waiting);
+    bool drain();
     // There is something to write, or to wait for.
     bool has_work() const { return writer_.in_flight() > 0 || writer_.is_gathering() || !waiting_.empty(); }
     // The disk had no room for what was added when that was last tried, and nothing of it is in flight.
@@ -56,13 +56,13 @@ class Lane {
     // In one piece; valid until the next call.
     std::span<std::byte const> raw_of(SealedPage const& page);
     std::uint64_t gather_limit_bytes() const;
-    bool encode_next(std::function<void()> const& while_waiting);
+    bool encode_next();
     void encode(SealedPage const& page, std::span<std::byte const> raw, std::span<std::byte> out, PageRecord& record);
     PageRecord record_of(SealedPage const& page) const;
     PageRecord record_of_stored(SealedPage const& page) const;
     void reap_stored();
-    bool write_gathered(std::function<void()> const& while_waiting);
-    std::span<std::byte> room_for_stored(std::size_t size_bytes, std::function<void()> const& while_waiting);
+    bool write_gathered();
+    std::span<std::byte> room_for_stored(std::size_t size_bytes);
     bool is_extent_due(PageRecord const& record, std::size_t raw_bytes);
 
     OpenRun& run_;

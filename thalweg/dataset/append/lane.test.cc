@@ -50,13 +50,12 @@ TEST_P(LaneTest, PagesThatAreEncodedAlreadyEnterAsTheyAre) {
     ASSERT_TRUE(encoded.by_codec);
     stored.resize(encoded.stored_bytes);
 
-    Lane lane(run, *staging, *blocks, *announcer, 0, 0);
+    Lane lane(run, *staging, *blocks, *announcer, 0, 0, run.while_waiting);
     for (std::uint64_t i = 0; i < 3; ++i) {
         lane.add_stored(
-            {.column = 0, .first = i * values.size(), .count = values.size(), .stored_bytes = stored.size()}, stored,
-            nullptr);
+            {.column = 0, .first = i * values.size(), .count = values.size(), .stored_bytes = stored.size()}, stored);
     }
-    lane.drain(nullptr);
+    lane.drain();
     std::vector<PageRecord> records;
     staging->read_announcements(records);
     ASSERT_EQ(records.size(), 3u);

@@ -91,7 +91,7 @@ std::size_t Producer::take_slot(OpenRun& run) const {
                               "finish some, or write from fewer threads"});
         }
         ledger.check_alive();
-        if (while_waiting_) while_waiting_();
+        if (run.while_waiting) run.while_waiting();
         backoff.pause();
     }
 }
@@ -201,7 +201,7 @@ void Producer::idle() {
     check_usable();
     if (of_units_) return;
     if (is_cluster_old()) end_cluster(true);
-    if (sealer_->has_ends()) static_cast<void>(sealer_->drain(while_waiting_)); // nothing else announces them
+    if (sealer_->has_ends()) static_cast<void>(sealer_->drain()); // nothing else announces them
 }
 
 void Producer::finish() {
@@ -215,19 +215,19 @@ void Producer::finish() {
     } const give_up{*this};
     bool const has_page = std::ranges::any_of(progress_, [](auto const& column) { return column.sealed > 0; });
     if (!torn_ && (has_page || fixed_cuts_ || cluster_.bytes >= kLeastClusterBytes))
-        end_cluster(cluster_.is_behind_old);    // without age they would be one
-    static_cast<void>(sealer_->drain(nullptr)); // what has no room on the disk is in staging, for the committer
+        end_cluster(cluster_.is_behind_old); // without age they would be one
+    sealer_->go_on_uninterrupted();
+    static_cast<void>(sealer_->drain()); // what has no room on the disk is in staging, for the committer
 }
 
 // Rotation: the rows so far stay in the old file (those that fill no page reach it through the committer), the next
 // one begins the new file. So no record is lost or doubled at the seam.
 void Producer::follow_rotation() {
     if (run_->ledger->head().has_next.load(std::memory_order_acquire) == 0) return;
-    std::string const next = run_->ledger->head().next_ledger;
-    auto const seal_threads = run_->options.seal_threads;
+    auto const run = run_;
     finish();
     auto const rows = rows_before_ + rows_;
-    start(attach(next, seal_threads));
+    start(attach_next(*run));
     rows_before_ = rows;
     finished_ = false;
 }

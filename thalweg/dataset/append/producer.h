@@ -81,9 +81,6 @@ class Producer {
     // nothing to append for long calls it now and then.
     void idle();
 
-    // Called every now and then while `append` is blocked; what it throws leaves `append` before the next row.
-    void set_while_waiting(std::function<void()> callback) { while_waiting_ = std::move(callback); }
-
     // Of work units, by their worker. A unit begins where the last one ended.
     void begin_unit();
     std::uint64_t unit_rows() const { return rows_ - unit_.first_row; }
@@ -171,7 +168,6 @@ class Producer {
     bool finished_ = false;
     bool has_sealed_ = false; // a page, since memory was last given back
     bool torn_ = false;       // an error left columns of different length: nothing may be added behind them
-    std::function<void()> while_waiting_;
 };
 
 } // namespace thalweg::dataset

@@ -100,12 +100,12 @@ TEST(Producer, AnInterruptedAppendCanBeContinued) {
         auto options = small_run_options();
         options.write.extent_bytes = 1 << 20; // larger than the staging: each append that fills it has to wait
         options.write.seal_threads = threads;
+        int calls = 0, interrupts = 0;
+        options.nodes.while_waiting = [&] {
+            if (++calls % 3 == 0) throw std::runtime_error("interrupted");
+        };
         MemoryRun run(options);
         auto producer = run.writer->producer("events");
-        int calls = 0, interrupts = 0;
-        producer.set_while_waiting([&] {
-            if (++calls % 3 == 0) throw std::runtime_error("interrupted");
-        });
         while (producer.rows() < 2000) {
             try {
                 append_events(producer, 0, producer.rows(), std::min<std::uint64_t>(50, 2000 - producer.rows()));

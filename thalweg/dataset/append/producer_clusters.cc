@@ -66,28 +66,27 @@ void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const>
                           .stored_bytes = page.stored_bytes};
     };
     std::vector<SealedPage> run;
-    give({[&](EncodedPage const& page, std::span<std::byte const> stored) {
-              sealer_->add_stored(placed(page), stored, while_waiting_);
-          },
-          [&](std::span<EncodedPage const> pages, PageSource const& from) {
-              run.clear();
-              for (auto const& page : pages) run.push_back(placed(page));
-              sealer_->add_run(run, from, while_waiting_);
-          }});
+    give(
+        {[&](EncodedPage const& page, std::span<std::byte const> stored) { sealer_->add_stored(placed(page), stored); },
+         [&](std::span<EncodedPage const> pages, PageSource const& from) {
+             run.clear();
+             for (auto const& page : pages) run.push_back(placed(page));
+             sealer_->add_run(run, from);
+         }});
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (given[i] == items[i]) continue;
         base::fail_usage({fmt::format("table '{}' of {}: an encoded cluster is not whole", table().name, run_->path()),
                           fmt::format("pages of column '{}' have {} items, and {} were announced", columns()[i].path,
                                       given[i], items[i])});
     }
-    sealer_->drain_stored(while_waiting_);
+    sealer_->drain_stored();
     for (std::size_t i = 0; i < items.size(); ++i)
         staging_->column(i).published.store(progress_[i].written, std::memory_order_release);
     auto const first_row = rows_;
     rows_ += rows;
     staging_->head().rows_published.store(rows_, std::memory_order_release);
     staging_->add(Count::appended_bytes, bytes);
-    sealer_->end_cluster(first_row, rows, false, while_waiting_);
+    sealer_->end_cluster(first_row, rows, false);
     cluster_ = {rows_};
     has_sealed_ = false;
     torn_ = false;

@@ -53,13 +53,13 @@ void Producer::end_cluster(bool by_age) {
         if (!memory_->is_cut_by_page(i)) memory_->cut(i);
     }
     memory_->give_back(false);
-    sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, by_age, while_waiting_);
+    sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, by_age);
     cluster_ = {rows_, 0, 0, by_age};
 }
 
 // For callers that need all in the file.
 void Producer::drain() {
-    while (!sealer_->drain(while_waiting_)) run_->ledger->check_room();
+    while (!sealer_->drain()) run_->ledger->check_room();
 }
 
 void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
@@ -117,7 +117,7 @@ template <class HasRoom> void Producer::wait_until(HasRoom const& has_room) {
             bool const in_item = memory_->end(i) % staging_->column(i).item_bytes != 0;
             if (!in_item) seal_page(i);
         }
-        sealer_->make_progress(while_waiting_);
+        sealer_->make_progress();
     }
     staging_->add(Count::append_wait_ns, base::monotonic_ns() - begin_ns);
     traced.set_result(0);
@@ -178,7 +178,7 @@ void Producer::seal_page(std::size_t index) {
     progress.sealed = progress.written;
     has_sealed_ = true;
     memory_->is_cut_by_page(index) ? memory_->cut(index) : memory_->begin_page(index);
-    sealer_->seal(page, while_waiting_);
+    sealer_->seal(page);
 }
 
 } // namespace thalweg::dataset

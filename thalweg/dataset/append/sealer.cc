@@ -17,10 +17,11 @@ constexpr std::uint64_t kPauseNs = 100'000;
 
 Sealer::Sealer(OpenRun& run, Staging const& staging, StagingMemory& memory, std::size_t table, std::uint32_t producer)
     : run_(run), staging_(staging), memory_(memory), table_(table), producer_(producer),
-      announcer_(staging, memory, producer) {
+      while_waiting_(run.while_waiting), announcer_(staging, memory, producer) {
     auto const lanes = std::max(1u, run.options.seal_threads);
     for (unsigned i = 0; i < lanes; ++i) {
-        lanes_.push_back(std::make_unique<Lane>(run, staging, memory, announcer_, table, producer));
+        lanes_.push_back(std::make_unique<Lane>(run, staging, memory, announcer_, table, producer,
+                                                run.options.seal_threads == 0 ? while_waiting_ : nothing_));
     }
     if (run.options.seal_threads == 0) return;
     try {
@@ -39,10 +40,10 @@ Sealer::~Sealer() {
     wake_.notify_all();
 }
 
-void Sealer::seal(SealedPage const& page, std::function<void()> const& while_waiting) {
+void Sealer::seal(SealedPage const& page) {
     announcer_.expect(page.cluster);
     if (threads_.empty()) {
-        lanes_[0]->add(page, while_waiting);
+        lanes_[0]->add(page);
         return;
     }
     {
@@ -55,40 +56,38 @@ void Sealer::seal(SealedPage const& page, std::function<void()> const& while_wai
 
 Lane& Sealer::stored_lane() {
     if (threads_.empty()) return *lanes_[0];
-    if (!stored_lane_) stored_lane_ = std::make_unique<Lane>(run_, staging_, memory_, announcer_, table_, producer_);
+    if (!stored_lane_)
+        stored_lane_ = std::make_unique<Lane>(run_, staging_, memory_, announcer_, table_, producer_, while_waiting_);
     return *stored_lane_;
 }
 
-void Sealer::add_stored(SealedPage const& page, std::span<std::byte const> stored,
-                        std::function<void()> const& while_waiting) {
+void Sealer::add_stored(SealedPage const& page, std::span<std::byte const> stored) {
     announcer_.expect(page.cluster);
-    stored_lane().add_stored(page, stored, while_waiting);
+    stored_lane().add_stored(page, stored);
 }
 
-void Sealer::add_run(std::span<SealedPage const> run, PageSource const& from,
-                     std::function<void()> const& while_waiting) {
+void Sealer::add_run(std::span<SealedPage const> run, PageSource const& from) {
     for (auto const& page : run) announcer_.expect(page.cluster);
-    stored_lane().add_run(run, from, while_waiting);
+    stored_lane().add_run(run, from);
 }
 
 // Ends of clusters, which the lane's own `drain` waits for, may be due to threads that have failed.
-void Sealer::drain_stored(std::function<void()> const& while_waiting) {
+void Sealer::drain_stored() {
     auto& lane = stored_lane();
-    while (!lane.flush(while_waiting)) run_.ledger->check_room();
+    while (!lane.flush()) run_.ledger->check_room();
     Backoff backoff;
     while (true) {
         lane.reap(true);
         if (lane.idle()) return;
         if (!lane.has_work()) backoff.pause(); // the ring is full
-        if (while_waiting) while_waiting();
+        if (while_waiting_) while_waiting_();
     }
 }
 
-void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
-                         std::function<void()> const& while_waiting) {
+void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age) {
     announcer_.end_cluster(cluster, rows, by_age);
     if (threads_.empty()) {
-        static_cast<void>(lanes_[0]->flush(while_waiting)); // what has no room is flushed later
+        static_cast<void>(lanes_[0]->flush()); // what has no room is flushed later
         return;
     }
     {
@@ -99,12 +98,12 @@ void Sealer::end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
     wake_.notify_all();
 }
 
-void Sealer::make_progress(std::function<void()> const& while_waiting) {
-    if (while_waiting) while_waiting();
+void Sealer::make_progress() {
+    if (while_waiting_) while_waiting_();
     run_.ledger->check_room();
     if (threads_.empty()) {
         bool const has_work = lanes_[0]->has_work();
-        static_cast<void>(lanes_[0]->flush(while_waiting));
+        static_cast<void>(lanes_[0]->flush());
         lanes_[0]->reap(true);
         if (!has_work) base::sleep_ns(kPauseNs); // for the committer, who has to empty the ring
         return;
@@ -118,9 +117,7 @@ void Sealer::make_progress(std::function<void()> const& while_waiting) {
     base::sleep_ns(kPauseNs);
 }
 
-bool Sealer::drain(std::function<void()> const& while_waiting) {
-    return threads_.empty() ? lanes_[0]->drain(while_waiting) : drain_threads();
-}
+bool Sealer::drain() { return threads_.empty() ? lanes_[0]->drain() : drain_threads(); }
 
 bool Sealer::drain_threads() {
     Backoff backoff;
@@ -164,11 +161,11 @@ void Sealer::step(Lane& lane, base::Lock& lock) {
         jobs_.pop_front();
         if (was_idle) ++busy_;
         lock.unlock();
-        lane.add(page, nullptr);
+        lane.add(page);
     } else if (!was_idle) {
         auto const flush = flush_wanted_;
         lock.unlock();
-        static_cast<void>(flush ? lane.flush(nullptr) : lane.encode_waiting(nullptr));
+        static_cast<void>(flush ? lane.flush() : lane.encode_waiting());
         lane.reap(flush);
     } else {
         flush_wanted_ = flush_wanted_ && busy_ > 0;

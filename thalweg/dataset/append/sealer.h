@@ -18,27 +18,27 @@ class Sealer {
     ~Sealer();
 
     // Takes the page, also if the disk has no room at present: it is written once there is.
-    void seal(SealedPage const& page, std::function<void()> const& while_waiting);
+    void seal(SealedPage const& page);
     // A page that is encoded already. Its bytes are copied; nothing of it is in staging.
-    void add_stored(SealedPage const& page, std::span<std::byte const> stored,
-                    std::function<void()> const& while_waiting);
+    void add_stored(SealedPage const& page, std::span<std::byte const> stored);
     // Several of one cluster, from another file.
-    void add_run(std::span<SealedPage const> run, PageSource const& from, std::function<void()> const& while_waiting);
+    void add_run(std::span<SealedPage const> run, PageSource const& from);
     // All of these are written and announced afterwards.
-    void drain_stored(std::function<void()> const& while_waiting);
+    void drain_stored();
     // No page of the cluster will follow.
-    void end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age,
-                     std::function<void()> const& while_waiting);
+    void end_cluster(std::uint64_t cluster, std::uint64_t rows, bool by_age);
     // The end of a unit: by way of the sealer, because its threads announce on the same ring. False where it is full.
     bool announce(PageRecord const& end) { return announcer_.announce(end); }
     // A cluster has ended, and that is not announced yet.
     bool has_ends() const { return announcer_.has_ends(); }
     // For a caller that waits for staging to be released: writes what is gathered, and waits a moment. Throws
     // base::SystemError if the disk has no room.
-    void make_progress(std::function<void()> const& while_waiting);
+    void make_progress();
     // Everything sealed is written and announced afterwards. Returns false, without what has no room, if the disk has
     // none at present. Throws what went wrong in any thread.
-    bool drain(std::function<void()> const& while_waiting);
+    bool drain();
+    // From here on no wait is interrupted by what `OpenRun::while_waiting` throws.
+    void go_on_uninterrupted() { while_waiting_ = nullptr; }
 
   private:
     Lane& stored_lane();
@@ -53,6 +53,8 @@ class Sealer {
     StagingMemory const& memory_;
     std::size_t table_;
     std::uint32_t producer_;
+    std::function<void()> while_waiting_; // the run's, called in the thread that appends
+    std::function<void()> nothing_;       // called in the threads of this sealer
     Announcer announcer_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::unique_ptr<Lane> stored_lane_; // of the thread that appends, where threads have all others

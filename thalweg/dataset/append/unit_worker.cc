@@ -42,9 +42,8 @@ std::string UnitWorker::name() const {
 // The worker with all its producers, and none of these alone: key and rows of a unit are in one file.
 void UnitWorker::follow_rotation() {
     while (run_->ledger->head().has_next.load(std::memory_order_acquire) != 0) {
-        std::string const next = run_->ledger->head().next_ledger;
         finish();
-        run_ = attach(next, run_->options.seal_threads);
+        run_ = attach_next(*run_);
     }
 }
 
@@ -119,7 +118,6 @@ Producer& UnitWorker::producer(std::size_t table) {
     while (!producers_[table]) {
         try {
             producers_[table] = std::make_unique<Producer>(run_, table, true);
-            producers_[table]->set_while_waiting(while_waiting_);
         } catch (base::Error const&) { // all others have gone on since we looked, and the file is closed
             if (!begun_.empty() || run_->ledger->head().has_next.load(std::memory_order_acquire) == 0) throw;
             follow_rotation();
@@ -137,11 +135,11 @@ Producer& UnitWorker::producer(std::size_t table) {
 bool UnitWorker::commit() {
     auto const wait = [this] {
         run_->ledger->check_room();
-        if (while_waiting_) while_waiting_();
+        if (run_->while_waiting) run_->while_waiting();
     };
     std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });
     if (begun_.empty()) producer(std::size_t{0}); // somebody has to tell the committer
-    auto& units = run_->ledger->units(while_waiting_);
+    auto& units = run_->ledger->units(run_->while_waiting);
     if (units.find(key_) || (run_->keys && !run_->keys->take(key_))) {
         drop();
         return false;
@@ -190,13 +188,6 @@ void UnitWorker::abandon(std::string_view reason) noexcept {
         if (producer) producer->abandon(reason);
     }
     producers_.clear();
-}
-
-void UnitWorker::set_while_waiting(std::function<void()> callback) {
-    while_waiting_ = std::move(callback);
-    for (auto& producer : producers_) {
-        if (producer) producer->set_while_waiting(while_waiting_);
-    }
 }
 
 } // namespace thalweg::dataset

@@ -40,7 +40,6 @@ class UnitWorker {
     void drop();
     void finish();
     void abandon(std::string_view reason) noexcept;
-    void set_while_waiting(std::function<void()> callback);
     std::shared_ptr<OpenRun> const& run() const { return run_; }
     std::string name() const; // of what is open, as "work unit 17"
 
@@ -58,7 +57,6 @@ class UnitWorker {
     std::string summary_;
     std::vector<UnitOfGroup> group_;        // the units of the open group so far
     std::vector<std::uint64_t> group_rows_; // by table: of the units in front of the last one
-    std::function<void()> while_waiting_;
 };
 
 } // namespace thalweg::dataset

@@ -53,11 +53,6 @@ Producer& WorkUnit::operator[](std::string const& table) {
     return worker_->producer(table);
 }
 
-void WorkUnit::set_while_waiting(std::function<void()> callback) {
-    check_open();
-    worker_->set_while_waiting(std::move(callback));
-}
-
 void WorkUnit::next_key(std::int64_t key, std::string summary) {
     check_open();
     worker_->next_key(key, std::move(summary));
@@ -89,8 +84,8 @@ WorkUnits::WorkUnits(std::shared_ptr<OpenRun> run)
     idle_->run = std::move(run);
 }
 
-WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
-    if (keys_per_group() == 0) return begin_any(key, std::move(summary), std::move(while_waiting));
+WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary) {
+    if (keys_per_group() == 0) return begin_any(key, std::move(summary));
     if (!key.is_integer) {
         base::fail_usage({fmt::format("{}: no work unit can have the key {}", path_, key.str()),
                           "the run is ordered by key", "give an integer"});
@@ -100,17 +95,17 @@ WorkUnit WorkUnits::begin(UnitKey const& key, std::string summary, std::function
                           fmt::format("units are committed in groups of {} keys", keys_per_group()),
                           "begin its group, and the unit in that"});
     }
-    auto unit = begin_group(key.integer, std::move(while_waiting));
+    auto unit = begin_group(key.integer);
     unit.next_key(key.integer, std::move(summary));
     return unit;
 }
 
-WorkUnit WorkUnits::begin_group(std::int64_t number, std::function<void()> while_waiting) {
+WorkUnit WorkUnits::begin_group(std::int64_t number) {
     if (keys_per_group() == 0) base::fail_usage({path_ + " has no groups of work units", "it is not ordered by key"});
-    return begin_any(number, {}, std::move(while_waiting));
+    return begin_any(number, {});
 }
 
-WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary, std::function<void()> while_waiting) {
+WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary) {
     std::unique_ptr<UnitWorker> worker;
     {
         base::Lock const lock(idle_->mutex);
@@ -121,7 +116,6 @@ WorkUnit WorkUnits::begin_any(UnitKey const& key, std::string summary, std::func
             idle_->workers.pop_back();
         }
     }
-    worker->set_while_waiting(std::move(while_waiting));
     worker->begin(key, std::move(summary));
     base::Lock const lock(idle_->mutex);
     idle_->open.push_back({worker.get(), std::this_thread::get_id()});
@@ -148,7 +142,7 @@ std::shared_ptr<OpenRun> WorkUnits::open_file() const {
         } catch (base::Error const&) { // only behind that it is known whether it was closed because the run goes on
             if (head.state != LedgerState::closed || head.has_next == 0) throw;
         }
-        run = attach(head.next_ledger, run->options.seal_threads);
+        run = attach_next(*run);
     }
 }
 

@@ -42,7 +42,6 @@ class WorkUnit {
     void drop();
 
     UnitKey const& key() const { return key_; }
-    void set_while_waiting(std::function<void()> callback);
 
   private:
     friend class WorkUnits;
@@ -64,11 +63,11 @@ class WorkUnits {
     explicit WorkUnits(std::shared_ptr<OpenRun> run);
 
     // Throws base::UsageError where the key has no byte or more than 64, or the summary more than 64 KiB.
-    WorkUnit begin(UnitKey const& key, std::string summary = {}, std::function<void()> while_waiting = {});
+    WorkUnit begin(UnitKey const& key, std::string summary = {});
 
     // In a run that is ordered by key: a group of units, which are committed together. Group n has the keys from
     // n * keys_per_group() on. Where that is 1, `begin` does as well.
-    WorkUnit begin_group(std::int64_t number, std::function<void()> while_waiting = {});
+    WorkUnit begin_group(std::int64_t number);
     // 0: there is no order.
     std::uint64_t keys_per_group() const { return keys_per_group_; }
 
@@ -100,7 +99,7 @@ class WorkUnits {
   private:
     // A file of the run that is open: where the one that was attached to is closed, one of those that follow.
     std::shared_ptr<OpenRun> open_file() const;
-    WorkUnit begin_any(UnitKey const& key, std::string summary, std::function<void()> while_waiting);
+    WorkUnit begin_any(UnitKey const& key, std::string summary);
 
     std::shared_ptr<WorkUnit::Idle> idle_;
     std::string path_;

@@ -10,8 +10,10 @@
 
 namespace thalweg::dataset {
 
-std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigned> seal_threads) {
+std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigned> seal_threads,
+                                std::function<void()> while_waiting) {
     auto run = std::make_shared<OpenRun>();
+    run->while_waiting = std::move(while_waiting);
     run->ledger = Ledger::attach(handle);
     auto const& head = run->ledger->head();
     std::string const path = head.path;
@@ -45,6 +47,10 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     run->file = storage::open_file_storage(path, storage::OpenMode::read_write, run->options.engine);
     if (place.is_of_many()) run->keys = shared_keys(place.parts(), place.node().node, rules_of(place.parts()));
     return run;
+}
+
+std::shared_ptr<OpenRun> attach_next(OpenRun const& run) {
+    return attach(run.ledger->head().next_ledger, run.options.seal_threads, run.while_waiting);
 }
 
 } // namespace thalweg::dataset

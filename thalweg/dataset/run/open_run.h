@@ -29,6 +29,9 @@ struct OpenRun {
     base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
     std::unique_ptr<NodeShare> node;   // of who creates it or joins: one of several nodes
     std::unique_ptr<SharedKeys> keys;  // of several nodes, where units of one key may be done on any of them
+    // Called now and then by a thread that appends, while it waits for the committer; it may throw, which ends the wait
+    // and leaves everything as it is. Threads of this process may call it at once. Threads of the library never do.
+    std::function<void()> while_waiting;
 
     std::string const& path() const { return file->path(); }
 };
