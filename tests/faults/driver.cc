@@ -174,7 +174,7 @@ void verify_file(std::string const& path) {
 void check_durable(std::string const& path) {
     std::uint64_t end = 0;
     std::shared_ptr const journal = storage::open_file_storage(journal_path(path), storage::OpenMode::read_only);
-    read_journal(journal, [&](RecordView const& record) {
+    read_journal(journal, [&](JournalRecord const& record) {
         if (record.type == RecordType::head) end = record.end_offset;
         if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
         return true;

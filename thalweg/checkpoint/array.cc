@@ -30,20 +30,22 @@ void from_json(Json const& json, Box& box) {
     json.at(1).get_to(box.shape);
 }
 
-void to_json(Json& json, Page const& page) {
+void to_json(Json& json, ArrayPage const& page) {
     json = Json::array({page.box, page.offset, page.stored_bytes, page.encoded});
 }
 
-void from_json(Json const& json, Page& page) {
+void from_json(Json const& json, ArrayPage& page) {
     json.at(0).get_to(page.box);
     json.at(1).get_to(page.offset);
     json.at(2).get_to(page.stored_bytes);
     json.at(3).get_to(page.encoded);
 }
 
-void to_json(Json& json, Part const& part) { json = {{"box", part.box}, {"chunk", part.chunk}, {"pages", part.pages}}; }
+void to_json(Json& json, ArrayPart const& part) {
+    json = {{"box", part.box}, {"chunk", part.chunk}, {"pages", part.pages}};
+}
 
-void from_json(Json const& json, Part& part) {
+void from_json(Json const& json, ArrayPart& part) {
     json.at("box").get_to(part.box);
     json.at("chunk").get_to(part.chunk);
     json.at("pages").get_to(part.pages);

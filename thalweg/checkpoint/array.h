@@ -33,7 +33,7 @@ struct Block {
                                             // elements lie in C order, without gaps
 };
 
-// What one rank has of an array. All ranks name the same arrays, with the same shape, scalar and codec.
+// An array as one rank has it. All ranks name the same arrays, with the same shape, scalar and codec.
 struct Array {
     std::string name = {}; // slashes nest
     model::Scalar scalar = model::Scalar::complex128;
@@ -42,9 +42,9 @@ struct Array {
     std::string codec = "none";
 };
 
-// A page where it lies in the file: a chunk, or a piece of a contiguous dataset. Its bytes are the elements of `box` in
-// C order, padded to a whole chunk where there are chunks.
-struct Page {
+// A page of an array in the file: a chunk, or a part of a contiguous dataset. Its bytes are the elements of `box` in C
+// order, padded to a whole chunk if there are chunks.
+struct ArrayPage {
     Box box;
     std::uint64_t offset = 0;
     std::uint64_t stored_bytes = 0;
@@ -52,11 +52,11 @@ struct Page {
     std::vector<std::uint64_t> checksums; // of its pieces (pieces.h)
 };
 
-// A dataset of the file.
-struct Part {
+// One dataset of the file: an array, or a part of a virtual one.
+struct ArrayPart {
     Box box;
     Extents chunk; // empty: contiguous
-    std::vector<Page> pages;
+    std::vector<ArrayPage> pages;
 };
 
 // An array in a file: one dataset, or a virtual one over one for each block.
@@ -66,13 +66,13 @@ struct StoredArray {
     Extents shape;
     std::string codec;
     bool is_virtual = false;
-    std::vector<Part> parts;
+    std::vector<ArrayPart> parts;
 
-    // Of the elements of a page, as they lie there.
-    Extents page_shape(Part const& part, Page const& page) const {
+    // Returns the shape of the elements of a page, as they lie there.
+    Extents page_shape(ArrayPart const& part, ArrayPage const& page) const {
         return part.chunk.empty() ? page.box.shape : part.chunk;
     }
-    std::uint64_t page_bytes(Part const& part, Page const& page) const {
+    std::uint64_t page_bytes(ArrayPart const& part, ArrayPage const& page) const {
         return count_of(page_shape(part, page)) * model::size_bytes(scalar);
     }
 };
@@ -80,10 +80,10 @@ struct StoredArray {
 // As JSON: [start..., shape...] for a box; checksums are left out.
 void to_json(nlohmann::json& json, Box const& box);
 void from_json(nlohmann::json const& json, Box& box);
-void to_json(nlohmann::json& json, Page const& page);
-void from_json(nlohmann::json const& json, Page& page);
-void to_json(nlohmann::json& json, Part const& part);
-void from_json(nlohmann::json const& json, Part& part);
+void to_json(nlohmann::json& json, ArrayPage const& page);
+void from_json(nlohmann::json const& json, ArrayPage& page);
+void to_json(nlohmann::json& json, ArrayPart const& part);
+void from_json(nlohmann::json const& json, ArrayPart& part);
 void to_json(nlohmann::json& json, StoredArray const& array);
 void from_json(nlohmann::json const& json, StoredArray& array);
 

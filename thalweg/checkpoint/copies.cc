@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sys/mman.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/stream_copy.h"
 #include "thalweg/base/units.h"
@@ -17,7 +18,7 @@ class Copier {
   public:
     Copier(ArrayPlan const& plan, OwnPart& own) : plan_(plan), own_(own) {}
 
-    // Of the memory that it takes, whole blocks.
+    // Returns the bytes of memory that it takes, in whole blocks.
     std::uint64_t bytes() const {
         if (!is_by_page()) return base::round_up(block_bytes(), kBlockBytes);
         std::uint64_t bytes = 0;
@@ -32,19 +33,20 @@ class Copier {
             copy_page(page, own_.copies.back());
             at += base::round_up(lead_of(page) + bytes_of(page), kBlockBytes);
         }
+        THALWEG_ASSERT(own_.copies.size() == own_.part.pages.size(), "every page is copied once");
     }
 
   private:
     // Pages of a codec are not stored as they are, and padding would take more memory than the blocks do.
     bool is_by_page() const {
-        return plan_.codec == "none" && std::ranges::all_of(own_.part.pages, [&](Page const& page) {
+        return plan_.codec == "none" && std::ranges::all_of(own_.part.pages, [&](ArrayPage const& page) {
                    return own_.shape_of(page) == page.box.shape;
                });
     }
 
     bool has_offsets() const { return plan_.layout == Layout::contiguous; }
-    std::uint64_t lead_of(Page const& page) const { return has_offsets() ? page.offset % kBlockBytes : 0; }
-    std::uint64_t bytes_of(Page const& page) const { return page.box.count() * plan_.element_bytes(); }
+    std::uint64_t lead_of(ArrayPage const& page) const { return has_offsets() ? page.offset % kBlockBytes : 0; }
+    std::uint64_t bytes_of(ArrayPage const& page) const { return page.box.count() * plan_.element_bytes(); }
     std::uint64_t block_bytes() const { return own_.memory.box.count() * plan_.element_bytes(); }
 
     void copy_block(std::byte* at) {
@@ -53,7 +55,7 @@ class Copier {
         own_.memory = {box, at, packed_strides(box.shape, plan_.element_bytes())};
     }
 
-    void copy_page(Page& page, std::span<std::byte> to) const {
+    void copy_page(ArrayPage& page, std::span<std::byte> to) const {
         Overlap const overlap(page.box, page.box.shape, own_.memory, plan_.element_bytes());
         page.checksums.clear();
         for (auto const& piece : pieces_of(page.offset, to.size())) {
@@ -70,7 +72,7 @@ class Copier {
             if (checksums) checksums->push_back(base::xxh3(bytes));
             return;
         }
-        // What is read for the checksum is in the cache when it is copied; what is written is not read here again.
+        // Bytes that are read for the checksum are in the cache when they are copied. The copy is not read here again.
         std::span<std::byte const> const from(overlap.data() + begin, bytes.size());
         if (checksums) checksums->push_back(base::xxh3(from));
         base::stream_copy(bytes.data(), from);

@@ -1,4 +1,4 @@
-// Whether the blocks of all ranks are an array: each element once.
+// Checks that the blocks of all ranks are an array: each element once.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ struct OwnedBox {
     std::size_t rank = 0;
 };
 
-// Empty where they are; else the first element that is outside, in several blocks or in none, and whose blocks those
-// are. Empty blocks count as nothing.
+// Returns "" if they are; else a sentence about the first element that is outside, in several blocks or in none, and
+// about the ranks of those blocks. Empty blocks do not count.
 std::string why_not_whole(Extents const& shape, std::vector<OwnedBox> const& boxes);
 
 } // namespace thalweg::checkpoint

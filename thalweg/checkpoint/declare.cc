@@ -53,7 +53,7 @@ void check_size(Array const& array) {
     }
 }
 
-// What all ranks that have blocks must say alike.
+// The properties that all ranks with blocks must declare alike.
 constexpr std::array<std::pair<char const*, char const*>, 3> kAlike{
     {{"shape", "shape"}, {"type", "type of elements"}, {"codec", "codec"}}};
 

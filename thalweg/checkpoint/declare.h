@@ -1,4 +1,4 @@
-// What the ranks say of their arrays, and what all of it comes to.
+// Compares what the ranks declare about their arrays, and plans the file.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace thalweg::checkpoint {
 
-// Of this rank. Throws base::UsageError for what no other rank is needed to refuse.
+// Returns the declaration of this rank. Throws base::UsageError for what can be refused without the other ranks.
 Json declare(std::vector<Array> const& arrays);
 
-// Throws base::UsageError where the ranks disagree, or where their blocks are not whole arrays.
+// Throws base::UsageError if the ranks disagree, or if their blocks are not whole arrays.
 std::vector<ArrayPlan> plan_arrays(std::vector<Json> const& declarations);
 
 } // namespace thalweg::checkpoint

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::checkpoint {
 
 std::vector<std::int64_t> packed_strides(Extents const& shape, std::uint64_t element_bytes) {
@@ -75,6 +77,7 @@ bool Overlap::has_any(std::uint64_t begin, std::uint64_t end) const {
 }
 
 void Overlap::to_page(std::uint64_t begin, std::span<std::byte> page) const {
+    THALWEG_ASSERT(begin % element_bytes_ == 0, "a piece of a page begins at an element");
     auto filled = begin;
     auto const end = begin + page.size();
     for_rows(begin, end, [&](std::uint64_t at, std::byte const* memory, std::uint64_t count) {

@@ -16,7 +16,7 @@ struct Memory {
     std::vector<std::int64_t> strides;
 };
 
-// In C order without gaps.
+// Returns the strides of C order without gaps.
 std::vector<std::int64_t> packed_strides(Extents const& shape, std::uint64_t element_bytes);
 
 // The elements that a page and a memory have in common. Not for boxes that do not meet.
@@ -29,10 +29,10 @@ class Overlap {
     void to_page(std::uint64_t begin, std::span<std::byte> page) const;
     void from_page(std::uint64_t begin, std::span<std::byte const> page) const;
 
-    // False where none of the page's bytes from `begin` to `end` are in memory; true may be wrong.
+    // Returns false if none of the page's bytes from `begin` to `end` are in memory; true may be wrong.
     bool has_any(std::uint64_t begin, std::uint64_t end) const;
 
-    // All of the page lies in memory from `data()` on, as it is.
+    // Returns true if all of the page lies in memory from `data()` on, as it is.
     bool is_whole() const {
         return is_packed_ && axes_.size() == 1 && axes_[0].first == 0 && axes_[0].end == axes_[0].extent;
     }

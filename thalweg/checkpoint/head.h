@@ -18,7 +18,7 @@ struct Checked {
     std::uint64_t checksum = 0;
 };
 
-// Where the record lies, and the checksums of all pieces.
+// The places of the record and of the checksums of all pieces.
 struct RecordPlace {
     Checked record;
     Checked checksums;
@@ -28,11 +28,11 @@ static_assert(sizeof(RecordPlace) == 56);
 
 std::vector<std::byte> head_block(std::string const& id, RecordPlace place);
 
-// None for a file that is no checkpoint.
+// Return none for a file that is no checkpoint.
 std::optional<std::string> id_of(storage::Storage const& file);
 std::optional<std::string> id_of_file(std::string const& path);
 
-// Throws base::DataError where it is damaged.
+// Throws base::DataError if it is damaged.
 RecordPlace place_of(storage::Storage const& file);
 std::vector<std::byte> read_checked(storage::Storage const& file, Checked const& place, char const* what);
 

@@ -21,8 +21,8 @@ bool are_slabs(Extents const& shape, std::vector<Box> const& boxes) {
     });
 }
 
-// The extents that make all boxes cells of one grid, of which the last along an axis may be smaller; empty: there are
-// none.
+// Returns the extents that make all boxes cells of one grid, of which the last along an axis may be smaller; empty if
+// there are none.
 Extents grid_of(Extents const& shape, std::vector<Box> const& boxes) {
     Extents cell(shape.size(), 1);
     for (auto const& box : boxes) {
@@ -43,7 +43,8 @@ std::uint64_t largest_divisor(std::uint64_t value, std::uint64_t limit) {
     return divisor;
 }
 
-// Of at most `most` bytes. With `dividing`, so that a cell is a whole number of chunks along every axis.
+// Returns a chunk of at most `most` bytes; with `dividing`, so that a cell is a whole number of chunks along every
+// axis.
 Extents smaller(Extents chunk, std::uint64_t element_bytes, std::uint64_t most, bool dividing) {
     for (auto& extent : chunk) {
         auto const bytes = count_of(chunk) * element_bytes;
@@ -54,7 +55,7 @@ Extents smaller(Extents chunk, std::uint64_t element_bytes, std::uint64_t most, 
     return chunk;
 }
 
-// Chunks of a grid's cells; empty: these would be too small, or cannot be.
+// Returns the chunk of a grid's cells; empty if it would be too small, or cannot be.
 Extents chunk_of(ArrayPlan const& plan, Extents const& cell) {
     if (cell.empty()) return {};
     auto chunk = smaller(cell, plan.element_bytes(), most_bytes(plan), true);
@@ -64,11 +65,11 @@ Extents chunk_of(ArrayPlan const& plan, Extents const& cell) {
     return cell_bytes <= kMostChunkBytes ? cell : Extents{};
 }
 
-std::vector<Page> pages_in(Box const& box, Extents const& chunk) {
-    std::vector<Page> pages;
+std::vector<ArrayPage> pages_in(Box const& box, Extents const& chunk) {
+    std::vector<ArrayPage> pages;
     auto at = box.start;
     for (bool more = box.count() > 0; more;) {
-        Page page{{at, chunk}};
+        ArrayPage page{{at, chunk}};
         for (std::size_t axis = 0; axis < at.size(); ++axis) {
             page.box.shape[axis] = std::min(chunk[axis], box.end(axis) - at[axis]);
         }
@@ -97,8 +98,8 @@ void choose_layout(ArrayPlan& plan, std::vector<OwnedBox> const& boxes) {
     plan.layout = plan.chunk.empty() ? Layout::separate : Layout::chunked;
 }
 
-Part part_of(ArrayPlan const& plan, Box const& box) {
-    Part part{box};
+ArrayPart part_of(ArrayPlan const& plan, Box const& box) {
+    ArrayPart part{box};
     if (plan.layout == Layout::chunked) {
         part.chunk = plan.chunk;
     } else if (plan.codec != "none") {

@@ -1,4 +1,4 @@
-// How an array lies in the file: follows from its blocks alone.
+// Chooses how an array lies in the file, from its blocks alone.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -30,8 +30,9 @@ struct ArrayPlan {
 // Chooses layout and chunk for blocks that are the whole array.
 void choose_layout(ArrayPlan& plan, std::vector<OwnedBox> const& boxes);
 
-// The dataset that a block becomes, or a part of, with its pages; of a contiguous array these have offsets already.
-Part part_of(ArrayPlan const& plan, Box const& box);
+// Returns the dataset that a block becomes, or is a part of, with its pages. Pages of a contiguous array have offsets
+// already.
+ArrayPart part_of(ArrayPlan const& plan, Box const& box);
 
 void to_json(nlohmann::json& json, ArrayPlan const& plan);
 void from_json(nlohmann::json const& json, ArrayPlan& plan);

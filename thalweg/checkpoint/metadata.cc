@@ -38,7 +38,7 @@ PropertyHandle creation_of(H5D_alloc_time_t allocation) {
 }
 
 // Its pages lie one behind the other.
-void link_contiguous(std::string const& path, StoredArray const& array, Part const& part, FileHandle const& handle,
+void link_contiguous(std::string const& path, StoredArray const& array, ArrayPart const& part, FileHandle const& handle,
                      ClaimingFile& file) {
     auto const creation = creation_of(H5D_ALLOC_TIME_EARLY);
     auto const bytes = part.box.count() * model::size_bytes(array.scalar);
@@ -47,7 +47,7 @@ void link_contiguous(std::string const& path, StoredArray const& array, Part con
     if (bytes > 0) file.disarm_allocated();
 }
 
-void link_chunked(std::string const& path, StoredArray const& array, Part const& part, FileHandle const& handle,
+void link_chunked(std::string const& path, StoredArray const& array, ArrayPart const& part, FileHandle const& handle,
                   ClaimingFile& file) {
     auto const creation = creation_of(H5D_ALLOC_TIME_INCR);
     auto const chunk = extents_of(part.chunk);
@@ -68,7 +68,7 @@ void link_chunked(std::string const& path, StoredArray const& array, Part const&
     }
 }
 
-void link_part(std::string const& path, StoredArray const& array, Part const& part, FileHandle const& handle,
+void link_part(std::string const& path, StoredArray const& array, ArrayPart const& part, FileHandle const& handle,
                ClaimingFile& file) {
     if (part.chunk.empty()) return link_contiguous(path, array, part, handle, file);
     link_chunked(path, array, part, handle, file);

@@ -19,19 +19,19 @@ bool meet(Box const& a, Box const& b) {
     return true;
 }
 
-std::string damage(std::string const& path, Reading const& reading, Piece const& piece) {
+std::string damage(std::string const& path, Reading const& reading, PagePiece const& piece) {
     return fmt::format("{}: {} bytes at offset {}, of the elements {} of '{}', are not as they were written", path,
                        piece.size_bytes, piece.offset, reading.page->box.text(), reading.array->name);
 }
 
 // Throws base::SystemError where they cannot be read at all.
-bool read_piece(storage::Storage const& file, Reading const& reading, std::size_t number, Piece const& piece,
+bool read_piece(storage::Storage const& file, Reading const& reading, std::size_t number, PagePiece const& piece,
                 std::span<std::byte> out) {
     file.read(piece.offset, out);
     return base::xxh3(out) == reading.page->checksums.at(number);
 }
 
-void check_piece(storage::Storage const& file, Reading const& reading, std::size_t number, Piece const& piece,
+void check_piece(storage::Storage const& file, Reading const& reading, std::size_t number, PagePiece const& piece,
                  std::span<std::byte> out) {
     if (read_piece(file, reading, number, piece, out)) return;
     base::fail_data({damage(file.path(), reading, piece), "",

@@ -9,20 +9,21 @@
 
 namespace thalweg::checkpoint {
 
-// Something that one thread reads: a piece of a page, or a whole one where it is encoded.
+// What one thread reads at once: a piece of a page, or a whole page if it is encoded.
 struct Reading {
     StoredArray const* array = nullptr;
-    Part const* part = nullptr;
-    Page const* page = nullptr;
+    ArrayPart const* part = nullptr;
+    ArrayPage const* page = nullptr;
     std::size_t piece = 0;
 };
 
 std::vector<Reading> readings_of(StoredArray const& array);
 
-// Empty, or what is damaged.
+// Returns "", or a sentence about what is damaged.
 std::string why_damaged(storage::Storage const& file, Reading const& reading);
 
-// Copies what the reading has of `memory` there; reads nothing where it has nothing. Throws base::DataError.
+// Copies the elements that the reading and `memory` have in common into `memory`; reads nothing if there are none.
+// Throws base::DataError.
 void read_into(storage::Storage const& file, Reading const& reading, Memory const& memory);
 
 } // namespace thalweg::checkpoint

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
 #include "thalweg/checkpoint/pieces.h"
-#include "thalweg/checkpoint/staging.h"
+#include "thalweg/checkpoint/write_buffers.h"
 
 namespace thalweg::checkpoint {
 
@@ -14,14 +15,14 @@ using base::kBlockBytes;
 
 class PageWriter::Writing {
   public:
-    explicit Writing(storage::Storage& file) : staging_(file) {}
+    explicit Writing(storage::Storage& file) : buffers_(file) {}
 
     // `fill(begin, out)` gives the bytes of the page from `begin` on.
-    template <class Fill> void write(ArrayPlan const& plan, Page& page, Fill const& fill) {
+    template <class Fill> void write(ArrayPlan const& plan, ArrayPage& page, Fill const& fill) {
         auto const own = own_blocks(plan, page);
         page.checksums.clear();
         for (auto const& group : groups_of(page.offset, page.stored_bytes)) {
-            auto* const buffer = staging_.buffer();
+            auto* const buffer = buffers_.buffer();
             auto const first = base::round_down(group.offset, kBlockBytes); // which lies at the buffer's beginning
             for (auto const& piece : pieces_of(group.offset, group.size_bytes)) {
                 std::span const bytes(buffer + (piece.offset - first), piece.size_bytes);
@@ -30,14 +31,15 @@ class PageWriter::Writing {
             }
             write_group(own, group, buffer, first);
         }
+        check_checksums(page);
     }
 
-    // From a copy (OwnPart::copies).
-    void write(ArrayPlan const& plan, Page& page, std::byte* copy) {
+    // Writes the page from a copy (OwnPart::copies).
+    void write(ArrayPlan const& plan, ArrayPage& page, std::byte* copy) {
         auto const own = own_blocks(plan, page);
         bool const has_checksums = !page.checksums.empty();
         for (auto const& group : groups_of(page.offset, page.stored_bytes)) {
-            staging_.wait_for_slot();
+            buffers_.wait_for_slot();
             auto* const data = copy + (group.offset - page.offset);
             for (auto const& piece : pieces_of(group.offset, has_checksums ? 0 : group.size_bytes)) {
                 page.checksums.push_back(base::xxh3({data + (piece.offset - group.offset), piece.size_bytes}));
@@ -45,10 +47,11 @@ class PageWriter::Writing {
             auto const first = base::round_down(group.offset, kBlockBytes);
             write_group(own, group, data - (group.offset - first), first);
         }
+        check_checksums(page);
     }
 
     std::vector<Edge> const& edges() const { return edges_; }
-    void finish() { staging_.finish(); }
+    void finish() { buffers_.finish(); }
 
   private:
     // Whole blocks of the file that nobody else writes into.
@@ -58,7 +61,7 @@ class PageWriter::Writing {
     };
 
     // Pages that are not of a contiguous array begin at a block, and so does what comes behind them.
-    static Own own_blocks(ArrayPlan const& plan, Page const& page) {
+    static Own own_blocks(ArrayPlan const& plan, ArrayPage const& page) {
         auto const end = page.offset + page.stored_bytes;
         if (plan.layout != Layout::contiguous || end == plan.base + plan.bytes()) {
             return {base::round_up(page.offset, kBlockBytes), base::round_up(end, kBlockBytes)};
@@ -66,7 +69,12 @@ class PageWriter::Writing {
         return {base::round_up(page.offset, kBlockBytes), base::round_down(end, kBlockBytes)};
     }
 
-    void write_group(Own const& own, Piece const& group, std::byte* buffer, std::uint64_t first) {
+    static void check_checksums(ArrayPage const& page) {
+        THALWEG_ASSERT(page.checksums.size() == piece_count(page.offset, page.stored_bytes),
+                       "every piece of a page has its checksum");
+    }
+
+    void write_group(Own const& own, PagePiece const& group, std::byte* buffer, std::uint64_t first) {
         auto const end = group.offset + group.size_bytes;
         auto const begin_here = std::max(own.begin, first);
         auto const end_here = std::min(own.end, base::round_up(end, kBlockBytes));
@@ -74,7 +82,7 @@ class PageWriter::Writing {
         keep_edge(group.offset, std::min(begin_here, end), buffer, first);
         keep_edge(std::max(end_here, group.offset), end, buffer, first);
         if (end_here > end) std::memset(buffer + (end - first), 0, end_here - end);
-        staging_.submit(begin_here, {buffer + (begin_here - first), end_here - begin_here});
+        buffers_.submit(begin_here, {buffer + (begin_here - first), end_here - begin_here});
     }
 
     void keep_edge(std::uint64_t begin, std::uint64_t end, std::byte const* buffer, std::uint64_t first) {
@@ -82,7 +90,7 @@ class PageWriter::Writing {
     }
 
     std::vector<Edge> edges_;
-    Staging staging_;
+    WriteBuffers buffers_;
 };
 
 PageWriter::PageWriter(storage::Storage& file, std::vector<ArrayPlan> const& plans)

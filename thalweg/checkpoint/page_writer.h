@@ -12,26 +12,26 @@
 
 namespace thalweg::checkpoint {
 
-// What this rank has of a dataset.
+// The part of a dataset that this rank has.
 struct OwnPart {
     std::size_t array = 0; // of the plans
-    Part part;
+    ArrayPart part;
     Memory memory;
     std::vector<Bytes> encoded; // of its pages; empty: all are written as they are
-    // Of its pages, as they will be stored, each as far behind a block of memory as it is behind one of the file, with
-    // the rest of its last block; empty: pages are taken from `memory`.
+    // Copies of its pages, as they will be stored, each as far behind a block of memory as it is behind one of the
+    // file, with the rest of its last block. Empty: pages are taken from `memory`.
     std::vector<std::span<std::byte>> copies;
 
-    Extents const& shape_of(Page const& page) const { return part.chunk.empty() ? page.box.shape : part.chunk; }
+    Extents const& shape_of(ArrayPage const& page) const { return part.chunk.empty() ? page.box.shape : part.chunk; }
 };
 
-// Bytes of a block of the file that others have a part of, too: rank 0 writes them.
+// Bytes of a block of the file of which other ranks have a part, too: rank 0 writes them.
 struct Edge {
     std::uint64_t offset = 0;
     Bytes bytes;
 };
 
-// Its writes go on behind the caller's back until `finish`, or until it is destroyed.
+// Its writes go on in the background until `finish`, or until it is destroyed.
 class PageWriter {
   public:
     PageWriter(storage::Storage& file, std::vector<ArrayPlan> const& plans);
@@ -42,9 +42,9 @@ class PageWriter {
     // All pages of `parts` have their places. Sets checksums that are not there yet. On return the last writes are
     // still on their way; of the memory of arrays only `copies` are in use then.
     void write(std::vector<OwnPart>& parts);
-    // What is left for rank 0.
+    // Returns the blocks that are left for rank 0 to write.
     std::vector<Edge> const& edges() const;
-    // Until all is written. Nothing is synced.
+    // Waits until all is written. Nothing is synced.
     void finish();
 
   private:

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/checkpoint/head.h"
 
@@ -50,7 +51,7 @@ void rename_file(std::string const& from, std::string const& to) {
     base::fail_system({fmt::format("cannot rename {} to {}", from, to)}, errno);
 }
 
-// Nothing of others is overwritten or removed.
+// Throws if the file is not a checkpoint: files of other programs are neither overwritten nor removed.
 void check_checkpoint(std::string const& path) {
     if (!base::identity_of(path) || id_of_file(path)) return;
     base::fail_usage({"cannot replace " + path, "it is no checkpoint", "choose another name, or move it away"});
@@ -83,7 +84,7 @@ NewFile::NewFile(std::string const& path, std::string const& id, unsigned keep)
     }
 }
 
-// Whose job lives is told by its lock.
+// A lock tells whether the job that made a file is alive.
 void NewFile::remove_remnants() const {
     auto const prefix = "." + name_of(path_) + ".";
     for (auto const& name : base::list_directory(folder_of(path_))) {
@@ -118,6 +119,7 @@ void NewFile::check_it_is_there() const {
 }
 
 void NewFile::publish() {
+    THALWEG_ASSERT(!is_published_, "a file gets its name once");
     check_it_is_there();
     for (auto number = keep_ - 1; number >= 2; --number) {
         if (base::identity_of(older(path_, number - 1))) rename_file(older(path_, number - 1), older(path_, number));

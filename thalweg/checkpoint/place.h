@@ -8,15 +8,15 @@
 
 namespace thalweg::checkpoint {
 
-// All that are there, the newest first.
+// Returns all that are there, the newest first.
 std::vector<std::string> kept_files(std::string const& path);
 
 // A file beside `path` that becomes it. Of rank 0.
 class NewFile {
   public:
-    // An empty file, locked for as long as this lives. What saves that were killed have left is removed. Throws
-    // base::UsageError where another program's file would be overwritten, and base::SystemError where another job saves
-    // to `path` at this moment.
+    // Makes an empty file, locked for as long as this lives, and removes what killed saves have left. Throws
+    // base::UsageError if another program's file would be overwritten, and base::SystemError if another job saves to
+    // `path` at this moment.
     NewFile(std::string const& path, std::string const& id, unsigned keep);
     NewFile(NewFile const&) = delete;
     NewFile& operator=(NewFile const&) = delete;

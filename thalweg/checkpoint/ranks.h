@@ -1,4 +1,4 @@
-// How ranks speak to each other, under short names.
+// Short names for what ranks use to agree.
 #pragma once
 
 #include "thalweg/ranks/agreement.h"

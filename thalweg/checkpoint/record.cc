@@ -60,7 +60,7 @@ Record from_bytes(RecordBytes const& bytes, std::string const& path) {
         Record record{text.at("id"), model::schema_from_json(text.at("schema").get<std::string>()).attributes,
                       text.at("arrays")};
         std::size_t at = 0;
-        for_pages(record.arrays, [&](Page& page) {
+        for_pages(record.arrays, [&](ArrayPage& page) {
             page.checksums.resize(piece_count(page.offset, page.stored_bytes));
             auto const size_bytes = page.checksums.size() * sizeof(std::uint64_t);
             if (size_bytes > bytes.checksums.size() - at)

@@ -1,4 +1,4 @@
-// What a checkpoint says of itself, for restoring: docs/formats/checkpoint.md.
+// The record by which a checkpoint describes itself for restoring: docs/formats/checkpoint.md.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ struct RecordBytes {
 };
 
 RecordBytes to_bytes(Record const& record);
-// Throws base::DataError that names `path` where they are none.
+// Throws base::DataError that names `path` if they are no record.
 Record from_bytes(RecordBytes const& bytes, std::string const& path);
 
-// Checked, of a file that is a checkpoint. Throws base::DataError where it is damaged or too new.
+// Reads and checks the record of a file that is a checkpoint. Throws base::DataError if it is damaged or too new.
 RecordBytes read_record(storage::Storage const& file);
 
 } // namespace thalweg::checkpoint

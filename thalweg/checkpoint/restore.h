@@ -1,4 +1,18 @@
 // Restores what was saved, on any number of ranks and in any blocks.
+//
+// `restore` tries the checkpoints of a path one after the other, the newest first:
+//
+//     found      rank 0 reads the record of the next file and checks it; a file whose record is damaged is passed over
+//        |       [agree: all ranks get the path and the record]
+//     verified   each rank compares its share of the pieces with their checksums (`verify`)
+//        |       [agree: if any rank has found damage, all ranks go on to the next file]
+//     restored   `State`: each rank reads the boxes that it wants, without the others
+//
+// Invariants:
+//
+//  1. All ranks restore the same file: rank 0 names it, and its record comes from rank 0 alone.
+//  2. With `verify` every piece of the file is read by some rank before any rank uses it.
+//  3. Each piece that is read later is compared with its checksum again.
 #pragma once
 
 #include <memory>
@@ -32,11 +46,11 @@ class State {
     // Newer checkpoints that were passed over, and why. Empty: this is the newest one.
     std::vector<std::string> const& problems() const { return problems_; }
 
-    // The elements of a box, into `out` in C order. No other rank needs to call it. Throws base::DataError where what
+    // Reads the elements of a box into `out` in C order. No other rank needs to call it. Throws base::DataError if what
     // is read is damaged; `out` means nothing then.
     void read(std::string const& name, Box const& box, std::span<std::byte> out) const;
 
-    // What of the share of `rank`, one of `ranks`, is not as it was written.
+    // Returns sentences about what is not as it was written in the share of `rank`, one of `ranks`.
     std::vector<std::string> find_damage(int rank, int ranks) const;
 
   private:
@@ -47,8 +61,8 @@ class State {
     std::unique_ptr<storage::Storage> file_;
 };
 
-// The newest checkpoint of `path`, `path.1`, ... that is whole. All ranks call it. Throws base::SystemError (ENOENT)
-// where there is none, base::DataError where all are damaged, base::UsageError where `path` is something else.
+// Returns the newest checkpoint of `path`, `path.1`, ... that is whole. All ranks call it. Throws base::SystemError
+// (ENOENT) if there is none, base::DataError if all are damaged, and base::UsageError if `path` is something else.
 State restore(std::string const& path, Communicator& comm, RestoreOptions const& options = {});
 
 } // namespace thalweg::checkpoint

@@ -9,8 +9,8 @@
 
 namespace thalweg::checkpoint {
 
-// All ranks call it, with the same path and options. Returns when the checkpoint is durable, and throws on all ranks
-// where it fails on any: what was saved before is untouched then.
+// All ranks call it, with the same path and options. Returns when the checkpoint is durable, and throws on all ranks if
+// it fails on any: what was saved before is untouched then.
 SaveReport save(std::string const& path, std::vector<Array> const& arrays, Communicator& comm,
                 SaveOptions const& options = {});
 
@@ -19,7 +19,7 @@ class SavingInBackground {
   public:
     SavingInBackground(SavingInBackground&&) noexcept;
     SavingInBackground& operator=(SavingInBackground&&) noexcept;
-    // Waits for the thread. A save that nobody has waited for may be lost.
+    // Waits for the thread. A save for which `wait` was not called may be lost.
     ~SavingInBackground();
 
     // All ranks call it, once. Returns when the checkpoint is durable, or throws on all ranks.

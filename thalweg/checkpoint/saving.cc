@@ -5,13 +5,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/random.h"
 #include "thalweg/base/units.h"
-#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/copies.h"
 #include "thalweg/checkpoint/declare.h"
+#include "thalweg/checkpoint/save_ending.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/trace/activity.h"
@@ -42,15 +43,15 @@ std::uint64_t bytes_of(std::vector<Array> const& arrays) {
     return bytes;
 }
 
-// What one process of a machine syncs there holds what all its processes have written: the file is one thing of one
-// kernel. Of file systems that are not known (FUSE) or that have servers nobody promises it.
+// Returns true if a sync by one process of a machine covers what all its processes have written: the file is one thing
+// of one kernel. File systems that are not known (FUSE) or that have servers do not promise that.
 bool is_synced_by_one(std::string const& path) {
     constexpr std::array kLocal{"ext4", "xfs", "btrfs", "f2fs", "tmpfs"};
     return std::ranges::count(kLocal, storage::file_system_of(path)) > 0;
 }
 
-// Equal for ranks that have the very same file, of one kernel; empty where each rank syncs itself. Another mount of the
-// same folder (by FUSE, NFS or an overlay) has another device.
+// Returns a text that is equal on ranks that have the very same file, of one kernel, and empty if each rank syncs
+// itself. Another mount of the same folder (by FUSE, NFS or an overlay) has another device.
 std::string what_one_syncs(std::string const& path) {
     struct stat status {};
     if (!is_synced_by_one(path) || ::stat(path.c_str(), &status) != 0) return "";
@@ -228,18 +229,33 @@ Json Saving::write_metadata(std::vector<Json> const& facts) {
     if (failure_) std::rethrow_exception(failure_);
     write_edges(*file_, facts);
     Record const record{id_, options_.attributes, gather_arrays(plans_, facts)};
-    completion_ = std::make_unique<Completion>(*file_, record);
+    THALWEG_ASSERT(end_of_pages(record) == end_of_places(record.arrays),
+                   "places of all ranks end where the pages of all ranks end");
+    ending_ = std::make_unique<SaveEnding>(*file_, record);
     return nullptr;
 }
 
-Json Saving::publish() {
-    completion_->finish();
-    new_file_->publish();
-    return {{"engine", file_->engine()}, {"file_bytes", completion_->file_bytes()}};
+// Contiguous arrays end at `free_begin_`; behind that each page of a rank begins at a block.
+std::uint64_t Saving::end_of_places(std::vector<StoredArray> const& arrays) const {
+    auto end = free_begin_;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        if (!has_free_place(plans_[i])) continue;
+        for (auto const& part : arrays[i].parts) {
+            for (auto const& page : part.pages) end += blocks_of(page.stored_bytes);
+        }
+    }
+    return end;
 }
 
-// Rank 0 writes the metadata while the last writes of all are on their way. What it syncs at the end is all that was
-// written on its machine; other machines have synced before.
+Json Saving::publish() {
+    THALWEG_ASSERT(have_ended_, "a checkpoint gets its name after its last write has ended");
+    ending_->finish();
+    new_file_->publish();
+    return {{"engine", file_->engine()}, {"file_bytes", ending_->file_bytes()}};
+}
+
+// Rank 0 writes the metadata while the last writes of all ranks are on their way. Its sync at the end covers all that
+// was written on its machine; other machines have synced before.
 SaveReport Saving::finish(Communicator& comm) {
     std::exception_ptr refused;
     try {

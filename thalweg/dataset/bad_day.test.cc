@@ -196,7 +196,7 @@ TEST_P(AnyContainer, APowerCutAnywhereInTheRecoveryOfWhatIsNearlyClosed) {
     BadDay const day(container(), {});
     auto const disk = as_it_is(day);
     std::uint64_t end = 0; // of the journal without its CLOSED record
-    read_journal(disk.journal, [&](RecordView const& record) {
+    read_journal(disk.journal, [&](JournalRecord const& record) {
         if (record.type != RecordType::closed) end = record.end_offset;
         return true;
     });

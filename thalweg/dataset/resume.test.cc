@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/testing.h"
 

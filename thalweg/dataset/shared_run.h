@@ -1,5 +1,23 @@
-// A run that the ranks of a communicator write together, on one machine or several. Ranks speak to each other when it
-// begins and when it ends, and not between: no write waits for another rank.
+// A run that the ranks of a communicator write together, on one machine or several. They use the communicator when the
+// run begins and when it ends, and not between: no write waits for another rank.
+//
+// States, and what moves them on. In brackets: what the communicator is used for.
+//
+//     begun      begin [lowest rank of each machine; agree]: these ranks become the nodes of the run. The others attach
+//        |       to the node of their machine.
+//     written    producer, work_unit: without the communicator
+//        |
+//     ended      close [agree]: no rank has abandoned the run. [agree]: the attached ranks have finished their units
+//        |
+//     closed     close [agree]: the nodes complete the file; the other ranks wait for their answer
+//
+// Invariants:
+//
+//  1. All ranks make the same calls of the communicator: a rank that fails or abandons says so in the agreement in
+//  which
+//     the others wait for it.
+//  2. Only the lowest rank of a machine has a Writer. It ends after the ranks that are attached to it.
+//  3. If any rank fails or abandons, no rank completes the file; `recover` does.
 #pragma once
 
 #include <cstdint>

@@ -171,7 +171,7 @@ inline RowCounts expect_right(storage::Storage const& file) {
 // What the journal says up to where its last BARRIER reaches; nothing where it has none.
 inline RowCounts rows_before_barrier(JournalFiles const& journal, storage::Storage const& file) {
     std::uint64_t end = 0;
-    read_journal(journal, [&](RecordView const& record) {
+    read_journal(journal, [&](JournalRecord const& record) {
         if (record.type == RecordType::barrier) std::memcpy(&end, record.payload.data(), sizeof end);
         return true;
     });

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <numeric>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/format.h"
@@ -91,10 +92,10 @@ void ClusterCopier::copy(std::size_t cluster, dataset::RowSlices& computed, data
     if (!wanted.empty()) copied_.rows += rows;
 }
 
-std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, dataset::RowSlices& computed) {
+std::vector<ClusterCopier::ClusterColumn> ClusterCopier::parts_of(std::size_t cluster, dataset::RowSlices& computed) {
     auto const& columns = table_.columns;
     std::vector<std::uint64_t> elements(columns.size()); // in the lists of each lengths column
-    std::vector<Part> parts(columns.size());
+    std::vector<ClusterColumn> parts(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         auto& part = parts[i];
         part.items = columns[i].parent ? elements[*columns[i].parent] : stored_->clusters()[cluster].entries;
@@ -110,7 +111,7 @@ std::vector<ClusterCopier::Part> ClusterCopier::parts_of(std::size_t cluster, da
     return parts;
 }
 
-// Of what is inside the lists of a kept column: as many are stored.
+// Returns how many elements the lists of a kept column have: as many as are stored.
 std::uint64_t ClusterCopier::stored_elements(std::size_t cluster, std::size_t lengths) const {
     for (std::size_t i = lengths + 1; i < table_.columns.size(); ++i) {
         if (table_.columns[i].parent != lengths) continue;
@@ -120,8 +121,8 @@ std::uint64_t ClusterCopier::stored_elements(std::size_t cluster, std::size_t le
     return 0;
 }
 
-// Lengths are decoded where they are encoded anew, or several pages need to know what is in front of them.
-void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, Part& part) {
+// Lengths are decoded if they are encoded anew, or if several pages need to know the sum in front of them.
+void ClusterCopier::read_kept(std::size_t cluster, std::size_t column, ClusterColumn& part) {
     auto const& facts = table_.columns[column];
     auto const from = *table_.from[column];
     auto const stored = stored_->pages(cluster, from);
@@ -152,8 +153,8 @@ void ClusterCopier::read_items(std::size_t cluster, std::size_t from, std::uint6
     table_.input.read(table_.input_table, from, {first_item(cluster, from), items}, out, {.threads = 1});
 }
 
-// Of the lengths in front of each page, and of all.
-void ClusterCopier::find_sums(std::size_t cluster, std::size_t column, Part& part) {
+// Finds the sums of the lengths in front of each page, and of all lengths.
+void ClusterCopier::find_sums(std::size_t cluster, std::size_t column, ClusterColumn& part) {
     auto const size_bytes = part.items * table_.columns[column].item_bytes();
     auto const lengths = std::span(lengths_.of(size_bytes), size_bytes);
     read_items(cluster, *table_.from[column], part.items, lengths);
@@ -173,11 +174,11 @@ std::uint64_t ClusterCopier::first_item(std::size_t cluster, std::size_t column)
     auto const& map = table_.input.column(table_.input_table, column);
     auto const page =
         std::ranges::partition_point(map.pages, [&](auto const& each) { return each.cluster < first_row; });
-    if (page == map.pages.end()) return 0; // it has none: nobody asks
+    if (page == map.pages.end()) return 0; // it has none: the number is not used
     return map.by_value ? page->first / facts.values_per_item : page->first;
 }
 
-void ClusterCopier::give_encoded(std::size_t column, Part const& part, TakePages const& take) {
+void ClusterCopier::give_encoded(std::size_t column, ClusterColumn const& part, TakePages const& take) {
     auto const item_bytes = table_.columns[column].item_bytes();
     bool const are_lengths = table_.columns[column].role == Column::Role::lengths;
     std::uint64_t sum = 0;
@@ -199,7 +200,7 @@ void ClusterCopier::give_encoded(std::size_t column, Part const& part, TakePages
     }
 }
 
-std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part> const& parts) const {
+std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<ClusterColumn> const& parts) const {
     std::vector<Wanted> wanted;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!parts[i].stored) continue;
@@ -212,6 +213,7 @@ std::vector<ClusterCopier::Wanted> ClusterCopier::wanted_pages(std::vector<Part>
             wanted.push_back({&page, {i, first, count, sum_before, page.locator.stored_bytes}});
             first += count;
         }
+        THALWEG_ASSERT(first == parts[i].items, "pages that are copied hold every item of the cluster once");
     }
     std::ranges::stable_sort(wanted, {}, [](auto const& each) { return begin_of(*each.page); });
     return wanted;

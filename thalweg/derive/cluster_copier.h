@@ -1,5 +1,5 @@
-// Clusters of an input into an output: pages of columns that both have are copied as they are where they are encoded
-// as the output's are, and decoded and encoded where not.
+// Copies clusters of an input into an output. Pages of columns that both have are copied as they are if they are
+// encoded as the output's are, and decoded and encoded again if not.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace thalweg::derive {
 
-// A table of an output, and what of it comes from an input as it is.
+// A table of an output, and the columns of it that come from an input as they are.
 struct KeptTable {
     dataset::Reader const& input;
     std::size_t input_table = 0;
@@ -40,7 +40,7 @@ class ClusterCopier {
 
     std::vector<format::rntuple::ClusterDescription> const& clusters() const { return stored_->clusters(); }
 
-    // Of the kept columns in a cluster: bytes as they are stored, and of these the ones that can be copied.
+    // Counts bytes of the kept columns in a cluster: as they are stored, and those of them that can be copied.
     struct Worth {
         std::uint64_t stored_bytes = 0;
         std::uint64_t copied_bytes = 0;
@@ -49,15 +49,15 @@ class ClusterCopier {
     };
     Worth worth(std::size_t cluster) const;
 
-    // Appends the whole cluster. `computed` has the values of the other columns. Throws base::DataError naming file,
-    // column and rows where a page does not fit its checksum, or lists do not fit what is in them.
+    // Appends the whole cluster. `computed` has the values of the other columns. Throws base::DataError that
+    // names file, column and rows if a page does not fit its checksum, or if lists do not fit what is in them.
     void copy(std::size_t cluster, dataset::RowSlices& computed, dataset::Producer& to);
 
     CopiedPages const& copied() const { return copied_; }
 
   private:
-    // What is known of one column of the output in a cluster before its pages are given.
-    struct Part {
+    // One column of the output in a cluster, as it is known before its pages are given.
+    struct ClusterColumn {
         std::uint64_t items = 0;
         std::optional<format::rntuple::StoredPages> stored; // to be copied
         std::vector<std::uint64_t> sums;                    // of lengths in front of its pages, where they are several
@@ -72,14 +72,14 @@ class ClusterCopier {
     using TakePages = dataset::Producer::TakePages;
 
     bool can_copy(format::rntuple::StoredPages const& stored, std::size_t column) const;
-    std::vector<Part> parts_of(std::size_t cluster, dataset::RowSlices& computed);
-    void read_kept(std::size_t cluster, std::size_t column, Part& part);
-    void find_sums(std::size_t cluster, std::size_t column, Part& part);
+    std::vector<ClusterColumn> parts_of(std::size_t cluster, dataset::RowSlices& computed);
+    void read_kept(std::size_t cluster, std::size_t column, ClusterColumn& part);
+    void find_sums(std::size_t cluster, std::size_t column, ClusterColumn& part);
     void read_items(std::size_t cluster, std::size_t from, std::uint64_t items, std::span<std::byte> out);
     std::uint64_t stored_elements(std::size_t cluster, std::size_t lengths) const;
     std::uint64_t first_item(std::size_t cluster, std::size_t column) const;
-    void give_encoded(std::size_t column, Part const& part, TakePages const& take);
-    std::vector<Wanted> wanted_pages(std::vector<Part> const& parts) const;
+    void give_encoded(std::size_t column, ClusterColumn const& part, TakePages const& take);
+    std::vector<Wanted> wanted_pages(std::vector<ClusterColumn> const& parts) const;
     void give_stored(std::size_t cluster, std::vector<Wanted> const& wanted, TakePages const& take);
     void give_run(std::size_t cluster, std::span<Wanted const> run, TakePages const& take);
     void check_places(std::size_t cluster, std::vector<Wanted> const& wanted) const;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sys/mman.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
@@ -22,7 +23,7 @@ template <class T> std::span<T> place(std::byte*& at, std::uint64_t count) {
     return {first, count};
 }
 
-// As it comes from the kernel, which are zeros: what nobody uses takes no memory.
+// The memory stays as it comes from the kernel, which is zeros: what is not used takes no memory.
 std::span<std::atomic<std::uint64_t>> place_of_zeros(std::byte* at, std::uint64_t count) {
     return {reinterpret_cast<std::atomic<std::uint64_t>*>(at), count};
 }
@@ -63,7 +64,7 @@ std::optional<std::uint64_t> EventBoard::take_again() {
     return std::nullopt;
 }
 
-// By the one process that sees workers die.
+// Only the process that sees workers die calls this.
 void EventBoard::give_again(std::uint64_t place) {
     auto const end = head_->again_end.load();
     if (end == again_.size()) return stop("workers die again and again");
@@ -76,14 +77,18 @@ bool EventBoard::has_more() const {
 }
 
 void EventBoard::begin(unsigned slot, std::uint64_t place) {
+    THALWEG_ASSERT(slots_[slot].place_and_one == 0, "a thread does one range at a time");
+    THALWEG_ASSERT(place < waiting_, "a range that is done was given out");
     slots_[slot].since_ns = base::monotonic_ns();
     slots_[slot].place_and_one = place + 1;
 }
 
 void EventBoard::end(unsigned slot, std::uint64_t events) {
+    THALWEG_ASSERT(slots_[slot].place_and_one != 0, "a range that ends was begun");
     slots_[slot].place_and_one = 0;
     head_->events_done += events;
-    ++head_->ranges_done;
+    auto const done_before = head_->ranges_done.fetch_add(1);
+    THALWEG_ASSERT(done_before < waiting_, "a range is done once");
 }
 
 void EventBoard::clear(unsigned slot) { slots_[slot].place_and_one = 0; }
@@ -107,7 +112,7 @@ void EventBoard::stop(std::string const& why) {
     head_->stopped = told;
 }
 
-// While it is being told, or where who told it was killed, there is none yet.
+// Returns "" while it is being told, or if the process that told it was killed meanwhile.
 std::string EventBoard::why() const { return head_->stopped.load() == told ? head_->why : ""; }
 
 } // namespace thalweg::derive

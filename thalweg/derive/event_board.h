@@ -1,5 +1,5 @@
-// What the processes of one job tell each other: which range is next, who does what, and what went wrong. In memory
-// that forked processes share with the one that made it.
+// The board that the processes of one job share: which range is next, which thread does which range, and what went
+// wrong. It lies in memory that forked processes share with the one that made it.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,10 @@ class EventBoard {
     EventBoard(EventBoard const&) = delete;
     EventBoard& operator=(EventBoard const&) = delete;
 
-    // The next one that was never given out: its place among those that wait. None: there is no other, or all stop.
+    // Returns the next range that was never given out: its place among those that wait. None: there is no other, or all
+    // stop.
     std::optional<std::uint64_t> take();
-    // One that has to be done again, as it was when its worker died.
+    // Returns a range that has to be done again, because its worker died.
     std::optional<std::uint64_t> take_again();
     void give_again(std::uint64_t place);
     bool has_more() const;
@@ -36,7 +37,7 @@ class EventBoard {
     };
     std::optional<Doing> doing(unsigned slot) const;
 
-    // Counts that the range failed once more. False: it may not be tried again.
+    // Counts that the range failed once more. Returns false if it may not be tried again.
     bool may_try_again(std::uint64_t range);
     std::uint64_t failures() const { return head_->failures; }
 

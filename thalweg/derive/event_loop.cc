@@ -26,7 +26,8 @@ struct Described {
     std::uint64_t events = 0;
 };
 
-// Where pages of the column with the largest ones end: of those with one item a row that have several.
+// Returns the rows at which pages end in the column with the largest pages, of the columns that have one item a row and
+// several pages.
 std::vector<std::uint64_t> page_ends(dataset::Reader const& reader, std::size_t table) {
     std::vector<std::uint64_t> best;
     auto const rows = reader.rows(table);
@@ -162,7 +163,7 @@ class Loop {
             board_.clear(slot);
             auto const& range = job_.ranges[job_.waiting[place]];
             if (outputs_.has(range)) continue;
-            // Of several it is not known which one it died of: they are done again one by one.
+            // If there are several, it is not known which one killed it: they are done again one by one.
             bool const may_try = doing.size() > 1 || board_.may_try_again(range.number);
             if (!may_try) board_.stop(fmt::format("{} failed ({})", job_.name_of(range), end.how));
             board_.give_again(place);

@@ -53,7 +53,7 @@ struct LoopOptions {
     std::uint64_t timeout_ns = 0; // for a range, whose worker is killed then; 0: none. Not of threads of this process
     // Go on with outputs that were left unfinished: with ranges that they lack.
     bool resume = false;
-    // What the function is, in any words: a job of another version is not gone on with.
+    // Names the version of the function, in any words: a job of another version is not gone on with.
     std::string version = {};
     // Some times a second, in the calling thread. May throw: the workers end what they do, and the outputs stay as they
     // are, to be resumed.
@@ -81,7 +81,7 @@ struct LoopReport {
 LoopReport run_event_loop(Input const& input, std::vector<Output> const& outputs,
                           std::function<void(Events&)> const& function, LoopOptions const& options = {});
 
-// What the ranges of an output have added up, in the order of the input.
+// Returns the sums that the ranges of an output have added up, in the order of the input.
 std::map<std::string, double> sums_of(std::string const& path);
 
 } // namespace thalweg::derive

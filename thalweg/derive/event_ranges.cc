@@ -49,8 +49,8 @@ RangeEnds plan_ranges(std::vector<InputTable> const& files, unsigned workers) {
     return ends;
 }
 
-std::vector<EventRange> ranges_of(RangeEnds const& ends) {
-    std::vector<EventRange> ranges;
+std::vector<LoopRange> ranges_of(RangeEnds const& ends) {
+    std::vector<LoopRange> ranges;
     for (std::size_t file = 0; file < ends.size(); ++file) {
         std::uint64_t start = 0;
         for (auto const end : ends[file]) {

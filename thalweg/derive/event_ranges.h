@@ -1,4 +1,5 @@
-// Which events of the input are done together: a range is one work unit of every output, and its number is the key.
+// Plans which events of the input are done together: a range is one work unit of every output, and its number is the
+// key.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace thalweg::derive {
 
-struct EventRange {
+struct LoopRange {
     std::uint64_t number = 0; // in the order of the input
     std::size_t file = 0;     // of the input
     std::uint64_t first = 0;
@@ -22,13 +23,13 @@ struct InputTable {
     std::vector<std::uint64_t> ends; // rows at which clusters or pages end, ascending; the last one is `rows`
 };
 
-// Where the ranges of each file end, in rows.
+// The rows at which the ranges of each file end.
 using RangeEnds = std::vector<std::vector<std::uint64_t>>;
 
 // Whole clusters, several where they are small; the smallest ranges, one a worker, are halved, so that all workers end
 // at about the same time.
 RangeEnds plan_ranges(std::vector<InputTable> const& files, unsigned workers);
 
-std::vector<EventRange> ranges_of(RangeEnds const& ends);
+std::vector<LoopRange> ranges_of(RangeEnds const& ends);
 
 } // namespace thalweg::derive

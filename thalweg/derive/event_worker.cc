@@ -8,7 +8,7 @@
 
 namespace thalweg::derive {
 
-std::string LoopJob::name_of(EventRange const& range) const {
+std::string LoopJob::name_of(LoopRange const& range) const {
     return fmt::format("{}: events {} to {}", files[range.file].path, range.first, range.first + range.count);
 }
 
@@ -45,7 +45,7 @@ void EventWorker::do_range(unsigned slot, std::uint64_t place) {
 }
 
 // False: it failed.
-bool EventWorker::try_range(EventRange const& range) {
+bool EventWorker::try_range(LoopRange const& range) {
     std::string why;
     try {
         OutputUnits units;

@@ -1,4 +1,4 @@
-// What one process of a job does: its threads take ranges, call the function, and commit what it made.
+// Does the work of one process of a job: its threads take ranges, call the function, and commit what it made.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@ struct LoopFile {
     std::string table;
 };
 
-// What all workers know before they are forked.
+// The job as all workers know it before they are forked.
 struct LoopJob {
     std::vector<LoopFile> files;
-    std::vector<EventRange> ranges;
+    std::vector<LoopRange> ranges;
     std::vector<std::uint64_t> waiting; // numbers of ranges, in the order in which they are given out
     std::function<void(Events&)> function;
 
     // As a message has it: "in.root: events 100 to 200".
-    std::string name_of(EventRange const& range) const;
+    std::string name_of(LoopRange const& range) const;
 };
 
 struct LoopTarget {
@@ -39,8 +39,9 @@ class EventWorker {
     // Attaches to the outputs.
     EventWorker(LoopJob const& job, EventBoard& board, std::vector<LoopTarget> const& targets);
 
-    // First, alone, the ranges that have to be done again: so it is known which one a worker died of. Then all others,
-    // by so many threads, the first one with slot `first_slot`. Returns when none is left, or all stop.
+    // Does first, in one thread, the ranges that have to be done again, so that it is known which one kills a worker.
+    // Then does all others in so many threads, the first one with slot `first_slot`. Returns when none is left, or all
+    // stop.
     void run(unsigned first_slot, unsigned threads);
     void finish();
 
@@ -51,7 +52,7 @@ class EventWorker {
     };
     void run_slot(unsigned slot);
     void do_range(unsigned slot, std::uint64_t place);
-    bool try_range(EventRange const& range);
+    bool try_range(LoopRange const& range);
     OpenFile const& open_file(std::size_t file);
 
     LoopJob const& job_;
@@ -62,7 +63,7 @@ class EventWorker {
     std::vector<OpenFile> files_ THALWEG_GUARDED_BY(mutex_);
 };
 
-// What a unit says of its range: as `tw.derive` has it.
+// Returns the summary of a unit, which describes its range, as `tw.derive` writes it.
 std::string summary_text(std::uint64_t events, std::uint64_t rows, std::map<std::string, double> const& sums);
 std::map<std::string, double> sums_in(std::string const& summary);
 

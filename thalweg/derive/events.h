@@ -1,4 +1,4 @@
-// What an event loop is given: one range of events, and where its rows go.
+// What the function of an event loop gets: one range of events, and the outputs for its rows.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ template <class T> class Lists {
     std::vector<T> values_;
 };
 
-// Of one output: the open unit of a range.
+// The open unit of a range in one output.
 struct OutputUnit {
     dataset::WorkUnit unit;
     model::Schema const* schema = nullptr;
@@ -43,10 +43,10 @@ using OutputUnits = std::map<std::string, OutputUnit>; // by path
 
 class Events {
   public:
-    Events(dataset::Reader const& reader, std::size_t table, EventRange const& range, OutputUnits& units)
+    Events(dataset::Reader const& reader, std::size_t table, LoopRange const& range, OutputUnits& units)
         : reader_(reader), table_(table), range_(range), units_(units) {}
 
-    EventRange const& range() const { return range_; }
+    LoopRange const& range() const { return range_; }
     std::uint64_t first() const { return range_.first; } // in its file
     std::uint64_t size() const { return range_.count; }
     dataset::Reader const& reader() const { return reader_; }
@@ -58,7 +58,7 @@ class Events {
     template <class T> std::vector<T> values(std::string const& path) const {
         return items<T>(path, {}, dataset::ItemRange{range_.first, range_.count});
     }
-    // Of a column that has a list of such values for each event; a text is a list of bytes, `std::uint8_t`.
+    // Returns a column that has a list of such values for each event; a text is a list of bytes, `std::uint8_t`.
     template <class T> Lists<T> lists(std::string const& path) const {
         auto const lengths_column = column_of_lengths(path);
         dataset::ItemRange const rows{range_.first, range_.count};
@@ -93,7 +93,7 @@ class Events {
 
     dataset::Reader const& reader_;
     std::size_t table_;
-    EventRange range_;
+    LoopRange range_;
     OutputUnits& units_;
     std::map<std::string, double> sums_;
 };

@@ -13,7 +13,7 @@
 
 namespace thalweg::derive {
 
-// Whether pages of whole clusters are copied without being decoded, where that is possible.
+// Says whether pages of whole clusters are copied without being decoded, if that is possible.
 enum class CopyPages : std::uint8_t {
     never,
     where_worth, // but for clusters so small, or so many columns that must be encoded anew, that the output suffers
@@ -24,8 +24,8 @@ enum class CopyPages : std::uint8_t {
 class KeptColumns {
   public:
     // The fields `kept` of a table of `input`, which outlives this, are fields of table `table` of the run `out`.
-    // Nothing where one is stored in columns of other types there. `stored`: where pages of the input lie; none: they
-    // are not copied.
+    // Returns nothing if one is stored in columns of other types there. `stored`: the places of the input's pages;
+    // none: they are not copied.
     static std::unique_ptr<KeptColumns> find(dataset::Reader const& input, std::size_t input_table,
                                              std::shared_ptr<format::rntuple::StoredClusters const> stored,
                                              model::RunHead const& out, std::string const& table,
@@ -33,7 +33,7 @@ class KeptColumns {
 
     // Appends rows of the input: all, or those whose byte of `mask` is not 0. `computed`: one span for each column
     // that is not kept, in the order of the output's, as `Producer::append` takes them: of the chosen rows.
-    // Throws base::DataError where the input is damaged.
+    // Throws base::DataError if the input is damaged.
     void append(model::RowRange rows, std::span<std::byte const> mask,
                 std::span<std::span<std::byte const> const> computed, dataset::Producer& to);
 
@@ -52,16 +52,16 @@ class KeptColumns {
     std::unique_ptr<ClusterCopier> copier_; // none: no pages are copied
 };
 
-// Where the pages of a table lie. Nothing where they cannot be copied: its container has no clusters, or it is still
-// being written.
+// Returns where the pages of a table lie; nothing if they cannot be copied, because its container has no clusters or is
+// still being written.
 std::shared_ptr<format::rntuple::StoredClusters const> stored_clusters(dataset::Reader const& input, std::size_t table);
 
-// The codec, as a user says it, that most bytes of these fields have in the input: with it they can be copied. Nothing
-// where there is none.
+// Returns the codec, as a user writes it, that most bytes of these fields have in the input: with it they can be
+// copied. Returns nothing if there is none.
 std::optional<std::string> codec_of_input(format::rntuple::StoredClusters const& stored,
                                           std::vector<std::string> const& fields);
 
-// The rows at which clusters end.
+// Returns the rows at which clusters end.
 std::vector<std::uint64_t> cluster_ends(format::rntuple::StoredClusters const& stored);
 
 } // namespace thalweg::derive

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/recover.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr char const *kInput = "event_loop.input", *kRanges = "event_loop.ranges", *kVersion = "event_loop.version";
 constexpr std::uint64_t kCloseNs = 60'000'000'000;
 
-// Not where whoever created it died before anything was recorded: who creates it again clears that away.
+// Returns false if its creator died before anything was recorded: the next creation clears that away.
 bool is_there(std::string const& path) {
     auto const places = dataset::places_of_run(path);
     return places.empty() ? dataset::exists(path) : !dataset::is_stub(places);
@@ -76,14 +77,14 @@ void LoopOutputs::open(RangeEnds const& ends, bool resume) {
     }
 }
 
-bool LoopOutputs::has(EventRange const& range) const {
+bool LoopOutputs::has(LoopRange const& range) const {
     auto const key = static_cast<std::int64_t>(range.number);
     return std::ranges::all_of(outputs_, [&](auto const& each) {
         return each.writer ? each.writer->is_committed(dataset::UnitKey(key)) : each.has.contains(key);
     });
 }
 
-std::vector<std::uint64_t> LoopOutputs::lacking(std::vector<EventRange> const& ranges) const {
+std::vector<std::uint64_t> LoopOutputs::lacking(std::vector<LoopRange> const& ranges) const {
     std::vector<std::uint64_t> lacking;
     for (auto const& range : ranges) {
         if (!has(range)) lacking.push_back(range.number);
@@ -99,6 +100,8 @@ std::vector<std::uint64_t> LoopOutputs::lacking(std::vector<EventRange> const& r
 }
 
 std::vector<LoopTarget> LoopOutputs::targets() const {
+    THALWEG_ASSERT(std::ranges::all_of(outputs_, [](auto const& each) { return each.writer || each.is_there; }),
+                   "an output is open or was complete before");
     std::vector<LoopTarget> targets;
     for (auto const& each : outputs_) {
         if (each.writer) targets.push_back({each.output.path, each.writer->handle(), each.output.schema});

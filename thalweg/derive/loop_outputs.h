@@ -14,20 +14,20 @@ namespace thalweg::derive {
 
 class LoopOutputs {
   public:
-    // `identity`: what the input is. Those that are there already are read, where the job is resumed. Throws
-    // base::UsageError where they are of another input, or of another version of the function.
+    // `identity`: what the input is. Outputs that are there already are read if the job is resumed. Throws
+    // base::UsageError if they are of another input, or of another version of the function.
     LoopOutputs(std::vector<Output> const& outputs, std::string identity, LoopOptions const& options);
 
-    // Of those that are there: so that a job that is resumed has the same ranges.
+    // Returns the ranges of outputs that were there before, so that a job that is resumed has the same ranges.
     std::optional<RangeEnds> const& ends() const { return ends_; }
 
-    // Creates and resumes.
+    // Creates the outputs, or resumes those that are there.
     void open(RangeEnds const& ends, bool resume);
 
-    // Ranges that some output lacks, the large ones first. Throws base::UsageError where one is complete that lacks
-    // them.
-    std::vector<std::uint64_t> lacking(std::vector<EventRange> const& ranges) const;
-    bool has(EventRange const& range) const;
+    // Returns the ranges that some output lacks, the large ones first. Throws base::UsageError if an output is complete
+    // and lacks some.
+    std::vector<std::uint64_t> lacking(std::vector<LoopRange> const& ranges) const;
+    bool has(LoopRange const& range) const;
 
     std::vector<LoopTarget> targets() const;
     std::vector<OutputReport> close();

@@ -1,5 +1,6 @@
 #include "thalweg/derive/worker_processes.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::derive {
@@ -47,6 +49,8 @@ void check_that_deaths_are_heard_of() {
 } // namespace
 
 void WorkerProcesses::start(unsigned number) {
+    THALWEG_ASSERT(std::ranges::none_of(alive_, [&](Worker const& worker) { return worker.number == number; }),
+                   "a worker that is alive has a number of its own");
     check_that_deaths_are_heard_of();
     std::fflush(nullptr); // else both would write what waits in the buffers
     auto const parent = ::getpid();

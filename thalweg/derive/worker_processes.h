@@ -19,17 +19,17 @@ struct WorkerEnd {
 // Used by one thread. Its destructor kills those that are left.
 class WorkerProcesses {
   public:
-    // What each of them does, given its number. It never returns to whoever forked it: its exit code is 0, or 1 where
-    // `work` throws, which `failed` is told.
+    // Each process calls `work` with its number and ends then: its exit code is 0, or 1 if `work` throws, which
+    // `failed` is told.
     WorkerProcesses(std::function<void(unsigned)> work, std::function<void(std::string const&)> failed)
         : work_(std::move(work)), failed_(std::move(failed)) {}
     ~WorkerProcesses();
     WorkerProcesses(WorkerProcesses const&) = delete;
     WorkerProcesses& operator=(WorkerProcesses const&) = delete;
 
-    // Throws base::SystemError where there is no process left, base::UsageError where this one ignores SIGCHLD.
+    // Throws base::SystemError if there is no process left, and base::UsageError if this one ignores SIGCHLD.
     void start(unsigned number);
-    // One that has ended since, if there is any.
+    // Returns one that has ended since, if there is any.
     std::optional<WorkerEnd> ended();
     void kill(unsigned number, std::string const& why);
     unsigned alive() const { return static_cast<unsigned>(alive_.size()); }

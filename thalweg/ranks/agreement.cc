@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 
@@ -24,7 +25,7 @@ Json failure(char const* kind, char const* text, int code = 0) {
     return {{"failed", kind}, {"text", base::readable(text)}, {"code", code}};
 }
 
-// What `work` returns, under "said"; or how it failed.
+// Returns what `work` returns, under "said"; or how it failed.
 Json attempt(std::function<Json()> const& work) {
     try {
         return {{"said", work()}};
@@ -69,6 +70,8 @@ Json agree(Communicator& comm, std::string const& problem, std::function<Json()>
            std::function<Json(std::vector<Json> const&)> const& conclude) {
     auto const gathered = comm.gather(to_bytes(attempt(own)));
     Bytes concluded;
+    THALWEG_ASSERT(comm.rank() != 0 || gathered.size() == static_cast<std::size_t>(comm.size()),
+                   "rank 0 hears what every rank said");
     if (comm.rank() == 0) concluded = to_bytes(conclude_all(gathered, conclude));
     auto answer = to_json(comm.broadcast(concluded));
     if (answer.contains("failed")) raise(problem, answer);

@@ -1,4 +1,5 @@
-// What the ranks of a job say to each other when they begin and end something together. Small facts only: no payload.
+// The seam by which the ranks of a job agree when they begin and end something together. It carries small facts and no
+// payload.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +20,22 @@ class Communicator {
     virtual int rank() const = 0;
     virtual int size() const = 0;
 
-    // On rank 0: what each rank gave, in their order. Nothing on the others.
+    // Returns on rank 0 what each rank gave, in their order, and nothing on the others.
     virtual std::vector<Bytes> gather(Bytes const& own) = 0;
-    // What rank 0 gave.
+    // Returns what rank 0 gave.
     virtual Bytes broadcast(Bytes const& of_rank_0) = 0;
-    // The sum of what all ranks below this one gave; 0 on rank 0.
+    // Returns the sum of what all ranks below this one gave; 0 on rank 0.
     virtual std::uint64_t exclusive_sum(std::uint64_t own) = 0;
 
-    // The lowest rank on the machine of this one. All ranks call it.
+    // Returns the lowest rank on the machine of this one. All ranks call it.
     virtual int first_rank_here() { return 0; }
 
-    // For a thread beside this one, with which it may speak at the same time. Null where that is not possible: then
-    // what `save_async` began is completed by the thread that waits for it. All ranks call it.
+    // Returns a communicator for another thread, which may use it at the same time; null if that is not possible: then
+    // the thread that waits for a `save_async` completes it. All ranks call it.
     virtual std::unique_ptr<Communicator> duplicate() { return nullptr; }
 };
 
-// Of a program that is its only rank.
+// Returns the communicator of a program that is its only rank.
 std::unique_ptr<Communicator> alone();
 
 } // namespace thalweg::ranks

@@ -13,7 +13,7 @@
 
 namespace thalweg::ranks {
 
-// Where ranks leave what they say; a rank goes on when all have said something.
+// Ranks leave here what they say; a rank goes on when all have said something.
 class Meeting {
   public:
     explicit Meeting(int ranks) : said_(static_cast<std::size_t>(ranks)) {}

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "thalweg/base/units.h"
-#include "thalweg/checkpoint/completion.h"
 #include "thalweg/checkpoint/declare.h"
 #include "thalweg/checkpoint/layout.h"
 #include "thalweg/checkpoint/pieces.h"
 #include "thalweg/checkpoint/record.h"
+#include "thalweg/checkpoint/save_ending.h"
 #include "thalweg/storage/storage.h"
 
 using namespace thalweg;
@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     auto const file = storage::open_file_storage(argv[3], storage::OpenMode::create_new, storage::Engine::automatic);
     std::uint64_t file_bytes = 0;
     auto const complete_s = seconds([&] {
-        Completion completion(*file, record);
+        SaveEnding completion(*file, record);
         completion.finish();
         file_bytes = completion.file_bytes();
     });

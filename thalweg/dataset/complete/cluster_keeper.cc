@@ -89,7 +89,7 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, bool 
     for (auto const& cluster : kept) append_range(there, cluster.first_row, cluster.rows);
     for (auto const& [first, cluster] : producer_.ended) {
         auto const all = Ranges{{first, cluster.rows}};
-        // Of work units the rows that do not count are not missing: it is the units that are said.
+        // Rows of work units that do not count are not missing: the report names the units instead.
         for (auto const& wanted : producer_.of_units ? intersect(counted_, all) : all) {
             auto from = wanted.first;
             for (auto const& range : intersect(there, {wanted})) {
@@ -99,7 +99,7 @@ void ClusterKeeper::note_left_out(std::vector<model::Cluster> const& kept, bool 
             append_range(missing, from, wanted.first + wanted.count - from);
         }
     }
-    // Behind a gap nobody knows which elements the rows begin with that are in no ended cluster.
+    // Behind a gap it is not known with which elements those rows begin that are in no ended cluster.
     auto const last =
         producer_.ended.empty() ? 0 : producer_.ended.rbegin()->first + producer_.ended.rbegin()->second.rows;
     bool const lost = is_behind_gap && !producer_.of_units && producer_.finish && producer_.finish->rows > last;

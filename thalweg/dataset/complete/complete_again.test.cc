@@ -7,6 +7,7 @@
 #include "thalweg/base/units.h"
 #include "thalweg/dataset/complete/complete.h"
 #include "thalweg/dataset/complete/recover.h"
+#include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/test_bad_day.h"

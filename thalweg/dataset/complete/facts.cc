@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/complete/journal_facts.h"
@@ -19,15 +20,15 @@ namespace {
 
 constexpr std::size_t kMostAbandoned = 10; // producers that are named one by one
 
-// Why a page cannot be trusted; no reason: it can.
-struct Doubt {
+// Says why a page cannot be trusted. Without a reason it can.
+struct PageDoubt {
     std::string reason;
     bool unreadable = false;
 };
 
 // `bytes`: of the page, and of its checksum where that follows: readers of the finished file compare the two.
-Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file, std::uint64_t file_bytes,
-            bool check_bytes, std::vector<std::byte>& scratch) {
+PageDoubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file, std::uint64_t file_bytes,
+                bool check_bytes, std::vector<std::byte>& scratch) {
     if (page.offset + bytes > file_bytes) return {"lies beyond the end of the file"};
     if (!check_bytes) return {};
     scratch.resize(bytes);
@@ -45,7 +46,8 @@ Doubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file,
     return {"is not what its checksum says"};
 }
 
-// Returns their offsets. Where one of them was durable, nothing is known any more to be. `checked`: the others.
+// Returns the offsets of bad pages. If one of them was durable, no page counts as durable any more. `checked` gets the
+// pages that were read and are good.
 std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::Storage const& file, RunState state,
                                                RunReport& report, std::vector<KnownBytes>& checked) {
     std::vector<std::uint64_t> bad_pages;
@@ -63,7 +65,7 @@ std::vector<std::uint64_t> leave_out_bad_pages(JournalFacts& journal, storage::S
         if (reason.empty()) continue;
         bad_pages.push_back(page.offset);
         if (journal.is_durable(each) && !journal.voided_pages.contains(page.offset)) journal.forget_durable_items();
-        // What cannot be read cannot be summed up again, either: what its producer wrote there is all that is known.
+        // Bytes that cannot be read cannot be summed up again, either: the sum of their producer stays.
         if (!unreadable) journal.known[i] = {};
         bad[{each.producer, each.column}].push_back(each.index);
         ++report.damaged_pages;
@@ -96,14 +98,14 @@ void count_pages(ProducerFacts const& producer, std::uint64_t behind_page, model
     }
 }
 
-// Pages of which no row counts: of work units that were dropped.
+// Returns the bytes of pages of which no row counts, because their work units were dropped.
 std::uint64_t dropped_bytes(PartBuilder const& part, std::vector<model::Column> const& columns) {
     if (!part.facts().of_units) return 0;
     auto const& rows = part.part().rows;
     auto const end = rows.empty() ? 0 : rows.back().first + rows.back().count;
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (columns[i].parent) continue; // nobody counts the elements of lists that do not count
+        if (columns[i].parent) continue; // elements of lists that do not count are not counted, either
         for (auto const& page : part.part().columns[i]) {
             if (page.place == Page::Place::file && page.first >= end) bytes += page.stored_bytes;
         }
@@ -142,7 +144,7 @@ void note_abandoned(RunReport& report) {
 // While the run is being written, a segment may begin between our look at the folder and at the main journal.
 constexpr int kTries = 3;
 
-// What one node's journal says.
+// Holds what the journal of one node says.
 struct NodeFacts {
     JournalFacts journal;
     NodeOfRun which;
@@ -150,7 +152,7 @@ struct NodeFacts {
     std::set<std::uint32_t> missing; // later segments
     JournalDamage damage;
 
-    // But for what was just being written.
+    // The record that was just being written does not count.
     bool is_whole() const { return missing.empty() && (damage.reason.empty() || damage.is_at_end); }
 };
 
@@ -160,7 +162,7 @@ NodeFacts read_node(JournalFiles const& files, JournalRows& rows) {
     auto& journal = facts.journal;
     std::set<std::uint32_t> found;
     facts.damage = read_journal(
-        files, [&](RecordView const& record) { return journal.read(record); }, &rows, &found);
+        files, [&](JournalRecord const& record) { return journal.read(record); }, &rows, &found);
     bool is_damaged =
         std::ranges::any_of(facts.damage.offsets, [&](std::uint64_t offset) { return journal.was_durable(offset); });
     for (auto const& [segment, offset] : journal.segments) {
@@ -177,7 +179,8 @@ std::pair<std::vector<NodeFacts>, std::shared_ptr<JournalRows>> read_nodes(Journ
         auto const rows = std::make_shared<JournalRows>(files.front().main->path());
         std::vector<NodeFacts> nodes;
         for (auto const& each : files) {
-            // The machine of another node was lost before its beginning was durable: so was all that it had.
+            // A stub: the machine of that node was lost before the beginning of its journal was durable, with all it
+            // had.
             bool const is_first = &each == &files.front();
             if (is_first || each.start()->kind != JournalKind::stub) nodes.push_back(read_node(each, *rows));
         }
@@ -209,7 +212,7 @@ void note_damage(NodeFacts const& node, RunState state, RunReport& report) {
     }
 }
 
-// One line for each node that the run has, whether its journal is there or not.
+// Adds one line for each node that the run has, whether its journal is there or not.
 void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport& report) {
     auto const count = nodes.front().which.nodes;
     if (count <= 1) return;
@@ -227,7 +230,7 @@ void report_nodes(std::vector<NodeFacts> const& nodes, RunState state, RunReport
     }
 }
 
-// Units of later nodes behind those of earlier ones, in the numbers that their producers have here.
+// Appends the units of this node behind those of earlier ones, with the numbers that their producers have here.
 void take_units(NodeFacts& node, std::uint32_t first_producer, std::vector<UnitFacts>& units) {
     for (auto& unit : node.journal.units) {
         unit.node = node.which.node;
@@ -252,7 +255,7 @@ std::string AbandonedProducer::str() const {
 
 namespace {
 
-// What the journals of all nodes say, put together one after the other.
+// Puts together what the journals of all nodes say, one after the other.
 class Gathering {
   public:
     Gathering(std::vector<NodeFacts>& nodes, std::shared_ptr<JournalRows> rows, storage::Storage const& file,
@@ -282,6 +285,7 @@ class Gathering {
         }
         for (auto& [number, part] : parts_) place_part(number, part);
         note_abandoned(report_);
+        THALWEG_ASSERT(report_.producers == parts_.size(), "every producer is a part of its table once");
         return std::move(gathered_);
     }
 
@@ -300,7 +304,7 @@ class Gathering {
         take_units(node, first_producer, units_);
     }
 
-    // Which bytes of the file are known, in use or bad.
+    // Notes which bytes of the file are known, in use or bad.
     void take_bytes(JournalFacts& journal) {
         auto& end_offset = gathered_.facts.end_offset;
         end_offset = std::max(end_offset, journal.footers_end);
@@ -323,7 +327,7 @@ class Gathering {
         auto const is_clustered = gathered_.head.layouts[producer.table].cluster_bytes > 0;
         count_pages(producer, is_clustered ? sizeof(std::uint64_t) : 0, gathered_.facts, report_);
         auto& part = parts_.try_emplace(number, gathered_.head, number, producer, file_, *rows_).first->second;
-        // Where something is damaged, a gap may stay: nothing behind it is held back.
+        // If something is damaged, a gap may stay for ever: nothing behind it is held back.
         bool const may_close_gaps = !is_over() && !producer.finish && !producer.has_bad_pages && node.is_whole();
         if (!producer.of_units) may_close_gaps ? part.keep_beginning() : part.keep_all();
         gathered_.next_producer = number + 1;

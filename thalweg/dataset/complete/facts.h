@@ -1,4 +1,4 @@
-// From the journal to the facts of a run: what every producer wrote, and which of its rows are whole.
+// Turns the journals of a run into facts: what every producer wrote, and which of its rows are whole.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TableReport {
     std::uint64_t stored_bytes = 0;
 };
 
-// Its worker ended on an exception.
+// The worker of this producer ended on an exception.
 struct AbandonedProducer {
     std::uint32_t number = 0;
     std::string table;
@@ -33,7 +33,7 @@ struct AbandonedProducer {
     std::string str() const;
 };
 
-// Of a run of several nodes.
+// Describes one node of a run of several.
 struct NodeReport {
     std::uint32_t node = 0; // from 0
     std::string host;
@@ -77,8 +77,8 @@ struct KnownBytes {
     std::uint32_t adler32 = 1;
 };
 
-// What is in use of a region of the file: up to where a node has claimed it, or, where that is not known, up to the
-// last page of it that is.
+// Says up to where a region of the file is in use: up to where a node has claimed it or, if that is not known, up to
+// its last page that is known.
 struct RegionUse {
     std::uint32_t region = 0;
     std::uint64_t used_end = 0;
@@ -95,7 +95,7 @@ struct Gathered {
     std::vector<UnitKey> left_out;        // units that do not count
     std::vector<KnownBytes> known;        // in no order
     std::vector<std::uint64_t> bad_pages; // their offsets
-    // Of pages that are right, and that no BARRIER covers: in a run of several nodes nobody has synced them, perhaps.
+    // Pages that are right and that no BARRIER covers: in a run of several nodes perhaps no node has synced them.
     std::vector<KnownBytes> unsynced;
     std::vector<FinishRecord> unfinished; // producers that the journal does not see the end of: what it has of them
     std::map<std::uint32_t, std::vector<model::RowRange>> cut; // producers with gaps that cost whole rows: what is kept
@@ -106,7 +106,7 @@ struct Gathered {
     std::vector<RegionUse> regions; // of a run of several nodes
 };
 
-// What happened to a run whose journal is read: what may be missing, and what is believed.
+// Says what happened to a run whose journal is read: what may be missing, and what is believed.
 enum class RunState {
     open,    // it is being written: what is not there yet may come, and the last record may be just being written
     closing, // all is there, and durable
@@ -115,10 +115,10 @@ enum class RunState {
 };
 
 // Pages behind the last BARRIER of a run that has ended, and all of a copy, are read and compared with their checksums;
-// those that are not what they should be are left out, and cost their block. Throws base::DataError where the journal
-// does not begin with the head of a run; whatever else makes no sense is left out and noted.
-// Producers of all nodes are numbered anew, in the order of the nodes; where several nodes have committed a work unit
-// of one key, the first one that is whole counts.
+// those that are not what they should be are left out, and cost their block. Throws base::DataError if the journal does
+// not begin with the head of a run; whatever else makes no sense is left out and noted.
+// Producers of all nodes are numbered anew, in the order of the nodes. If several nodes have committed a work unit of
+// one key, the first one that is whole counts.
 Gathered gather(Journals const& journals, storage::Storage const& file, RunState state);
 inline Gathered gather(JournalFiles const& journal, storage::Storage const& file, RunState state) {
     return gather(Journals{journal}, file, state);

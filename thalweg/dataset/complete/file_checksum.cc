@@ -9,7 +9,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr std::uint64_t kModulus = 65521; // RFC 1950: the largest prime below 2^16
-// What lies between two pages is read; of the regions of several nodes much may be a hole.
+// Bytes between two pages are read, and much of the regions of several nodes may be a hole.
 constexpr std::uint64_t kWorthAskingBytes = 64 * base::kKiB;
 
 } // namespace
@@ -33,7 +33,7 @@ KnownBytes known_page(model::Page const& page, std::uint32_t adler32, bool check
 
 namespace {
 
-// Of zeros alone: A stays 1, and B is their number.
+// Over zeros alone A stays 1, and B is their number.
 std::uint32_t adler32_of_zeros(std::uint64_t size_bytes) {
     return static_cast<std::uint32_t>(size_bytes % kModulus << 16 | 1);
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/utf8.h"
 #include "thalweg/dataset/complete/file_checksum.h"
@@ -19,19 +20,18 @@ constexpr std::uint64_t kLimit = std::numeric_limits<std::uint64_t>::max() / 4;
 
 } // namespace
 
-void JournalFacts::fail(RecordView const& record, std::string const& why) const {
+void JournalFacts::fail(JournalRecord const& record, std::string const& why) const {
     base::fail_data({fmt::format("{}: the record at offset {} is left out", path_, record.payload_offset), why});
 }
 
-template <typename Record> Record JournalFacts::take(RecordView const& record, std::size_t at) const {
+template <typename Record> Record JournalFacts::take(JournalRecord const& record, std::size_t at) const {
     Record value;
     if (record.payload.size() < at + sizeof value) fail(record, "it is too short");
     std::memcpy(&value, record.payload.data() + at, sizeof value);
     return value;
 }
 
-// What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
-bool JournalFacts::read(RecordView const& record) {
+bool JournalFacts::read(JournalRecord const& record) {
     if (!head) {
         read_head(record);
         return true;
@@ -44,7 +44,7 @@ bool JournalFacts::read(RecordView const& record) {
     return true;
 }
 
-void JournalFacts::read_behind_head(RecordView const& record) {
+void JournalFacts::read_behind_head(JournalRecord const& record) {
     switch (record.type) {
     case RecordType::head:
         break; // there is one already
@@ -106,7 +106,7 @@ void JournalFacts::read_behind_head(RecordView const& record) {
     }
 }
 
-void JournalFacts::read_head(RecordView const& record) {
+void JournalFacts::read_head(JournalRecord const& record) {
     if (record.type != RecordType::head) {
         base::fail_data({path_ + " cannot be read", "its first record is not the head of a run"});
     }
@@ -115,7 +115,7 @@ void JournalFacts::read_head(RecordView const& record) {
     metadata = head->metadata;
 }
 
-void JournalFacts::read_producer(RecordView const& record) {
+void JournalFacts::read_producer(JournalRecord const& record) {
     auto const value = take<ProducerRecord>(record);
     if (value.table >= head->schema.tables.size()) fail(record, "its producer is of no table");
     if (producers.contains(value.producer)) return; // admitted again by `recover`
@@ -128,7 +128,7 @@ void JournalFacts::read_producer(RecordView const& record) {
     producer.durable_items.resize(columns);
 }
 
-ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record) {
+ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t column, JournalRecord const& record) {
     auto const found = producers.find(index);
     if (found == producers.end() || column >= found->second.pages.size()) {
         fail(record, "it is of no known producer and column");
@@ -136,7 +136,7 @@ ProducerFacts& JournalFacts::producer_of(std::uint32_t index, std::uint32_t colu
     return found->second;
 }
 
-void JournalFacts::check(Page const& page, std::size_t table, std::uint32_t column, RecordView const& record) const {
+void JournalFacts::check(Page const& page, std::size_t table, std::uint32_t column, JournalRecord const& record) const {
     auto const item_bytes = head->columns[table][column].item_bytes();
     auto const& layout = head->layouts[table];
     // Pages that were copied from another file, in containers with clusters, are as large as they were there.
@@ -153,7 +153,7 @@ void JournalFacts::see(ProducerFacts& producer, std::uint32_t column, Page const
     producer.rows_seen = std::max(producer.rows_seen, page.first + page.count);
 }
 
-void JournalFacts::read_pages(RecordView const& record) {
+void JournalFacts::read_pages(JournalRecord const& record) {
     for (std::size_t at = 0; at + sizeof(PageRecord) <= record.payload.size(); at += sizeof(PageRecord)) {
         auto const value = take<PageRecord>(record, at);
         if (value.column == kClusterEnd) {
@@ -171,9 +171,10 @@ void JournalFacts::read_pages(RecordView const& record) {
         known.push_back(known_page(page, value.adler32, head->layouts[producer.table].cluster_bytes > 0));
         announced.push_back({value.producer, value.column, pages.size() - 1, record.end_offset});
     }
+    THALWEG_ASSERT(announced.size() == known.size(), "every page that was announced has its checksum");
 }
 
-void JournalFacts::read_rows(RecordView const& record) {
+void JournalFacts::read_rows(JournalRecord const& record) {
     auto const value = take<RowsRecord>(record);
     auto& producer = producer_of(value.producer, value.column, record);
     auto const bytes = record.items_bytes;
@@ -186,19 +187,19 @@ void JournalFacts::read_rows(RecordView const& record) {
     announced_rows.push_back({value.producer, value.column, waiting.size() - 1, record.end_offset});
 }
 
-void JournalFacts::read_finish(RecordView const& record) {
+void JournalFacts::read_finish(JournalRecord const& record) {
     auto const value = take<FinishRecord>(record);
     producer_of(value.producer, 0, record).finish = value;
 }
 
-void JournalFacts::read_abandoned(RecordView const& record) {
+void JournalFacts::read_abandoned(JournalRecord const& record) {
     auto const value = take<AbandonedRecord>(record);
     if (record.payload.size() < sizeof value + std::uint64_t{value.reason_bytes}) fail(record, "it is too short");
     auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
     producer_of(value.producer, 0, record).abandoned = base::readable({text, value.reason_bytes});
 }
 
-void JournalFacts::read_barrier(RecordView const& record) {
+void JournalFacts::read_barrier(JournalRecord const& record) {
     covered_bytes_ = std::max(covered_bytes_, take<BarrierRecord>(record).covered_bytes);
 }
 
@@ -207,14 +208,14 @@ namespace {
 std::uint32_t text_bytes(UnitRecord const& record) { return record.key_bytes == kIntegerKey ? 0 : record.key_bytes; }
 
 // The bytes behind the record are there.
-UnitKey key_of(UnitRecord const& value, RecordView const& record) {
+UnitKey key_of(UnitRecord const& value, JournalRecord const& record) {
     auto const* const text = reinterpret_cast<char const*>(record.payload.data()) + sizeof value;
     return value.key_bytes == kIntegerKey ? UnitKey(value.key) : UnitKey(std::string(text, value.key_bytes));
 }
 
 } // namespace
 
-void JournalFacts::read_voided_unit(RecordView const& record) {
+void JournalFacts::read_voided_unit(JournalRecord const& record) {
     auto const value = take<UnitRecord>(record);
     if (record.payload.size() < sizeof value + text_bytes(value)) fail(record, "it is too short");
     auto const found = unit_indices_.find(key_of(value, record));
@@ -224,7 +225,7 @@ void JournalFacts::read_voided_unit(RecordView const& record) {
     unit_indices_.erase(found);
 }
 
-void JournalFacts::read_unit(RecordView const& record) {
+void JournalFacts::read_unit(JournalRecord const& record) {
     auto const value = take<UnitRecord>(record);
     auto const key_bytes = text_bytes(value);
     auto const size = sizeof value + key_bytes + std::uint64_t{value.summary_bytes};
@@ -245,13 +246,13 @@ void JournalFacts::read_unit(RecordView const& record) {
     if (value.summary_bytes > 0) unit.summary.assign(text + key_bytes, value.summary_bytes);
 }
 
-void JournalFacts::read_footer(RecordView const& record) {
+void JournalFacts::read_footer(JournalRecord const& record) {
     auto const value = take<FooterRecord>(record);
     if (value.offset >= kLimit || value.size_bytes >= kLimit) fail(record, "its interim footer is impossible");
     footers_end = std::max(footers_end, value.offset + value.size_bytes);
 }
 
-void JournalFacts::read_segment(RecordView const& record) {
+void JournalFacts::read_segment(JournalRecord const& record) {
     auto const value = take<SegmentRecord>(record);
     if (value.over != 0)
         segments.erase(value.segment);
@@ -259,7 +260,7 @@ void JournalFacts::read_segment(RecordView const& record) {
         segments.emplace(value.segment, record.payload_offset);
 }
 
-void JournalFacts::read_kept(RecordView const& record) {
+void JournalFacts::read_kept(JournalRecord const& record) {
     auto const value = take<KeptRecord>(record);
     auto& producer = producer_of(value.producer, 0, record);
     Ranges kept;
@@ -274,7 +275,7 @@ void JournalFacts::read_kept(RecordView const& record) {
     producer.kept = std::move(kept);
 }
 
-void JournalFacts::read_region(RecordView const& record) {
+void JournalFacts::read_region(JournalRecord const& record) {
     auto const value = take<RegionRecord>(record);
     if (value.used_end >= kLimit) fail(record, "its region is impossible");
     auto const found = std::ranges::find(regions, value.region, &RegionUse::region);
@@ -312,8 +313,8 @@ void JournalFacts::forget_durable_items() {
     for (auto& [number, producer] : producers) std::ranges::fill(producer.durable_items, 0);
 }
 
-// In journals of older versions it is empty: the knobs are those of the head.
-void JournalFacts::read_resumed(RecordView const& record) {
+// The record is empty in journals of older versions: the knobs are those of the head then.
+void JournalFacts::read_resumed(JournalRecord const& record) {
     auto const* text = reinterpret_cast<char const*>(record.payload.data());
     auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
     if (!json.is_object()) return;
@@ -330,7 +331,7 @@ void JournalFacts::read_resumed(RecordView const& record) {
     }
 }
 
-void JournalFacts::read_metadata(RecordView const& record) {
+void JournalFacts::read_metadata(JournalRecord const& record) {
     auto const* text = reinterpret_cast<char const*>(record.payload.data());
     auto const json = nlohmann::json::parse(text, text + record.payload.size(), nullptr, false);
     if (!json.is_object()) fail(record, "it is no JSON object");

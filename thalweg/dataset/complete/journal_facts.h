@@ -1,4 +1,5 @@
-// What the records of a journal say, put together by producer. Nothing is judged here beyond what makes no sense.
+// Puts together by producer what the records of a journal say. A record that makes no sense is left out; nothing else
+// is judged here.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct ProducerFacts {
     std::vector<std::uint64_t> durable_items; // by column: a BARRIER covers the records of so many, from the first on
 };
 
-// Where a page was announced, or rows were journaled.
+// Says where a page was announced, or where rows were journaled.
 struct Announced {
     std::uint32_t producer;
     std::uint32_t column;
@@ -50,19 +51,20 @@ class JournalFacts {
   public:
     explicit JournalFacts(std::string path) : path_(std::move(path)) {}
 
-    // What makes no sense is left out and noted: a power cut may have taken the record that would explain it.
-    bool read(RecordView const& record);
+    // Returns false if the record makes no sense: it is left out and noted, since a power cut may have taken the record
+    // that would explain it.
+    bool read(JournalRecord const& record);
 
     std::string const& path() const { return path_; }
 
-    // Whether a BARRIER says that the page is on the disk.
+    // Returns true if a BARRIER says that the page is on the disk.
     bool is_durable(Announced const& page) const { return page.record_end <= covered_bytes_; }
     bool has_barrier() const { return covered_bytes_ > 0; }
-    // Whether what the journal says there was durable, since the run was resumed last.
+    // Returns true if what the journal says there was durable, since the run was resumed last.
     bool was_durable(std::uint64_t offset) const { return resumed_at_ <= offset && offset < covered_bytes_; }
-    // Once everything is read, and before pages are left out.
+    // To be called once everything is read, and before pages are left out.
     void find_durable_items();
-    // Something durable was damaged: then nobody knows what of the rest was.
+    // To be called if something durable was damaged: then it is not known what of the rest was durable.
     void forget_durable_items();
 
     std::optional<model::RunHead> head;
@@ -82,28 +84,28 @@ class JournalFacts {
     bool settled = false; // all that was ever published is here
 
   private:
-    void read_behind_head(RecordView const& record);
-    [[noreturn]] void fail(RecordView const& record, std::string const& why) const;
-    template <typename Record> Record take(RecordView const& record, std::size_t at = 0) const;
-    void read_head(RecordView const& record);
-    void read_resumed(RecordView const& record);
-    void read_producer(RecordView const& record);
-    ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, RecordView const& record);
-    // Sizes that fit together, so that nobody behind us has to ask again.
-    void check(Page const& page, std::size_t table, std::uint32_t column, RecordView const& record) const;
+    void read_behind_head(JournalRecord const& record);
+    [[noreturn]] void fail(JournalRecord const& record, std::string const& why) const;
+    template <typename Record> Record take(JournalRecord const& record, std::size_t at = 0) const;
+    void read_head(JournalRecord const& record);
+    void read_resumed(JournalRecord const& record);
+    void read_producer(JournalRecord const& record);
+    ProducerFacts& producer_of(std::uint32_t index, std::uint32_t column, JournalRecord const& record);
+    // Checks that sizes fit together, so that no later step has to check them again.
+    void check(Page const& page, std::size_t table, std::uint32_t column, JournalRecord const& record) const;
     void see(ProducerFacts& producer, std::uint32_t column, Page const& page) const;
-    void read_pages(RecordView const& record);
-    void read_rows(RecordView const& record);
-    void read_finish(RecordView const& record);
-    void read_abandoned(RecordView const& record);
-    void read_barrier(RecordView const& record);
-    void read_unit(RecordView const& record);
-    void read_footer(RecordView const& record);
-    void read_voided_unit(RecordView const& record);
-    void read_metadata(RecordView const& record);
-    void read_segment(RecordView const& record);
-    void read_kept(RecordView const& record);
-    void read_region(RecordView const& record);
+    void read_pages(JournalRecord const& record);
+    void read_rows(JournalRecord const& record);
+    void read_finish(JournalRecord const& record);
+    void read_abandoned(JournalRecord const& record);
+    void read_barrier(JournalRecord const& record);
+    void read_unit(JournalRecord const& record);
+    void read_footer(JournalRecord const& record);
+    void read_voided_unit(JournalRecord const& record);
+    void read_metadata(JournalRecord const& record);
+    void read_segment(JournalRecord const& record);
+    void read_kept(JournalRecord const& record);
+    void read_region(JournalRecord const& record);
 
     std::string path_;
     std::uint64_t covered_bytes_ = 0;

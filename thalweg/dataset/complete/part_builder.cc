@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/dataset/complete/cluster_keeper.h"
 #include "thalweg/dataset/complete/whole_rows.h"
 
@@ -30,6 +31,7 @@ void PartBuilder::number_clusters() {
 }
 
 void PartBuilder::order_clusters(std::uint64_t rank) {
+    THALWEG_ASSERT(rank < std::uint64_t{1} << 32, "the order of a cluster has room for the rank of its group");
     for (std::size_t i = 0; i < part_.clusters.size(); ++i) part_.clusters[i].order = rank << 32 | i;
 }
 
@@ -51,8 +53,8 @@ void PartBuilder::keep_beginning() {
     keep(rows);
 }
 
-// Of the rows that were durable, from the first on. What is there of them is read once more, so this is asked only
-// where there are gaps.
+// Returns how many rows were durable, from the first on. Their pages are read once more, so this is only asked if there
+// are gaps.
 std::uint64_t PartBuilder::durable_rows() {
     model::Part durable;
     for (std::size_t i = 0; i < columns_.size(); ++i) {

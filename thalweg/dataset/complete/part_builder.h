@@ -1,4 +1,4 @@
-// What one producer left, as a part of its table: the pages that it wrote and the rows that wait in the journal, and
+// Builds the part of a table that one producer left: the pages that it wrote, the rows that wait in the journal, and
 // which of its rows the table may keep.
 #pragma once
 
@@ -19,20 +19,20 @@ class PartBuilder {
 
     // Keeps rows that are whole and, of work units, `counted`. May be called again with fewer of them.
     void keep(Ranges const& counted);
-    // All rows that were published may be kept.
+    // Keeps all rows that were published and are whole.
     void keep_all();
-    // Of these only those in front of the first gap: what is missing may still come, since writes end in any order.
+    // Keeps only the rows in front of the first gap: what is missing may still come, since writes end in any order.
     void keep_beginning();
-    // Of a group of units that is so manieth by its key: clusters stand in that order.
+    // Orders the clusters by the rank that their group of units has by its key.
     void order_clusters(std::uint64_t rank);
     bool has(std::uint64_t first_row, std::uint64_t rows) const { return contains(part_.rows, first_row, rows); }
 
     ProducerFacts const& facts() const { return facts_; }
     model::Part const& part() const { return part_; }
     model::Part take_part() { return std::move(part_); }
-    // Rows that are whole, and that the blocks they would stand in cannot hold.
+    // Returns true if rows are whole and the blocks in which they would stand cannot hold them.
     bool has_cut() const { return has_cut_; }
-    // What was left out, and why.
+    // Returns sentences that say what was left out, and why.
     std::vector<std::string> const& notes() const { return notes_; }
 
   private:

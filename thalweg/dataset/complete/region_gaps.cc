@@ -8,8 +8,8 @@
 namespace thalweg::dataset {
 namespace {
 
-// Where a node died before it said what it used: behind the last page that is known. What it wrote behind that counts
-// for nobody.
+// If a node died before it said what it used, its region is in use up to the last page that is known. Bytes that it
+// wrote behind that do not count.
 void see_pages(RegionPlan const& plan, model::RunFacts const& facts, std::map<std::uint32_t, RegionUse>& regions) {
     auto const is_open = [](auto const& each) { return !each.second.is_over; };
     if (std::ranges::none_of(regions, is_open)) return;

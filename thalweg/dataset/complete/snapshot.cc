@@ -65,14 +65,14 @@ Journals open_run(std::string const& path, std::vector<RunPlace> const& places) 
     }
 }
 
-// What is known besides the journal. The memory of the run is only looked at.
+// Holds what is known besides the journal. The memory of the run is only looked at.
 struct Circumstances {
     RunState state = RunState::copied;
     std::uint64_t committed = 0; // units or, in a run that is ordered by key, groups of them
 };
 
-// Of several nodes, those on this machine: where all are elsewhere, pages that may not be durable are compared with
-// their checksums.
+// Looks at the nodes on this machine. If all nodes are elsewhere, pages that may not be durable are compared with their
+// checksums.
 Circumstances look_around(std::vector<RunPlace> const& places, Journals const& journals, std::string const& run_id) {
     if (!places.front().is_original(journals.front().required_start()->preamble)) return {};
     Circumstances found{RunState::ended, 0};
@@ -86,7 +86,7 @@ Circumstances look_around(std::vector<RunPlace> const& places, Journals const& j
     return found;
 }
 
-// Of units that are committed, but of whose rows some are only in memory, the journal knows nothing yet.
+// The journal does not know yet of units that are committed while some of their rows are in memory alone.
 std::uint64_t units_left_out(Gathered const& gathered, std::uint64_t committed) {
     auto const per_group = gathered.head.keys_per_group;
     std::uint64_t counted = gathered.units.size();
@@ -110,7 +110,7 @@ std::string described(std::string const& path, Gathered const& gathered) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What the metadata that the file will get may refer to, and what lies in front of all pages.
+// Returns the end of all that the metadata of the file may refer to, and of what lies in front of all pages.
 std::uint64_t end_of_data(Gathered const& gathered, format::Format const& format, std::string const& path) {
     auto const begin = format.begin(*storage::make_memory_storage(path), gathered.head);
     return base::round_up(std::max(gathered.facts.end_offset, begin), base::kBlockBytes);

@@ -1,4 +1,4 @@
-// What a running recording has so far, as an ordinary, complete file of its own.
+// Writes what a running recording has so far as an ordinary, complete file of its own.
 #pragma once
 
 #include <cstdint>

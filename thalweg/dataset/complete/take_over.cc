@@ -25,7 +25,8 @@ std::string lost_memory(std::string const& path, std::size_t producer, base::Err
     return fmt::format("{}: what was only in the memory of producer {} is lost ({})", path, producer, error.what());
 }
 
-// What producers had published when everything died is still in memory, unless the machine went down, too.
+// Appends to the journal what producers had published when all processes died. It is still in shared memory unless the
+// machine went down, too.
 void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger, JournalFiles const& journal_files,
              std::vector<std::string>& notes) {
     auto journal = JournalWriter::resume(journal_files.main);
@@ -51,7 +52,7 @@ void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger
     journal.sync();
 }
 
-// Its lock was free: so the journal is a copy, and the data file is not.
+// The lock of the journal was free. If the run is written all the same, the journal is a copy and the data file is not.
 void check_not_written(std::string const& path, Ledger const& ledger) {
     auto const& head = ledger.head();
     auto const state = head.state.load();
@@ -62,8 +63,8 @@ void check_not_written(std::string const& path, Ledger const& ledger) {
                       "recover a copy of the file and its journal, or wait"});
 }
 
-// Who has published something and was not met by the committer before all died, is in no journal: so even where that
-// knows of no rows that are missing, nobody can say that there were none.
+// A producer that the committer had not met before all processes died is in no journal. So even if the journal knows of
+// no missing rows, there may have been some.
 std::string note_of_lost_memory(std::string const& path, bool is_original, bool is_known) {
     return fmt::format("{}: {}: rows published after the last ones in the journal {} {}", path,
                        is_original ? "the memory of its producers is gone, as after a restart of the machine"

@@ -12,7 +12,7 @@ namespace {
 // The first node wrote what the file begins with.
 bool has_barrier(Journals const& journals) {
     bool found = false;
-    read_journal(journals.front().without_segments(), [&](RecordView const& record) {
+    read_journal(journals.front().without_segments(), [&](JournalRecord const& record) {
         found = record.type == RecordType::barrier;
         return !found;
     });
@@ -39,8 +39,8 @@ bool may_lack_its_beginning(UnfinishedRun const& run) {
     return is_cut_short && !has_barrier(run.journals) && may_be_torn(*run.file, *run.format, run.head);
 }
 
-// What makes a file complete is written last, over the first sector that the run begins with: a power cut may have left
-// a part of each.
+// The write that makes a file complete comes last, over the first sector of what the run begins with: a power cut may
+// have left a part of each.
 bool is_ours_behind_its_first_sector(UnfinishedRun const& run) {
     auto const image = storage::make_memory_storage(run.file->path());
     run.format->begin(*image, run.head);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/parts_folder.h"
 #include "thalweg/dataset/run/unit_group.h"
@@ -105,6 +106,9 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, Parts& parts, b
         if (is_over) report.units_lost += static_cast<std::uint64_t>(units.end() - not_whole);
         units.erase(not_whole, units.end());
     }
+    THALWEG_ASSERT_COSTLY(std::ranges::all_of(units, [&](UnitFacts const& unit) { return is_whole(unit, parts); }),
+                          "a unit that counts has all its rows");
+    THALWEG_ASSERT_COSTLY(rivals_in(units).empty(), "a key counts once");
     if (lost > kMostNamed) report.notes.push_back(fmt::format("{} work units are left out in all", report.units_lost));
     report.units = units.size();
     return units;

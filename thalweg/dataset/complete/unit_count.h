@@ -18,14 +18,14 @@ std::vector<UnitFacts> count_units(std::vector<UnitFacts> units, std::map<std::u
                                    bool is_over, std::vector<UnitKey>& left_out, RunReport& report,
                                    std::uint64_t keys_per_group = 0);
 
-// Of a run of several nodes, in the order of these: leaves one unit of each key, the first one that is whole, so that
-// what was lost with a machine does not stand in the way of what was done again on another one. Returns, by producer,
+// Leaves one unit of each key, for a run of several nodes: the first one that is whole, in the order of the nodes. So a
+// unit that was lost with its machine does not hide the one that was done again on another. Returns, by producer,
 // the rows of the others, which are not lost.
 std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& units,
                                                     std::map<std::uint32_t, PartBuilder>& parts, RunReport& report);
 
-// Of a run that is ordered by key, where what counts are groups of units: puts them, and their clusters, in the order
-// of their numbers, and returns their units. A list of units that cannot be read is noted.
+// Orders a run by key, in which groups of units count: puts the groups and their clusters in the order of their
+// numbers, and returns their units. A list of units that cannot be read is noted.
 std::vector<UnitFacts> units_by_key(std::vector<UnitFacts>& groups, std::map<std::uint32_t, PartBuilder>& parts,
                                     std::size_t tables, RunReport& report);
 

@@ -1,4 +1,4 @@
-// What the journal says of a work unit.
+// Holds what the journal says about a work unit.
 #pragma once
 
 #include <cstdint>

@@ -30,13 +30,14 @@ struct Unit {
     bool operator==(Unit const&) const = default;
 };
 
-// Where the rows of the units are in the finished tables.
+// Returns the units with the places of their rows in the finished tables.
 std::vector<Unit> place_units(std::vector<UnitFacts> const& units, model::RunHead const& head,
                               model::RunFacts const& facts);
 
 // Empty for no units.
 std::vector<std::byte> encode_units(std::vector<Unit> const& units);
-// What they take in the finished file at most: `unit_bytes` of keys, summaries and numbers, and so many pages of rows.
+// Returns the most bytes that the list takes in the finished file: `unit_bytes` for keys, summaries and numbers, and so
+// many pages of rows.
 std::uint64_t unit_list_bound(std::uint64_t unit_bytes, std::uint64_t pages);
 // Throws base::DataError where the bytes are no such list.
 std::vector<Unit> decode_units(std::span<std::byte const> bytes);

@@ -12,7 +12,7 @@ bool is_bad_medium(base::SystemError const& error) { return error.code == EIO ||
 
 Ranges WholeRows::find() const { return inside(std::nullopt); }
 
-// The items of a list (or of the table) that are whole in every column there.
+// Returns the items of a list (or of the table) that are whole in every column there.
 Ranges WholeRows::inside(std::optional<std::size_t> parent) const {
     std::optional<Ranges> result;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -23,8 +23,8 @@ Ranges WholeRows::inside(std::optional<std::size_t> parent) const {
     return result.value_or(Ranges{});
 }
 
-// The items of a column that are there; of a lengths column, those whose elements are whole, too. Where a length is
-// missing nobody knows where later lists begin, so only items in front of the first gap count.
+// Returns the items of a column that are there; of a lengths column, those whose elements are whole, too. If a length
+// is missing, it is not known where later lists begin, so only items in front of the first gap count.
 Ranges WholeRows::of_column(std::size_t index) const {
     auto const& column = columns[index];
     auto there = ranges_of(part.columns[index]);
@@ -63,7 +63,7 @@ Ranges WholeRows::of_column(std::size_t index) const {
     return whole;
 }
 
-// Where the elements of the first list lie in the columns inside.
+// Returns the item with which the elements of the first list begin in the columns inside.
 std::uint64_t WholeRows::first_element(std::size_t lengths) const {
     for (std::size_t i = 0; i < columns.size(); ++i) {
         if (columns[i].parent == lengths) return starts[i];

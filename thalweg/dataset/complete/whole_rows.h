@@ -1,4 +1,5 @@
-// Which rows of one producer are whole: every item that belongs to them is in some page, at any depth of lists.
+// Finds the rows of one producer that are whole: every item that belongs to them is in some page, at any depth of
+// lists.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace thalweg::dataset {
 
-// The medium lost these bytes, for good: trying again does not help.
+// Returns true if the medium has lost these bytes for good: trying again does not help.
 bool is_bad_medium(base::SystemError const& error);
 
 struct WholeRows {

@@ -24,9 +24,9 @@ Ranges intersect(Ranges const& a, Ranges const& b);
 std::uint64_t total(Ranges const& ranges);
 bool contains(Ranges const& ranges, std::uint64_t first, std::uint64_t count);
 
-// Of the whole rows `valid`, those that a table may keep: whole blocks, and of the last block what it begins with.
-// Where a few rows follow a torn block (empty lists are whole, whatever is missing), it ends where that costs the
-// fewest rows.
+// Returns those of the whole rows `valid` that a table may keep: whole blocks, and the beginning of the last block. If
+// a few rows follow a torn block (empty lists are whole, whatever is missing), it ends where that costs the fewest
+// rows.
 Ranges keep_blocks(Ranges const& valid, std::uint64_t block_rows);
 
 } // namespace thalweg::dataset

@@ -21,7 +21,7 @@ struct MetRows {
 
 class JournalReading {
   public:
-    JournalReading(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit, JournalRows* rows,
+    JournalReading(JournalFiles const& files, std::function<bool(JournalRecord const&)> const& visit, JournalRows* rows,
                    std::set<std::uint32_t>* found)
         : files_(files), visit_(visit), rows_(rows), found_(found) {}
 
@@ -47,7 +47,7 @@ class JournalReading {
     }
 
   private:
-    bool show(RecordView const& record) {
+    bool show(JournalRecord const& record) {
         if (!ended_ && !visit_(record)) ended_ = true;
         return !ended_;
     }
@@ -113,7 +113,7 @@ class JournalReading {
     void note(JournalDamage const& damage) {
         damage_.damaged_records += damage.damaged_records;
         if (damage.reason.empty()) return;
-        // What stands at the end of one file says less than what stands in the middle of another.
+        // Damage at the end of one file says less than damage in the middle of another.
         if (damage_.reason.empty() || (damage_.is_at_end && !damage.is_at_end)) {
             damage_.reason = damage.reason;
             damage_.is_at_end = damage.is_at_end;
@@ -121,7 +121,7 @@ class JournalReading {
     }
 
     JournalFiles const& files_;
-    std::function<bool(RecordView const&)> const& visit_;
+    std::function<bool(JournalRecord const&)> const& visit_;
     JournalRows* rows_;
     std::set<std::uint32_t>* found_;
     std::vector<MetRows> later_;
@@ -154,7 +154,7 @@ model::RunHead read_head(storage::Storage const& journal) {
     return model::run_head_from_json(require_start(journal).head_json);
 }
 
-JournalDamage read_journal(JournalFiles const& files, std::function<bool(RecordView const&)> const& visit,
+JournalDamage read_journal(JournalFiles const& files, std::function<bool(JournalRecord const&)> const& visit,
                            JournalRows* rows, std::set<std::uint32_t>* found) {
     return JournalReading(files, visit, rows, found).read();
 }

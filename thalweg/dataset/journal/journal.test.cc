@@ -31,7 +31,7 @@ struct Reading {
 
 Reading read_all(Storage const& journal) {
     Reading reading;
-    reading.damage = read_journal(copy_of_storage(journal), [&](RecordView const& record) {
+    reading.damage = read_journal(copy_of_storage(journal), [&](JournalRecord const& record) {
         reading.records.push_back({record.type, {record.payload.begin(), record.payload.end()}});
         return true;
     });

@@ -102,8 +102,8 @@ struct RowsRecord {
 };
 static_assert(sizeof(RowsRecord) == 24);
 
-// What a record of rows begins with: then the table of its pieces, and their items, each as one frame of zstd, or raw
-// where that does not shrink it.
+// A record of rows begins with this. The table of its pieces and their items follow, each as one frame of zstd, or raw
+// if that does not shrink it.
 struct RowsHead {
     std::uint32_t pieces;
     std::uint32_t packed; // bit 0: the table is a frame; bit 1: the items are
@@ -155,8 +155,9 @@ struct VoidedPageRecord {
 };
 static_assert(sizeof(VoidedPageRecord) == 8);
 
-// Of a producer with gaps, when the run was resumed: the rows that the table keeps, as ranges that follow (first row
-// and number of rows, u64 each), ascending. So what is kept does not depend on what becomes durable later.
+// Names the rows that the table keeps of a producer with gaps, as ranges that follow (first row and number of rows, u64
+// each), ascending. It is written when the run is resumed, so that what is kept does not depend on what becomes durable
+// later.
 struct KeptRecord {
     std::uint32_t producer;
     std::uint32_t ranges;
@@ -170,7 +171,7 @@ struct FooterRecord {
 };
 static_assert(sizeof(FooterRecord) == 16);
 
-// Of a run of several nodes: this node took a region of the file (over: 0), or claims nothing in it any more (1), and
+// In a run of several nodes: this node took a region of the file (over: 0), or claims nothing in it any more (1) and
 // has claimed it up to `used_end`.
 struct RegionRecord {
     std::uint32_t region;

@@ -1,4 +1,4 @@
-// What every segment of a journal begins with, and what tells a journal from other files.
+// Reads and writes the beginning of a segment of a journal, which tells a journal from other files.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ void check_start(JournalStart const& start, std::string const& path);
 // Writes the beginning of a journal, or of a later segment, whole. Returns where the records begin.
 std::uint64_t write_start(storage::Storage& file, JournalPreamble preamble, std::string_view head_json);
 
-// Which node of how many writes a run, from 0.
+// Says which node of how many writes a run, from 0.
 struct NodeOfRun {
     std::uint32_t node = 0;
     std::uint32_t nodes = 1;

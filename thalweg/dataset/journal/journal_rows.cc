@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/codec/compressor.h"
@@ -166,6 +167,7 @@ void JournalRows::read(std::uint64_t offset, std::span<std::byte> bytes) const {
         static_cast<std::size_t>(std::upper_bound(stored_.begin(), stored_.end(), offset,
                                                   [](std::uint64_t at, auto const& each) { return at < each.begin; }) -
                                  stored_.begin());
+    THALWEG_ASSERT(bytes.empty() || index > 0, "every address below the end lies in a record");
     for (--index; !bytes.empty(); ++index) {
         auto const items = items_of(index);
         auto const within = offset - stored_[index].begin;

@@ -20,7 +20,7 @@ namespace thalweg::dataset {
 struct RowsPiece {
     RowsRecord rows{};
     std::uint64_t bytes = 0;
-    // Where the main journal ended when they were first journaled: what it says behind that was said later.
+    // The main journal ended here when they were first journaled: its records behind that are later ones.
     std::uint64_t position = 0;
 };
 

@@ -1,4 +1,4 @@
-// The files of one journal: the one that stays for the whole run, and later ones, for rows that are in no page yet.
+// The files of one journal: the main one stays for the whole run, and later ones hold rows that are in no page yet.
 #pragma once
 
 #include <concepts>
@@ -14,14 +14,14 @@
 
 namespace thalweg::dataset {
 
-// Where the later segments lie. Numbers begin at 1, and none is used twice. Thread-safe.
+// The folder of the later segments. Numbers begin at 1, and none is used twice. Thread-safe.
 class SegmentFolder {
   public:
     virtual ~SegmentFolder() = default;
 
     virtual std::vector<std::uint32_t> list() const = 0; // ascending
     virtual std::shared_ptr<storage::Storage> create(std::uint32_t number) = 0;
-    // None where it was removed.
+    // Returns none if it was removed.
     virtual std::shared_ptr<storage::Storage> open(std::uint32_t number) const = 0;
     virtual void remove(std::uint32_t number) = 0;
     // Makes what was created and removed durable.

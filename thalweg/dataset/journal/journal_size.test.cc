@@ -246,7 +246,7 @@ TEST(JournalSize, APageTakesLessThanAHundredBytes) {
     }
     EXPECT_LT(journal.size_bytes() - begin, 100 * written.size());
     std::vector<PageRecord> read;
-    read_journal(files, [&](RecordView const& record) {
+    read_journal(files, [&](JournalRecord const& record) {
         if (record.type != RecordType::pages) return true;
         PageRecord page;
         std::memcpy(&page, record.payload.data(), sizeof page);

@@ -25,10 +25,10 @@ class BlockReader {
   public:
     explicit BlockReader(storage::Storage const& file) : file_(file), size_(file.size()) {}
 
-    // What another process has written meanwhile is read anew.
+    // Reads anew from now on: another process may have written meanwhile.
     void forget() { block_.clear(); }
 
-    // Nothing where the file ends before.
+    // Returns nothing if the file ends before.
     std::optional<std::span<std::byte const>> at(std::uint64_t offset, std::uint64_t size_bytes) {
         if (offset > size_ || size_bytes > size_ - offset) return std::nullopt;
         if (offset < begin_ || offset + size_bytes > begin_ + block_.size()) {
@@ -39,8 +39,7 @@ class BlockReader {
     }
 
   private:
-    // False where the file has become shorter meanwhile: whoever closes the run gives back what the journal had
-    // allocated ahead, while we read it.
+    // Returns false if the file has become shorter meanwhile: a close gives back what the journal had allocated ahead.
     bool read_block(std::uint64_t offset, std::uint64_t size_bytes) {
         block_.resize(size_bytes);
         begin_ = offset;
@@ -82,7 +81,7 @@ std::optional<std::uint64_t> find_head(BlockReader& reader, std::uint64_t offset
     return std::nullopt;
 }
 
-// Of a record that may have been just being written when it was read.
+// Notes a record that may have been just being written when it was read.
 struct Doubt {
     std::uint64_t offset;
     JournalDamage before;

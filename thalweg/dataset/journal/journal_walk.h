@@ -1,4 +1,4 @@
-// From record to record through one segment of a journal, whatever a crash or a bad disk left of it.
+// Walks from record to record through one segment of a journal, whatever a crash or a bad disk left of it.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ RecordHead make_record_head(RecordType type, std::span<std::byte const> payload)
 JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
                            std::function<bool(WalkedRecord const&)> const& visit);
 
-// Whether there is any at or behind `begin`.
+// Returns true if there is a record at or behind `begin`.
 bool has_record(storage::Storage const& segment, std::uint64_t begin);
 
 } // namespace thalweg::dataset

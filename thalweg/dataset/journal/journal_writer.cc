@@ -28,7 +28,7 @@ struct Segment {
     std::uint64_t emptied_after = 0; // so many barriers: nothing in it is needed any more
 };
 
-// What a piece takes of a record; not more than it takes as it is: where a record is small, journaling its rows again,
+// Returns what a piece takes of a record, and no more than its bytes: if a record is small, journaling its rows again,
 // among others, takes less.
 double stored_share(RowsPiece const& piece, std::uint64_t items_bytes, std::uint64_t payload_bytes) {
     auto const raw = static_cast<double>(piece.bytes);
@@ -118,7 +118,7 @@ class JournalWriter::State {
         reserved_ = main_.end + size_bytes + kReserveBytes;
     }
 
-    // What an earlier writer left.
+    // Takes over the segments that an earlier writer left.
     void take_over(JournalFiles const& files) {
         names_ = files.segments;
         if (!names_) return;
@@ -128,7 +128,7 @@ class JournalWriter::State {
             if (start.kind == JournalKind::journal && std::strcmp(start.preamble.run_id, start_.preamble.run_id) == 0)
                 take_over(number, file, start);
         }
-        read_journal(files.without_segments(), [this](RecordView const& record) {
+        read_journal(files.without_segments(), [this](JournalRecord const& record) {
             if (record.type == RecordType::pages) {
                 std::vector<PageRecord> pages(record.payload.size() / sizeof(PageRecord));
                 std::memcpy(pages.data(), record.payload.data(), record.payload.size());
@@ -254,8 +254,8 @@ class JournalWriter::State {
         }
     }
 
-    // Where more is kept than is needed: the rows that are still needed of the segment that needs the least of it.
-    // `end`: of the segments that were there before this began, so that it ends.
+    // If more is kept than is needed, journals the rows again that are still needed of the segment that needs the
+    // least. `end`: the end of the segments that were there before this began, so that it ends.
     bool journal_again(std::uint32_t end) {
         double needed = 0, taken = 0, least = 1;
         std::uint32_t victim = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 namespace {
 
@@ -77,6 +79,7 @@ void RowsInUse::cover(Column& column, model::RowRange const& rows) {
         auto const hidden = total(intersect({piece.items}, column.covered));
         auto const newly = hidden - total(intersect({piece.items}, before));
         auto& all = needed_[piece.segment];
+        THALWEG_ASSERT(newly <= all.items, "rows that pages hold now were needed before");
         all.items -= newly;
         all.stored_bytes = std::max(0.0, all.stored_bytes - piece.bytes_per_item * static_cast<double>(newly));
         return hidden == piece.items.count;

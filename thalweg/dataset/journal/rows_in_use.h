@@ -1,5 +1,5 @@
-// Which journaled rows are still needed, and in which segments of the journal they are. Rows are needed until durable
-// pages hold them: until a BARRIER that covers these pages is on the disk.
+// Keeps account of the journaled rows that are still needed, and of the segments of the journal in which they are. Rows
+// are needed until durable pages hold them: until a BARRIER that covers these pages is on the disk.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace thalweg::dataset {
 
 class RowsInUse {
   public:
-    // Journaled in this segment, where they take about so many bytes.
+    // Notes rows that were journaled in this segment, where they take about so many bytes.
     void add_rows(RowsRecord const& rows, std::uint32_t segment, double stored_bytes);
-    // Announced by a record that ends at this offset.
+    // Notes pages that were announced by a record which ends at this offset.
     void add_pages(std::span<PageRecord const> pages, std::uint64_t record_end);
     // No more pages will come of this producer.
     void finish(std::uint32_t producer);
     // Pages announced up to this offset are durable.
     void cover(std::uint64_t covered_bytes);
 
-    // What is needed of rows that were added.
+    // Returns those of the rows that were added which are still needed.
     Ranges needed(RowsRecord const& rows) const;
     bool has_finished(std::uint32_t producer) const { return finished_.contains(producer); }
     struct Needed {
@@ -34,7 +34,7 @@ class RowsInUse {
         double stored_bytes = 0;
     };
     Needed needed_of(std::uint32_t segment) const;
-    // Its rows are elsewhere, or nowhere.
+    // Its rows are in another segment now, or in none.
     void forget_segment(std::uint32_t segment);
 
   private:

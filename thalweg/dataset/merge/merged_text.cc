@@ -33,7 +33,7 @@ StoredNTuple const* find_table(MergeInput const& input, std::string const& name)
     return found == tables.end() ? nullptr : &*found;
 }
 
-// What is the same in all of them.
+// Returns the metadata that is the same in all inputs.
 std::map<std::string, std::string> common_metadata(std::vector<MergeInput> const& inputs) {
     auto common = inputs.front().content.text->metadata;
     for (auto const& input : inputs) {

@@ -1,4 +1,4 @@
-// What a merged file keeps beside its RNTuples. For this folder's own .cc files.
+// Makes the text that a merged file keeps beside its RNTuples. For this folder's own .cc files.
 #pragma once
 
 #include <vector>

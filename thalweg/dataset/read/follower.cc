@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::dataset {
 namespace {
 
-// What of `rows` is not in `told`.
+// Returns the part of `rows` that is not in `told`.
 Ranges without(model::RowRange const& rows, Ranges const& told) {
     Ranges rest;
     auto from = rows.first;
@@ -55,6 +56,8 @@ void Follower::add_new(std::size_t table, TableOrder const& order, std::vector<N
     for (auto const& source : order) {
         auto& told = told_[{table, source.node, source.producer}];
         for (auto const& rest : without({source.first_row, source.rows}, told)) {
+            THALWEG_ASSERT(intersect(told, {rest}).empty(), "rows are given out once");
+            put(told, rest);
             of_table.push_back({table, RowSource{source.node, source.producer, rest.first, rest.count},
                                 row + (rest.first - source.first_row), rest.count});
         }
@@ -64,14 +67,11 @@ void Follower::add_new(std::size_t table, TableOrder const& order, std::vector<N
         return std::tuple(each.source->node, each.source->producer, each.source->first_row);
     };
     std::ranges::sort(of_table, {}, by_producer);
-    for (auto const& each : of_table) {
-        put(told_[{table, each.source->node, each.source->producer}], {each.source->first_row, each.rows});
-        found.push_back(each);
-    }
+    found.insert(found.end(), of_table.begin(), of_table.end());
 }
 
-// Of a run that was open before: which of its rows in the closed file are whose. Tables of which nobody was told
-// anything need not be known.
+// Returns whose the rows of the closed file are, if the run was open before. Tables of which no row was given out need
+// not be known.
 RowOrder Follower::order_of_closed(Reader const& now) {
     std::vector<std::uint64_t> rows;
     for (auto const& table : now.tables()) rows.push_back(table.rows);

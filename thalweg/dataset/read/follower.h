@@ -1,4 +1,5 @@
-// What a run gains while it is written: every row of the finished file once, whatever numbers rows have meanwhile.
+// Follows a run while it is written: gives out every row of the finished file once, whatever numbers rows have
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace thalweg::dataset {
 
-// Rows that nobody was told of: they follow each other in the table, as the reader has it, and at their producer.
+// Rows that were not given out before. They follow each other in the table, as the reader has it, and at their
+// producer.
 struct NewRows {
     std::size_t table = 0;
     std::optional<RowSource> source; // none: the run was over when it was looked at first
@@ -26,15 +28,15 @@ class Follower {
   public:
     explicit Follower(std::string path) : path_(std::move(path)) {}
 
-    // Looks at the run anew: what it has gained, table by table, the rows of a producer in its order. Of work units
-    // rows come when they count. Throws like Reader::open; base::DataError, too, where another run has taken its
-    // place, and, when all else was told, where rows that were told are not in the finished file; base::UsageError
-    // where another program writes the file.
+    // Looks at the run anew. Returns what it has gained, table by table, the rows of a producer in its order. Rows of
+    // work units come when they count. Throws as Reader::open does; base::DataError, too, if another run has taken its
+    // place or, after all else was given out, if rows that were given out are not in the finished file;
+    // base::UsageError if another program writes the file.
     std::vector<NewRows> look();
 
-    // As of the last look: for these rows.
+    // Returns the reader of the last look, which has these rows.
     std::shared_ptr<Reader const> const& reader() const { return reader_; }
-    // The run is closed, and everything was told.
+    // Returns true if the run is closed and all its rows were given out.
     bool is_over() const { return reader_ && !reader_->is_open_run() && lost_.empty(); }
 
   private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::dataset {
@@ -87,6 +88,7 @@ void LatePages::look_up(Key key) {
         if (wanted.size() == 1) fail(key, error.what());
         found.push_back({look_up_alone(wanted.front()), {}});
     }
+    THALWEG_ASSERT(!found.empty() && found.size() <= wanted.size(), "a look-up finds columns that were asked for");
     for (std::size_t i = 0; i < found.size(); ++i) {
         auto& column = columns_.at({wanted[i].table, wanted[i].column});
         column.alone = column.alone || !found[i].fault.empty();

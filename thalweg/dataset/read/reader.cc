@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/parallel.h"
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t kLengthsAtOnce = 128 << 10; // that are summed up, and not returned
 constexpr std::size_t kMostReasons = 8;             // of a file without tables
-// Of a file that is far away: read at once when it is opened, and before pages are decoded.
+// Bytes of a far file that are read at once when it is opened, and before pages are decoded.
 constexpr std::uint64_t kHeadBytes = 64 * base::kKiB, kTailBytes = 512 * base::kKiB;
 constexpr std::uint64_t kFetchedAtOnceBytes = 64 * base::kMiB;
 
@@ -148,7 +149,7 @@ void Reader::plan(std::size_t table, std::size_t column, ItemRange range, std::s
     }
 }
 
-// What the pages of a column count.
+// Returns how many values of an item the pages of a column count as one.
 std::uint64_t Reader::unit_values(std::size_t table, std::size_t column) const {
     return map_.tables[table].columns[column].by_value ? 1 : map_.head.columns[table][column].values_per_item;
 }
@@ -252,7 +253,7 @@ std::uint64_t Reader::elements_before(std::size_t table, std::size_t column, std
     return sum;
 }
 
-// Where the elements of a cluster begin: those of its lists, which lie in the first column inside them.
+// Returns the item with which the elements of a cluster begin: they lie in the first column inside its lists.
 std::uint64_t Reader::first_element(std::size_t table, std::size_t column, std::uint64_t cluster) const {
     auto const& columns = map_.head.columns[table];
     auto const inside =
@@ -317,6 +318,12 @@ void Reader::fetch_and_run(std::span<Task const> tasks, ReadOptions const& optio
     }
 }
 
+std::uint64_t Reader::bytes_of(std::span<Task const> tasks) {
+    std::uint64_t bytes = 0;
+    for (auto const& task : tasks) bytes += task.piece.out.size();
+    return bytes;
+}
+
 void Reader::run(std::span<Task const> tasks, ReadOptions const& options) const {
     auto const threads = options.threads > 0 ? options.threads : base::usable_cores();
     base::parallel_for(tasks.size(), threads, [&](std::size_t i) { read_page(tasks[i], options.check_checksums); });
@@ -341,6 +348,7 @@ void Reader::read(std::size_t table, std::size_t column, ItemRange range, std::s
     }
     std::vector<Task> tasks;
     plan(table, column, range, out, tasks);
+    THALWEG_ASSERT(known->tiling || bytes_of(tasks) == out.size(), "the pieces of a request fill its memory exactly");
     far_file_ ? fetch_and_run(tasks, options) : run(tasks, options);
 }
 

@@ -30,21 +30,21 @@ struct ReadOptions {
 // Throws base::DataError: nothing in the file is a table, for these reasons, of which it names some.
 [[noreturn]] void fail_without_tables(std::string const& path, std::vector<std::string> reasons);
 
-// A snapshot: rows that a live run gains later are seen by opening it again. Thread-safe.
+// Shows a file at one time: rows that an open run gains later are seen by opening it again. Thread-safe.
 class Reader {
   public:
-    // Throws base::UsageError where there is nothing at `path`, base::DataError where the file is damaged, foreign, or
-    // an unfinished run without its journal (with the advice to recover). A file in which everything is left out is an
-    // error, too, but for those that can read more of it.
+    // Throws base::UsageError if there is nothing at `path`, and base::DataError if the file is damaged, foreign, or an
+    // unfinished run without its journal (with the advice to recover). A file in which everything is left out is an
+    // error, too, unless the caller can read more of it (`even_without_tables`).
     static std::unique_ptr<Reader> open(std::string const& path, bool even_without_tables = false);
 
-    // A closed file that somebody else reads for us, of a container that its first bytes tell. Throws as above, and
-    // what he throws who reads it.
+    // Opens a closed file that another library reads for us. Its first bytes tell the container. Throws as above, and
+    // what that library throws.
     static std::unique_ptr<Reader> open(std::unique_ptr<storage::FarFile> file, bool even_without_tables = false);
 
     std::string const& path() const { return path_; }
-    bool is_far() const { return far_file_ != nullptr; } // somebody else reads it: nothing need be at the path
-    // The run is not closed: still being written, or waiting for `recover`.
+    bool is_far() const { return far_file_ != nullptr; } // another library reads it: nothing need be at the path
+    // Returns true if the run is not closed: it is still being written, or waits for `recover`.
     bool is_open_run() const { return open_run_; }
     model::RunHead const& head() const { return map_.head; }
     std::map<std::string, std::string> const& metadata() const { return map_.metadata; }
@@ -54,16 +54,17 @@ class Reader {
     // column where they cannot be found.
     model::TableMap::ColumnMap const& column(std::size_t table, std::size_t column) const;
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
-    // What of somebody else's file is not in the tables, and why.
+    // Returns what the tables of another program's file leave out, and why.
     std::vector<model::LeftOut> const& left_out() const { return map_.left_out; }
-    // What is shown otherwise than it is stored.
+    // Returns sentences about what is shown in another way than it is stored.
     std::vector<std::string> const& notes() const { return map_.notes; }
-    // The work units that count, and where their rows are. Of an open run: those that are whole by now. Throws
-    // base::DataError where the file's table of units is damaged; everything else can still be read.
+    // Returns the work units that count, and where their rows are; of an open run, those that are whole by now. Throws
+    // base::DataError if the file's table of units is damaged. Everything else can still be read then.
     std::vector<Unit> units() const;
-    // Of an open run: what is known of its producers and losses.
+    // Returns what is known about the producers and losses of an open run.
     RunReport const& report() const { return report_; }
-    // Of an open run: whose its rows are, and the journals that say so, which can be read when the run is closed, too.
+    // Return whose the rows of an open run are, and the journals that say so. These can be read after the run is
+    // closed.
     RowOrder const& order() const { return order_; }
     Journals const& journals() const { return journals_; }
     storage::Storage const& file() const { return *file_; }
@@ -72,8 +73,8 @@ class Reader {
     // columns whose parent it is.
     ItemRange elements(std::size_t table, std::size_t lengths_column, ItemRange lists) const;
 
-    // Behind the last item that is decoded with this one: of its page, or of the band of tiles it is in. Items that
-    // nobody has stored are decoded with no other.
+    // Returns the end of the items that are decoded with this one: of its page, or of the band of tiles that it is in.
+    // Items that are not stored are decoded with no other.
     std::uint64_t page_end(std::size_t table, std::size_t column, std::uint64_t item) const;
 
     // Decodes items into `out` (exactly range.count * item_bytes bytes), pages in parallel. Lengths columns give
@@ -99,6 +100,7 @@ class Reader {
     std::uint64_t unit_values(std::size_t table, std::size_t column) const;
     std::vector<model::Page> slice(std::size_t table, std::size_t column, ItemRange items) const;
     void load(format::Format const& format, bool even_without_tables);
+    static std::uint64_t bytes_of(std::span<Task const> tasks);
     void run(std::span<Task const> tasks, ReadOptions const& options) const;
     void fetch_and_run(std::span<Task const> tasks, ReadOptions const& options) const;
     std::vector<std::uint64_t> stored_lengths(std::size_t table, std::size_t column, ItemRange range,

@@ -35,14 +35,14 @@ bool has_rows(RowOrder const& order, std::vector<std::uint64_t> const& rows) {
     return std::ranges::equal(order, rows, {}, [](TableOrder const& each) { return total(each); });
 }
 
-// What the main journals say of a run that is over, without the rows themselves.
+// Reads what the main journals say about a run that is over, without the rows themselves.
 class Ending {
   public:
     // False where that does not tell which rows count.
     bool read(JournalFiles const& files) {
         auto const which = node_of(files.required_start()->preamble);
         JournalFacts facts(files.main->path());
-        read_journal({files.main}, [&](RecordView const& record) { return facts.read(record); });
+        read_journal({files.main}, [&](JournalRecord const& record) { return facts.read(record); });
         bool const is_ordered = facts.head->keys_per_group > 0;
         if (is_ordered || (which.nodes > 1 && !facts.units.empty())) return false;
         parts_.resize(facts.head->schema.tables.size());

@@ -48,8 +48,8 @@ class Verifier {
     }
 
   private:
-    // Which the journal of an open run names, and which are not among those that can be read: beyond the end of a file
-    // that was cut, say.
+    // The journal of an open run names these pages, and they cannot be read: they lie beyond the end of a file that was
+    // cut, for example.
     void report_damaged_pages() {
         auto const& run = reader_->report();
         if (run.damaged_pages == 0) return;
@@ -105,7 +105,7 @@ class Verifier {
             progress_(total_bytes_ == 0 ? 1.0 : static_cast<double>(result_.bytes) / static_cast<double>(total_bytes_));
     }
 
-    // What has no checksum of ours may have one within, and most damage cannot be decoded.
+    // A page without a checksum of ours may have one within its codec, and most damaged pages cannot be decoded.
     void decode(format::PageDecoder& decoder, Item const& item) const {
         auto const& column = reader_->head().columns[item.table][item.column];
         format::StoredColumn const stored{column, reader_->column(item.table, item.column),

@@ -22,9 +22,9 @@ struct Verification {
     std::uint64_t file_bytes = 0;
 };
 
-// Of a file in which everything is left out, only that is told: there may be somebody who reads more of it.
-// Every page against its checksum, and, in a closed file, the container's own index against the page map. `progress`
-// hears the share that is done, from any thread, one call at a time.
+// Compares every page with its checksum and, in a closed file, the container's own index with the page map. If
+// everything in a file is left out, only that is reported: another reader may read more of it. `progress` hears the
+// share that is done, from any thread, one call at a time.
 Verification verify(std::string const& path, unsigned threads = 0, std::function<void(double)> const& progress = {});
 
 } // namespace thalweg::dataset

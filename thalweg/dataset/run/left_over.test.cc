@@ -11,6 +11,7 @@
 #include "thalweg/base/process.h"
 #include "thalweg/base/test_small_shm.h"
 #include "thalweg/dataset/complete/recover.h"
+#include "thalweg/dataset/complete/take_over.h"
 #include "thalweg/dataset/journal/journal.h"
 #include "thalweg/dataset/run/ledger.h"
 #include "thalweg/dataset/test_bad_day.h"

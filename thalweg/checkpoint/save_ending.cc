@@ -1,9 +1,10 @@
-#include "thalweg/checkpoint/completion.h"
+#include "thalweg/checkpoint/save_ending.h"
 
 #include <algorithm>
 #include <cstring>
 #include <tuple>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
 #include "thalweg/checkpoint/head.h"
@@ -16,8 +17,8 @@ namespace {
 constexpr char kRecordName[] = "thalweg/checkpoint";
 constexpr char kChecksumsName[] = "thalweg/checksums";
 
-Part part_with_checksums(Json const& fact) {
-    auto part = fact.at("part").get<Part>();
+ArrayPart part_with_checksums(Json const& fact) {
+    auto part = fact.at("part").get<ArrayPart>();
     auto const& checksums = fact.at("checksums");
     for (std::size_t i = 0; i < part.pages.size(); ++i) checksums.at(i).get_to(part.pages[i].checksums);
     return part;
@@ -25,14 +26,14 @@ Part part_with_checksums(Json const& fact) {
 
 // One dataset has the pages of all.
 void merge_parts(StoredArray& array) {
-    Part whole{{Extents(array.shape.size(), 0), array.shape}};
+    ArrayPart whole{{Extents(array.shape.size(), 0), array.shape}};
     for (auto& part : array.parts) {
         whole.chunk = part.chunk;
         std::ranges::move(part.pages, std::back_inserter(whole.pages));
     }
     array.parts.clear();
     array.parts.push_back(std::move(whole));
-    std::ranges::sort(array.parts[0].pages, {}, [](Page const& page) { return page.box.start; });
+    std::ranges::sort(array.parts[0].pages, {}, [](ArrayPage const& page) { return page.box.start; });
 }
 
 // A dataset of bytes or words that lies somewhere: so the record is readable for others, too.
@@ -48,6 +49,21 @@ Checked write_checked(storage::Storage& file, std::uint64_t offset, Bytes const&
     return {offset, bytes.size(), base::xxh3(bytes)};
 }
 
+// Two pages have one place only if both are empty.
+bool share_no_byte(std::vector<StoredArray> const& arrays) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> pages; // offset, end
+    for (auto const& array : arrays) {
+        for (auto const& part : array.parts) {
+            for (auto const& page : part.pages) pages.emplace_back(page.offset, page.offset + page.stored_bytes);
+        }
+    }
+    std::ranges::sort(pages);
+    return std::ranges::adjacent_find(
+               pages, [](auto const& first, auto const& next) { return first.second > next.first; }) == pages.end();
+}
+
+} // namespace
+
 std::uint64_t end_of_pages(Record const& record) {
     std::uint64_t end = base::kBlockBytes;
     for (auto const& array : record.arrays) {
@@ -57,8 +73,6 @@ std::uint64_t end_of_pages(Record const& record) {
     }
     return base::round_up(end, base::kBlockBytes);
 }
-
-} // namespace
 
 std::vector<StoredArray> gather_arrays(std::vector<ArrayPlan> const& plans, std::vector<Json> const& facts) {
     std::vector<StoredArray> arrays;
@@ -86,7 +100,8 @@ void write_edges(storage::Storage& file, std::vector<Json> const& facts) {
     }
 }
 
-Completion::Completion(storage::Storage& file, Record const& record) : file_(file), id_(record.id), made_(0) {
+SaveEnding::SaveEnding(storage::Storage& file, Record const& record) : file_(file), id_(record.id), made_(0) {
+    THALWEG_ASSERT_COSTLY(share_no_byte(record.arrays), "pages of all ranks share no byte");
     auto const bytes = to_bytes(record);
     place_.record = write_checked(file, end_of_pages(record), bytes.text);
     auto const behind = base::round_up(place_.record.offset + place_.record.size_bytes, base::kBlockBytes);
@@ -95,10 +110,11 @@ Completion::Completion(storage::Storage& file, Record const& record) : file_(fil
     arrays.push_back(plain_dataset(kRecordName, model::Scalar::uint8, place_.record));
     arrays.push_back(plain_dataset(kChecksumsName, model::Scalar::uint64, place_.checksums));
     made_ = make_metadata(file.path(), arrays, record.attributes, behind + place_.checksums.size_bytes);
+    THALWEG_ASSERT(made_.begin() >= end_of_pages(record), "metadata begins behind every page");
     file.write(made_.begin(), made_.metadata());
 }
 
-void Completion::finish() {
+void SaveEnding::finish() {
     file_.write(0, head_block(id_, place_));
     format::hdf5::ours::write_seal(file_, made_.begin(), made_.metadata());
     format::hdf5::ours::write_superblock(file_, made_.superblock());

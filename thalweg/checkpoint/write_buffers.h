@@ -14,16 +14,16 @@ namespace thalweg::checkpoint {
 
 // Each buffer is used again when its write has ended. Slots whose buffer is not asked for stand for writes from other
 // memory.
-class Staging {
+class WriteBuffers {
   public:
-    explicit Staging(storage::Storage& file);
+    explicit WriteBuffers(storage::Storage& file);
 
     void wait_for_slot();
     // Room for kWriteBytes from anywhere in its first block on; good until `submit`.
     std::byte* buffer();
-    // Whole blocks, of the buffer or of memory that stays as it is until `finish`. There is a slot.
+    // Writes whole blocks, from the buffer or from memory that stays as it is until `finish`. There is a slot.
     void submit(std::uint64_t offset, std::span<std::byte const> bytes);
-    // Until all is written.
+    // Waits until all is written.
     void finish();
 
   private:

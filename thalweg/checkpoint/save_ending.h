@@ -1,4 +1,4 @@
-// The end of a save, on rank 0: from what all ranks have written to an HDF5 file.
+// Ends a save on rank 0: makes an HDF5 file of what all ranks have written.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,23 @@
 
 namespace thalweg::checkpoint {
 
-// The datasets of all arrays, with the pages of all ranks.
+// Returns the datasets of all arrays, with the pages of all ranks, in the order of `plans`.
 std::vector<StoredArray> gather_arrays(std::vector<ArrayPlan> const& plans, std::vector<Json> const& facts);
 
-// What lies in blocks that several ranks have a part of.
+// Writes blocks of which several ranks have a part.
 void write_edges(storage::Storage& file, std::vector<Json> const& facts);
 
-// Record and metadata, behind all pages; nobody can read the file by them yet, and nothing is synced.
-class Completion {
-  public:
-    Completion(storage::Storage& file, Record const& record);
+// Returns the end of the last page, rounded up to whole blocks.
+std::uint64_t end_of_pages(Record const& record);
 
-    // What says that it is a checkpoint and an HDF5 file: when all bytes of all ranks are written. All that this
-    // machine has written to the file is durable when it returns.
+// The constructor writes record and metadata behind all pages. No reader can open the file by them yet, and nothing is
+// synced.
+class SaveEnding {
+  public:
+    SaveEnding(storage::Storage& file, Record const& record);
+
+    // Writes what says that the file is a checkpoint and an HDF5 file. All bytes of all ranks are written before. All
+    // that this machine has written to the file is durable when it returns.
     void finish();
     std::uint64_t file_bytes() const { return made_.allocated_end(); }
 

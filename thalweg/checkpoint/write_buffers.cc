@@ -1,8 +1,9 @@
-#include "thalweg/checkpoint/staging.h"
+#include "thalweg/checkpoint/write_buffers.h"
 
 #include <array>
 #include <sys/mman.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 #include "thalweg/checkpoint/pieces.h"
 #include "thalweg/storage/failure.h"
@@ -15,16 +16,16 @@ constexpr std::size_t kBufferBytes = kWriteBytes + 2 * base::kBlockBytes;
 
 } // namespace
 
-Staging::Staging(storage::Storage& file)
+WriteBuffers::WriteBuffers(storage::Storage& file)
     : file_(file), places_(kWritesInFlight + 1), queue_(file.write_queue(kWritesInFlight)) {
     for (std::size_t i = 0; i < places_.size(); ++i) free_.push_back(i);
 }
 
-void Staging::wait_for_slot() {
+void WriteBuffers::wait_for_slot() {
     while (free_.empty()) reap();
 }
 
-std::byte* Staging::buffer() {
+std::byte* WriteBuffers::buffer() {
     wait_for_slot();
     if (buffers_.size() == 0) {
         buffers_ = base::AlignedBuffer(places_.size() * kBufferBytes);
@@ -34,18 +35,22 @@ std::byte* Staging::buffer() {
     return buffers_.data() + free_.back() * kBufferBytes;
 }
 
-void Staging::submit(std::uint64_t offset, std::span<std::byte const> bytes) {
+void WriteBuffers::submit(std::uint64_t offset, std::span<std::byte const> bytes) {
+    THALWEG_ASSERT(!free_.empty(), "a write has a slot of its own");
+    THALWEG_ASSERT(offset % base::kBlockBytes == 0 && bytes.size() % base::kBlockBytes == 0,
+                   "what is written is whole blocks");
     auto const slot = free_.back();
     free_.pop_back();
     places_[slot] = {offset, bytes.size()};
     queue_->submit(offset, bytes, slot);
 }
 
-void Staging::finish() {
+void WriteBuffers::finish() {
     while (queue_->in_flight() > 0) reap();
+    THALWEG_ASSERT(free_.size() == places_.size(), "every write has ended");
 }
 
-void Staging::reap() {
+void WriteBuffers::reap() {
     std::array<storage::Completion, kWritesInFlight> done;
     auto const count = queue_->reap(done, true);
     for (auto const& each : std::span(done).first(count)) {
