@@ -1,4 +1,4 @@
-// Arrays that are spread over ranks: what each of them has, and where it lies in a file.
+// Arrays that are spread over ranks: the blocks of each rank, and their places in a file.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Box {
     Extents shape;
 
     bool operator==(Box const&) const = default;
-    std::uint64_t count() const; // of elements; 1 where there are no axes
+    std::uint64_t count() const; // of elements; 1 if there are no axes
     std::uint64_t end(std::size_t axis) const { return start[axis] + shape[axis]; }
     std::string text() const; // "(4, 0) to (8, 16)"
 };

@@ -8,9 +8,9 @@
 
 namespace thalweg::checkpoint {
 
-// Copies the blocks of all parts into `memory`, which is made larger where it has to be, and lets the parts refer to
+// Copies the blocks of all parts into `memory`, which is made larger if it has to be, and lets the parts refer to
 // that alone. Pages that are stored as they are get copies that are written without another one, and their checksums
-// where their offsets are known.
+// if their offsets are known.
 void copy_parts(std::vector<ArrayPlan> const& plans, std::vector<OwnPart>& parts, base::AlignedBuffer& memory);
 
 } // namespace thalweg::checkpoint

@@ -1,4 +1,4 @@
-// Copies elements between a page, where they lie close in C order, and the memory of an array.
+// Copies elements between a page, in which they lie close in C order, and the memory of an array.
 #pragma once
 
 #include <cstddef>

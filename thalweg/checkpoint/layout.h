@@ -21,7 +21,7 @@ struct ArrayPlan {
     std::string codec;
     Layout layout = Layout::separate;
     Extents chunk;          // of a regular grid
-    std::uint64_t base = 0; // of a contiguous array: where its first element lies
+    std::uint64_t base = 0; // of a contiguous array: the offset of its first element
 
     std::uint64_t element_bytes() const { return model::size_bytes(scalar); }
     std::uint64_t bytes() const { return count_of(shape) * element_bytes(); }

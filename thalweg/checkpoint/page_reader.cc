@@ -24,7 +24,7 @@ std::string damage(std::string const& path, Reading const& reading, PagePiece co
                        piece.size_bytes, piece.offset, reading.page->box.text(), reading.array->name);
 }
 
-// Throws base::SystemError where they cannot be read at all.
+// Throws base::SystemError if they cannot be read at all.
 bool read_piece(storage::Storage const& file, Reading const& reading, std::size_t number, PagePiece const& piece,
                 std::span<std::byte> out) {
     file.read(piece.offset, out);

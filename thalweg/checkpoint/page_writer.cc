@@ -54,7 +54,7 @@ class PageWriter::Writing {
     void finish() { buffers_.finish(); }
 
   private:
-    // Whole blocks of the file that nobody else writes into.
+    // Whole blocks of the file into which no other rank writes.
     struct Own {
         std::uint64_t begin = 0;
         std::uint64_t end = 0;

@@ -130,7 +130,7 @@ void NewFile::publish() {
         // Not renamed: `path` is there at every moment. Some file systems have no second names.
         if (::link(path_.c_str(), beside.c_str()) == 0) {
             rename_file(beside, older(path_, 1));
-            base::remove_file(beside); // which is still there where both were one file already
+            base::remove_file(beside); // which is still there if both were one file already
         } else {
             rename_file(path_, older(path_, 1));
         }

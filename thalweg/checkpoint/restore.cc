@@ -32,7 +32,7 @@ class Search {
   public:
     explicit Search(std::string path) : path_(std::move(path)) {}
 
-    // The next one whose record is sound; throws where there are no more.
+    // Returns the next one whose record is sound; throws if there are no more.
     Json next() {
         if (!began_) files_ = kept_files(path_);
         began_ = true;

@@ -51,7 +51,7 @@ struct SavingInBackground::Work {
         saving.copy_blocks(memory);
     }
 
-    // Here, where the machine has no thread left: the other ranks count on it.
+    // It is done here if the machine has no thread left: the other ranks count on it.
     void in_background(std::function<void()> const& work) {
         try {
             thread = base::Thread(work);
@@ -72,7 +72,7 @@ struct SavingInBackground::Work {
     }
 
     Communicator& comm;
-    std::unique_ptr<Communicator> own_comm; // the thread's; null where there is none
+    std::unique_ptr<Communicator> own_comm; // the thread's; null if there is none
     Saving saving;
     base::AlignedBuffer memory;
     std::optional<SaveReport> report;

@@ -34,8 +34,8 @@ class SavingInBackground {
 };
 
 // As `save`, but returns when all blocks are copied: their memory may change then. What the ranks disagree about is
-// thrown here, everything else by `wait`. Where the communicator has no duplicate, the checkpoint is only complete when
-// all have waited. `comm` must be there until then. Where a rank may not take the memory for its copy (SaveOptions),
+// thrown here, everything else by `wait`. If the communicator has no duplicate, the checkpoint is only complete when
+// all have waited. `comm` must be there until then. If a rank may not take the memory for its copy (SaveOptions),
 // all of it happens here.
 SavingInBackground save_async(std::string const& path, std::vector<Array> const& arrays, Communicator& comm,
                               SaveOptions const& options = {});

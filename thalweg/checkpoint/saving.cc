@@ -24,7 +24,7 @@ std::uint64_t blocks_of(std::uint64_t bytes) { return base::round_up(bytes, base
 
 bool has_free_place(ArrayPlan const& plan) { return plan.layout != Layout::contiguous; }
 
-// Contiguous arrays come first, each at a block; returns where the last one ends.
+// Places contiguous arrays first, each at a block. Returns the end of the last one.
 std::uint64_t place_contiguous(std::vector<ArrayPlan>& plans) {
     std::uint64_t at = base::kBlockBytes;
     for (auto& plan : plans) {

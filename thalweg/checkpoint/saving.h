@@ -66,7 +66,7 @@ struct SaveReport {
     std::uint64_t file_bytes = 0;
 };
 
-// One rank's part of a checkpoint that is being saved. Steps where `comm` is named are taken by all ranks together; the
+// One rank's part of a checkpoint that is being saved. Steps that take `comm` are taken by all ranks together; the
 // others never throw: what fails there is thrown, on all ranks, by `finish`.
 class Saving {
   public:

@@ -60,7 +60,7 @@ class ClusterCopier {
     struct ClusterColumn {
         std::uint64_t items = 0;
         std::optional<format::rntuple::StoredPages> stored; // to be copied
-        std::vector<std::uint64_t> sums;                    // of lengths in front of its pages, where they are several
+        std::vector<std::uint64_t> sums;                    // of lengths in front of its pages, if they are several
         std::span<std::byte const> raw;                     // to be encoded
         std::vector<std::byte> decoded;
         std::vector<std::uint64_t> lengths;

@@ -170,7 +170,7 @@ class Loop {
         }
     }
 
-    // A worker that is killed between taking a range and saying so leaves it to nobody.
+    // A worker that is killed between taking a range and saying so leaves a range that no worker has.
     bool give_what_is_lacking() {
         bool any = false;
         for (std::uint64_t place = 0; place < job_.waiting.size(); ++place) {

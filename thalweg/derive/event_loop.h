@@ -76,7 +76,7 @@ struct LoopReport {
     std::vector<OutputReport> outputs;
 };
 
-// Throws base::UsageError where input, outputs or options do not fit, base::Error where a range has failed too often
+// Throws base::UsageError if input, outputs or options do not fit, base::Error if a range has failed too often
 // (it names file and events): the outputs can be resumed then, or recovered.
 LoopReport run_event_loop(Input const& input, std::vector<Output> const& outputs,
                           std::function<void(Events&)> const& function, LoopOptions const& options = {});

@@ -8,8 +8,8 @@
 namespace thalweg::derive {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 8 * base::kMiB; // of a range, decoded, where clusters are smaller than that
-constexpr std::uint64_t kRangesPerWorker = 8;        // at least, where clusters are small enough
+constexpr std::uint64_t kMostBytes = 8 * base::kMiB; // of a range, decoded, if clusters are smaller than that
+constexpr std::uint64_t kRangesPerWorker = 8;        // at least, if clusters are small enough
 
 std::vector<std::uint64_t> ends_of(InputTable const& file, std::uint64_t most_bytes) {
     std::vector<std::uint64_t> ends;

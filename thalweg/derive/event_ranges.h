@@ -26,8 +26,8 @@ struct InputTable {
 // The rows at which the ranges of each file end.
 using RangeEnds = std::vector<std::vector<std::uint64_t>>;
 
-// Whole clusters, several where they are small; the smallest ranges, one a worker, are halved, so that all workers end
-// at about the same time.
+// Plans whole clusters, several if they are small; the smallest ranges, one a worker, are halved, so that all workers
+// end at about the same time.
 RangeEnds plan_ranges(std::vector<InputTable> const& files, unsigned workers);
 
 std::vector<LoopRange> ranges_of(RangeEnds const& ends);

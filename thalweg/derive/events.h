@@ -53,8 +53,8 @@ class Events {
     std::size_t table() const { return table_; } // of the reader
 
     // Values of a column that has as many for each event (`shape` of it, row by row), by its path: "pos/x". Throws
-    // base::UsageError where there is no such column, where it is a list, or where its values are no `T`;
-    // base::DataError where they are damaged.
+    // base::UsageError if there is no such column, if it is a list, or if its values are no `T`;
+    // base::DataError if they are damaged.
     template <class T> std::vector<T> values(std::string const& path) const {
         return items<T>(path, {}, dataset::ItemRange{range_.first, range_.count});
     }
@@ -68,7 +68,7 @@ class Events {
     }
 
     // Takes rows of the only table of that output, or of one of several. They count if the function returns. Throws
-    // base::UsageError where there is no such output or table.
+    // base::UsageError if there is no such output or table.
     dataset::Producer& operator[](std::string const& output);
     dataset::Producer& rows(std::string const& output, std::string const& table);
 
@@ -79,7 +79,7 @@ class Events {
   private:
     OutputUnit& unit(std::string const& output);
     std::size_t column_of_lengths(std::string const& path) const;
-    // Throws where it is not inside of `lengths`, or where its values are not `wanted`.
+    // Throws if it is not inside of `lengths`, or if its values are not `wanted`.
     std::size_t column_of_values(std::string const& path, std::optional<std::size_t> lengths,
                                  model::Scalar wanted) const;
 

@@ -60,7 +60,7 @@ void WorkerProcesses::start(unsigned number) {
         alive_.push_back({number, pid, ""});
         return;
     }
-    // Whoever started it holds the locks of the outputs, and may have died before this call.
+    // The process that started it holds the locks of the outputs, and may have died before this call.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     int code = 0;

@@ -1,4 +1,4 @@
-// A Communicator over MPI. Only headers: the library links no MPI, and whoever includes this does.
+// A Communicator over MPI. Only headers: the library links no MPI, and programs that include this do.
 #pragma once
 
 #include <algorithm>

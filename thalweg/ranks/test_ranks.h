@@ -30,7 +30,7 @@ class Meeting {
         } else {
             condition_.wait(lock, [&] { return round_ != round; });
         }
-        return heard_; // nobody comes round again before all have left: the next round needs all of them
+        return heard_; // no rank comes round again before all have left: the next round needs all of them
     }
 
   private:
@@ -78,7 +78,7 @@ class ThreadCommunicator final : public Communicator {
     int size_;
 };
 
-// Calls `work` in as many threads; returns what each threw, null where it threw nothing.
+// Calls `work` in as many threads; returns what each threw, null if it threw nothing.
 inline std::vector<std::exception_ptr> run_ranks(int ranks, std::function<void(Communicator&)> const& work,
                                                  bool has_duplicates = true) {
     auto const own = std::make_shared<Meeting>(ranks);

@@ -69,7 +69,7 @@ std::uint64_t ClusterKeeper::rows_there(FindWhole const& find_whole, model::RowR
         auto first = first_of(begin);
         // Rows in the journal count with the pages in front of them.
         while (first != pages.begin() && (first - 1)->place == Page::Place::journal) --first;
-        // Elements in the journal may belong to rows further in front where the cluster between has none of its own.
+        // Elements in the journal may belong to rows further in front if the cluster between has none of its own.
         bool const is_of_these = first != pages.begin() && (first - 1)->cluster == in_front.back().first_row;
         if (has_rest_in_front && columns_[i].parent && !is_of_these) return 0;
         rest.columns.emplace_back(first, first_of(end));

@@ -12,7 +12,7 @@ namespace thalweg::dataset {
 
 // Those that ended with all their pages, and between and behind them, up to the first gap, rows that are whole all the
 // same: of clusters that were never ended, or that lost pages with the power while the journal still has their rows.
-// Behind a gap nobody knows which elements belong to the rows of no whole cluster: those are lost.
+// Behind a gap it is not known which elements belong to rows that are in no whole cluster: those are lost.
 class ClusterKeeper {
   public:
     // The whole rows of some pages, which begin with these items (by column).

@@ -127,7 +127,7 @@ bool are_behind_all(std::uint64_t offset, model::RunFacts const& facts) {
     });
 }
 
-// The journal says CLOSED: whoever finds it from now on looks no further. Other processes may have appended behind what
+// A process that finds CLOSED in the journal looks no further. Other processes may have appended records behind what
 // was gathered, if this one took them for dead.
 void append_closed(JournalFiles const& journal, std::uint64_t known_end) {
     JournalWriter::resume(journal.without_segments(), {}, known_end).append(RecordType::closed, {});

@@ -26,7 +26,7 @@ struct PageDoubt {
     bool unreadable = false;
 };
 
-// `bytes`: of the page, and of its checksum where that follows: readers of the finished file compare the two.
+// `bytes`: of the page, and of its checksum if that follows: readers of the finished file compare the two.
 PageDoubt doubt(Page const& page, std::uint64_t bytes, storage::Storage const& file, std::uint64_t file_bytes,
                 bool check_bytes, std::vector<std::byte>& scratch) {
     if (page.offset + bytes > file_bytes) return {"lies beyond the end of the file"};

@@ -31,7 +31,7 @@ bool is_finished(RunPlace const& place) {
 
 std::string may_be_written_elsewhere(std::vector<RunPlace> const& places, Journals const& journals) {
     if (!places.front().is_of_many()) return "";
-    std::map<std::string, std::set<std::string>> boots; // by host: where all machines have one name it tells nothing
+    std::map<std::string, std::set<std::string>> boots; // by host: if all machines have one name it tells nothing
     std::vector<std::pair<std::uint32_t, Machine>> elsewhere;
     for (std::size_t i = 0; i < places.size(); ++i) {
         auto const& place = places[i];
@@ -77,7 +77,7 @@ void use_rooms(std::vector<RunPlace> const& places, storage::Storage& file, std:
             bytes += storage::open_file_storage(room, storage::OpenMode::read_only, storage::Engine::posix)->size();
         } catch (base::SystemError const& error) {
             if (error.code != ENOENT) throw;
-            continue; // or somebody who completes the file, too, has just taken it
+            continue; // or another node that completes the file, too, has just taken it
         }
         base::remove_file(room);
     }

@@ -19,7 +19,7 @@ PartBuilder::PartBuilder(model::RunHead const& head, std::uint32_t number, Produ
     if (layout_.cluster_bytes > 0) number_clusters();
 }
 
-// So that the pages of a column are in the order of their clusters, also where rows wait in between.
+// Puts the pages of a column in the order of their clusters, also if rows wait in between.
 void PartBuilder::number_clusters() {
     for (auto& pages : part_.columns) {
         std::uint64_t cluster = 0;

@@ -1,4 +1,4 @@
-// Bytes of the file of a run of several nodes that nobody uses: ends of regions, and regions that were taken ahead.
+// Finds bytes that no node of a run of several uses: ends of regions, and regions that were taken ahead.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct Gap {
 // In front of `facts.end_offset`, ascending.
 std::vector<Gap> gaps_of(RegionPlan const& plan, std::vector<RegionUse> const& regions, model::RunFacts const& facts);
 
-// Gives the blocks of those in front of `end` back, and marks them for those who walk over the file. Can be repeated.
+// Gives back the blocks of those in front of `end`, and marks them for readers that walk over the file. Can be
+// repeated.
 void mark_gaps(storage::Storage& file, format::Format const& format, Gathered const& gathered, std::uint64_t end);
 
 } // namespace thalweg::dataset

@@ -27,7 +27,7 @@ struct SnapshotResult {
 
 // Writes to `out` all rows that the journal of the run at `path` knows: those that `recover` would keep if everything
 // died now, but for what is only in the memory of producers. Takes no lock of the run and writes nothing of it. `out`
-// has its name only when it is complete and durable. Throws base::UsageError where there is no run that is being
+// has its name only when it is complete and durable. Throws base::UsageError if there is no run that is being
 // written, or no place for `out`.
 SnapshotResult snapshot(std::string const& path, std::string const& out, SnapshotOptions const& options = {});
 

@@ -20,7 +20,7 @@ bool has_barrier(Journals const& journals) {
 }
 
 // The file's first bytes are those that the run begins with, or zeros where these never got to the disk: so whatever
-// has no mark of ours is not overwritten, even where it has got the number (inode) of a file that was removed.
+// has no mark of ours is not overwritten, even if it has got the number (inode) of a file that was removed.
 bool may_be_torn(storage::Storage const& file, format::Format const& format, model::RunHead const& head) {
     auto const memory = storage::make_memory_storage(file.path());
     format.begin(*memory, head);

@@ -39,7 +39,7 @@ void keep_rows(std::vector<UnitFacts> const& units, Parts& parts) {
 
 bool is_voided(UnitFacts const& unit) { return unit.parts_wanted == 0; } // when the run was resumed
 
-// By key, where there are several: their places in the list, in the order of the nodes.
+// Returns, by key, the places of units in the list if there are several, in the order of the nodes.
 std::vector<std::vector<std::size_t>> rivals_in(std::vector<UnitFacts> const& units) {
     std::map<UnitKey, std::size_t> firsts;
     std::map<std::size_t, std::vector<std::size_t>> rivals;
@@ -57,7 +57,7 @@ std::vector<std::vector<std::size_t>> rivals_in(std::vector<UnitFacts> const& un
 
 } // namespace
 
-// Whether one is whole is asked while all of them count: a row that does not may cost those behind it.
+// A unit is tested for wholeness while all of them count: a row that does not count may cost those behind it.
 std::map<std::uint32_t, std::uint64_t> choose_units(std::vector<UnitFacts>& units, Parts& parts, RunReport& report) {
     std::erase_if(units, is_voided);
     auto const all_rivals = rivals_in(units);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
 
-// Rows of one producer, and where they are in its table.
+// Rows of one producer, and their places in its table.
 struct Placed {
     std::uint64_t rows;
     std::uint64_t table_row;

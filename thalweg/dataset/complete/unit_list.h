@@ -39,7 +39,7 @@ std::vector<std::byte> encode_units(std::vector<Unit> const& units);
 // Returns the most bytes that the list takes in the finished file: `unit_bytes` for keys, summaries and numbers, and so
 // many pages of rows.
 std::uint64_t unit_list_bound(std::uint64_t unit_bytes, std::uint64_t pages);
-// Throws base::DataError where the bytes are no such list.
+// Throws base::DataError if the bytes are no such list.
 std::vector<Unit> decode_units(std::span<std::byte const> bytes);
 
 } // namespace thalweg::dataset

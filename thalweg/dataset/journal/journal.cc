@@ -12,7 +12,7 @@
 namespace thalweg::dataset {
 namespace {
 
-// Rows of later segments, and where their items are.
+// Rows of later segments, and the address of their items.
 struct MetRows {
     RowsPiece piece;
     std::uint64_t payload_offset;

@@ -38,7 +38,7 @@
 //     is on the disk itself, after the next sync of the main file.
 //  4. A later segment is removed only after pages that hold its rows are covered by a BARRIER that is on the disk
 //     (rows_in_use.h). Its SEGMENT record says so before.
-//  5. Whoever reads the journal of an open run may meet a record that is just being written. Damage in front of a good
+//  5. A reader of the journal of an open run may meet a record that is just being written. Damage in front of a good
 //     record is believed only after a second reading.
 #pragma once
 
@@ -79,7 +79,7 @@ model::RunHead read_head(storage::Storage const& journal);
 struct JournalLimits {
     std::uint64_t main_rows_bytes = 8 << 20; // of rows in the main journal, which stay there
     std::uint64_t segment_bytes = 8 << 20;   // a later segment ends behind this
-    std::uint64_t slack_bytes = 24 << 20;    // of rows that nobody needs any more, in later segments
+    std::uint64_t slack_bytes = 24 << 20;    // of rows that are needed no more, in later segments
 };
 
 // Appends records. One thread uses it; sync() may be called by another. Every call throws base::SystemError that names
@@ -132,7 +132,7 @@ struct JournalRecord {
     RecordType type;
     std::span<std::byte const> payload;
     std::uint64_t payload_offset; // in its segment
-    std::uint64_t end_offset;     // in the main journal; of rows: where it ended when they were journaled
+    std::uint64_t end_offset;     // in the main journal; of rows: its end when they were journaled
     std::uint64_t items_address = 0;
     std::uint64_t items_bytes = 0;
 };

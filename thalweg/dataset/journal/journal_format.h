@@ -23,7 +23,7 @@ struct JournalPreamble {
     char run_id[40];
     char boot_id[40];     // of the machine
     char host[64];        // which wrote it
-    std::uint64_t device; // st_dev and st_ino of the data file; 0, 0 where it is no file
+    std::uint64_t device; // st_dev and st_ino of the data file; 0, 0 if it is no file
     std::uint64_t inode;
     std::uint64_t head_bytes; // of the JSON, which stands at kHeadOffset and once more at the next multiple of 4096
     std::uint64_t head_check; // base::xxh3 of it
@@ -34,7 +34,7 @@ static_assert(sizeof(JournalPreamble) == 216 && offsetof(JournalPreamble, device
 static_assert(std::has_unique_object_representations_v<JournalPreamble>);
 
 enum class RecordType : std::uint32_t {
-    head = 1,         // of no record: so the JSON of the model::RunHead is shown to those who read the journal
+    head = 1,         // of no record: readers of the journal get the JSON of the model::RunHead under it
     producer = 2,     // ProducerRecord
     pages = 3,        // any number of PageRecord, packed (journal_pages.h)
     rows = 4,         // any number of RowsRecord with their items, packed (journal_rows.h)
@@ -42,7 +42,7 @@ enum class RecordType : std::uint32_t {
     barrier = 6,      // BarrierRecord
     metadata = 7,     // JSON object of strings, added to the head's
     closed = 8,       // empty: the file is complete
-    unit = 9,         // UnitRecord, then the key where it is text, then the summary
+    unit = 9,         // UnitRecord, then the key if it is text, then the summary
     footer = 10,      // FooterRecord
     segment = 11,     // SegmentRecord
     voided_page = 12, // VoidedPageRecord
@@ -70,8 +70,8 @@ struct ProducerRecord {
 };
 static_assert(sizeof(ProducerRecord) == 16);
 
-// One page, where its producer wrote it. With column kClusterEnd: the cluster that begins at row `first` has `count`
-// rows and `cluster` pages, all of them announced before; the rest is 0 then.
+// One page, at the place where its producer wrote it. With column kClusterEnd: the cluster that begins at row `first`
+// has `count` rows and `cluster` pages, all of them announced before; the rest is 0 then.
 inline constexpr std::uint32_t kClusterEnd = 0xffffffff;
 // Between producer and committer only, never in the journal: the work unit with entry `cluster` of the table of units
 // was committed, and has the `stored_bytes` rows from `first` on of this producer, as the part number `count` of it.
@@ -85,7 +85,7 @@ struct PageRecord {
     std::uint32_t encoded; // of the end of a cluster: 1: it may be joined, since age has ended it
     std::uint64_t offset;  // in the data file
     std::uint64_t stored_bytes;
-    std::uint64_t cluster;  // its first row; 0 where the container has no clusters
+    std::uint64_t cluster;  // its first row; 0 if the container has no clusters
     std::uint64_t checksum; // base::xxh3 of the stored bytes
     std::uint32_t adler32;  // of the same: so that the whole file's is known without reading it again
     std::uint32_t equal; // on the ring only: 1: its bytes are those of another page of the cluster, at the same place
@@ -139,7 +139,7 @@ static_assert(sizeof(AbandonedRecord) == 8);
 inline constexpr std::uint32_t kIntegerKey = 0xffffffff;
 
 struct UnitRecord {
-    std::int64_t key;            // 0 where the key is text
+    std::int64_t key;            // 0 if the key is text
     std::uint32_t key_bytes;     // of a key that is text, which follows; kIntegerKey: it is an integer
     std::uint32_t summary_bytes; // which follow the key, in one of the parts
     std::uint32_t parts;

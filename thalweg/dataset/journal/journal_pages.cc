@@ -32,7 +32,7 @@ void pack(PageRecord const& page, PageRecord const& before, VarintWriter& out) {
 
 bool fits(std::uint64_t value) { return value <= std::numeric_limits<std::uint32_t>::max(); }
 
-// False where a number is larger than its field.
+// Returns false if a number is larger than its field.
 bool unpack(VarintReader& in, PageRecord const& before, PageRecord& page) {
     auto const flags = in.value();
     auto const producer = in.difference(before.producer), column = in.difference(before.column);

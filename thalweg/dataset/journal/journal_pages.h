@@ -11,7 +11,7 @@ namespace thalweg::dataset {
 
 std::vector<std::byte> pack_pages(std::span<PageRecord const> pages);
 
-// None where the bytes are no such list.
+// Returns none if the bytes are no such list.
 std::optional<std::vector<PageRecord>> unpack_pages(std::span<std::byte const> bytes);
 
 } // namespace thalweg::dataset

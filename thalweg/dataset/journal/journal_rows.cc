@@ -136,7 +136,7 @@ std::uint64_t JournalRows::add(std::shared_ptr<storage::Storage const> segment, 
     return begin;
 }
 
-// The last ones stay: whoever reads a column comes back to the same records for the next.
+// The last ones stay: a reader of one column comes back to the same records for the next column.
 JournalRows::Items JournalRows::items_of(std::size_t index) const {
     {
         base::Lock const lock(mutex_);

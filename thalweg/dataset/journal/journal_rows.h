@@ -34,7 +34,7 @@ struct PackedRows {
     std::uint64_t stored_bytes = 0;
     bool is_frame = false;
 };
-// None where the payload is no such record.
+// Returns none if the payload is no such record.
 std::optional<PackedRows> unpack_rows(std::span<std::byte const> payload);
 // Throws base::DataError.
 std::vector<std::byte> unpack_items(std::span<std::byte const> stored, std::uint64_t items_bytes, bool is_frame);

@@ -80,8 +80,8 @@ std::shared_ptr<SegmentFolder> segments_beside(std::string const& journal_path) 
     return std::make_shared<FilesBeside>(journal_path);
 }
 
-// A segment goes when its rows are in pages of the main journal, or in a later segment. So who finds the same ones
-// before and behind opening them has all rows that no page had by then.
+// A segment goes when its rows are in pages of the main journal, or in a later segment. So a reader that finds the same
+// ones before and behind opening them has all rows that no page had by then.
 std::map<std::uint32_t, std::shared_ptr<storage::Storage>> open_segments(JournalFiles const& files) {
     std::map<std::uint32_t, std::shared_ptr<storage::Storage>> opened;
     if (!files.segments) return opened;

@@ -99,7 +99,7 @@ JournalDamage walk_records(storage::Storage const& segment, std::uint64_t begin,
                            std::function<bool(WalkedRecord const&)> const& visit) {
     BlockReader reader(segment);
     JournalDamage damage{0, begin, ""};
-    // One read of the file is not of one moment: where a run goes on, it may have the end of what was written between,
+    // One read of the file is not of one moment: if a run goes on, it may have the end of what was written between,
     // and not its beginning. So damage in front of a good record is believed when a second read has it, too.
     std::optional<Doubt> doubt;
     std::optional<std::uint64_t> read_twice;

@@ -184,7 +184,7 @@ class JournalWriter::State {
     std::pair<std::uint32_t, Segment*> segment_for(std::uint64_t bytes) {
         if (!folder_ || main_.rows_bytes + bytes <= limits_.main_rows_bytes) return {0, &main_};
         if (current_ != 0 && later_.at(current_).end < limits_.segment_bytes) return {current_, &later_.at(current_)};
-        if (!add_segment(bytes)) return {0, &main_}; // where room is reserved
+        if (!add_segment(bytes)) return {0, &main_}; // in which room is reserved
         return {current_, &later_.at(current_)};
     }
 

@@ -32,11 +32,11 @@ struct MergeResult {
 };
 
 // Writes to `out` the rows of the RNTuples of all inputs, which may be ROOT's, in the order of the inputs; `out` has
-// its name only when it is complete and durable. Where all inputs are Thalweg's, so is the result: schema and
+// its name only when it is complete and durable. If all inputs are Thalweg's, so is the result: schema and
 // attributes of the first, the work units of all, metadata that is the same in all, and under 'merge' what each input
-// had. Where not, that list is a TObjString of the name 'merge', and other objects are left out. Throws
-// base::UsageError where inputs have other tables, fields or columns than the first, are still being written, are given
-// twice or no RNTuples, or there is no place for `out`; base::DataError naming file, table and row where one is
+// had. If not, that list is a TObjString of the name 'merge', and other objects are left out. Throws
+// base::UsageError if inputs have other tables, fields or columns than the first, are still being written, are given
+// twice or no RNTuples, or there is no place for `out`; base::DataError naming file, table and row if one is
 // damaged.
 MergeResult merge(std::vector<std::string> const& inputs, std::string const& out, MergeOptions const& options = {});
 

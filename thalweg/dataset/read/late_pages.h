@@ -18,7 +18,7 @@ struct ItemRange {
     std::uint64_t count = 0;
 };
 
-// A first small piece of a column costs the look-up of its own pages. Who asks for more, or for several pieces, gets
+// A first small piece of a column costs the look-up of its own pages. A request for more, or for several pieces, gets
 // all pages of the table, and then of more and more tables at once, because every look-up is a process. Thread-safe.
 class LatePages {
   public:
@@ -27,7 +27,7 @@ class LatePages {
     // All three must outlive this.
     LatePages(storage::Storage const& file, format::Format const& format, model::RunMap const& map);
 
-    // With all pages. Throws base::DataError naming file, table and column where they cannot be found.
+    // With all pages. Throws base::DataError naming file, table and column if they cannot be found.
     Map const& all(std::size_t table, std::size_t column);
     // With those at least that hold these items.
     std::shared_ptr<Map const> some(std::size_t table, std::size_t column, ItemRange items);

@@ -214,7 +214,7 @@ void Reader::read_stored(std::size_t table, std::size_t column, ItemRange range,
     }
 }
 
-// The sum at the end of the item in front of `item`, which is in a page of sums: 0 where its cluster begins there.
+// Returns the sum at the end of the item in front of `item`, in a page of sums: 0 if its cluster begins there.
 std::uint64_t Reader::sum_before(std::size_t table, std::size_t column, std::uint64_t item) const {
     if (item == 0) return 0;
     auto const before = slice(table, column, {item - 1, 1}).back();

@@ -24,7 +24,7 @@ namespace thalweg::dataset {
 
 struct ReadOptions {
     unsigned threads = 0;        // 0: as many as there are usable cores
-    bool check_checksums = true; // of every page read, where the file keeps them
+    bool check_checksums = true; // of every page read, if the file keeps them
 };
 
 // Throws base::DataError: nothing in the file is a table, for these reasons, of which it names some.
@@ -51,7 +51,7 @@ class Reader {
     // Without the pages that are found when a column is asked for first: `column` has them.
     std::vector<model::TableMap> const& tables() const { return map_.tables; }
     // With all its pages, which are looked up now if they were left for later. Throws base::DataError naming table and
-    // column where they cannot be found.
+    // column if they cannot be found.
     model::TableMap::ColumnMap const& column(std::size_t table, std::size_t column) const;
     std::uint64_t rows(std::size_t table) const { return map_.tables.at(table).rows; }
     // Returns what the tables of another program's file leave out, and why.
@@ -121,7 +121,7 @@ class Reader {
     RowOrder order_;
     Journals journals_;
     std::unique_ptr<storage::Storage> file_;
-    storage::FarFile const* far_file_ = nullptr;      // the same, where it is one
+    storage::FarFile const* far_file_ = nullptr;      // the same, if it is one
     std::shared_ptr<storage::Storage const> journal_; // of an open run: its rows that are in no page
     mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };

@@ -38,7 +38,7 @@ bool has_rows(RowOrder const& order, std::vector<std::uint64_t> const& rows) {
 // Reads what the main journals say about a run that is over, without the rows themselves.
 class Ending {
   public:
-    // False where that does not tell which rows count.
+    // Returns false if that does not tell which rows count.
     bool read(JournalFiles const& files) {
         auto const which = node_of(files.required_start()->preamble);
         JournalFacts facts(files.main->path());

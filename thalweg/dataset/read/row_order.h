@@ -29,7 +29,7 @@ RowOrder order_of(Gathered const& gathered);
 
 // Returns the order of a run that has been closed or recovered, from its journals, which were opened before they were
 // removed. Later
-// segments may be gone: so rows are counted as their producers said when they ended. Empty where that is not what the
+// segments may be gone: so rows are counted as their producers said when they ended. Empty if that is not what the
 // file has, whose tables have so many rows: some were lost.
 RowOrder order_when_closed(Journals const& journals, storage::Storage const& file,
                            std::vector<std::uint64_t> const& rows);

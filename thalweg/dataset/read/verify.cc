@@ -60,7 +60,7 @@ class Verifier {
     void add_column(std::size_t table, std::size_t column) {
         try {
             for (auto const& page : reader_->column(table, column).pages) add({table, column, page});
-        } catch (base::DataError const& error) { // where its pages are cannot be found
+        } catch (base::DataError const& error) { // its pages cannot be found
             report(error.what());
         }
     }

@@ -17,7 +17,7 @@ struct Verification {
     std::uint64_t pages_without_checksum = 0;
     std::uint64_t faults = 0;
     std::vector<std::string> messages;    // of the first faults: table, column, items, offset, reason
-    std::vector<model::LeftOut> left_out; // of somebody else's file: nothing is known of these
+    std::vector<model::LeftOut> left_out; // of another program's file: nothing is known about these
     std::uint32_t adler32 = 0;            // of the whole closed file
     std::uint64_t file_bytes = 0;
 };
