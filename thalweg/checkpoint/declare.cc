@@ -35,7 +35,7 @@ void check_name(std::string const& name) {
 void check_block(Array const& array, Block const& block) {
     auto const axes = array.shape.size();
     if (block.box.start.size() != axes || block.box.shape.size() != axes) {
-        refuse(array.name, fmt::format("a block starts at {} and has the shape {}, where the array has {} axes",
+        refuse(array.name, fmt::format("a block starts at {} and has the shape {}, and the array has {} axes",
                                        text_of(block.box.start), text_of(block.box.shape), axes));
     }
     if (!block.strides.empty() && block.strides.size() != axes) {

@@ -35,7 +35,7 @@ void check_piece(storage::Storage const& file, Reading const& reading, std::size
                  std::span<std::byte> out) {
     if (read_piece(file, reading, number, piece, out)) return;
     base::fail_data({damage(file.path(), reading, piece), "",
-                     "restore with verify=True, which takes the checkpoint before where this one is damaged"});
+                     "restore with verify=True, which takes an earlier checkpoint if this one is damaged"});
 }
 
 // Kept for the next page that the thread reads.

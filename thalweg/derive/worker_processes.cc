@@ -22,7 +22,7 @@ std::string how_it_ended(pid_t pid, int status) {
     auto const* const name = ::sigabbrev_np(signal);
     return fmt::format("worker {} was killed by {}{}", pid,
                        name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal),
-                       signal == SIGKILL ? ", as the kernel does it where memory is short" : "");
+                       signal == SIGKILL ? ", as the kernel does if memory is short" : "");
 }
 
 } // namespace

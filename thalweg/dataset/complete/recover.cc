@@ -15,7 +15,7 @@ namespace {
 void leave_room_for_others(UnfinishedRun const& run, CompleteOptions& options) {
     if (may_be_written_elsewhere(run.places, run.journals).empty()) return;
     auto const parts = run.place().parts();
-    constexpr char const* kText = "all nodes are down, says who recovers it";
+    constexpr char const* kText = "a recovery was told that all nodes are down";
     parts.announce(kRecovering, kText);
     options.is_beside_another = !parts.announce(kCompleting, kText); // one that writes its metadata, perhaps
     if (options.is_beside_another) options.least_end = std::max(options.least_end, run.file->size());

@@ -142,7 +142,7 @@ UnfinishedRun take_over(std::string const& path, char const* verb, bool all_node
     if (is_stub(run.places, run.journals)) {
         run.place().clear_stub();
         base::fail_usage({fmt::format("there is nothing to {} at {}", verb, path),
-                          "whoever created it died before anything was recorded; what was left is cleared away"});
+                          "its creator died before anything was recorded; what was left is cleared away"});
     }
     open_and_check(run);
     return run;

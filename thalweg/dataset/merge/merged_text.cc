@@ -116,7 +116,7 @@ void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) 
         result.left_out.push_back({input.path + ":" + other, "it is no RNTuple"});
     if (with_run || !input.content.text) return;
     result.left_out.push_back(
-        {input.path + ":thalweg", "metadata, attributes and work units are kept where all files are Thalweg's"});
+        {input.path + ":thalweg", "metadata, attributes and work units are kept only if all files are Thalweg's"});
 }
 
 } // namespace
