@@ -29,7 +29,7 @@ std::string lost_memory(std::string const& path, std::size_t producer, base::Err
 // machine went down, too.
 void salvage(std::string const& path, model::RunHead const& head, Ledger& ledger, JournalFiles const& journal_files,
              std::vector<std::string>& notes) {
-    auto journal = JournalWriter::resume(journal_files.main);
+    auto journal = JournalWriter::resume(journal_files.without_segments());
     UnitCollector units;
     for (std::size_t slot = 0; slot < ledger.slots_used(); ++slot) {
         auto const state = ledger.slot(slot).state.load();
