@@ -80,6 +80,7 @@ void SharedRun::begin(Beginning beginning) {
         });
     auto const node = plan.at("nodes").at(static_cast<std::size_t>(comm_.rank())).get<std::uint32_t>();
     auto const firsts = plan.at("first").get<std::vector<int>>();
+    auto const while_waiting = beginning.options.nodes.while_waiting; // this rank's
     bool const is_first = firsts[node] == comm_.rank();
     auto const handles = ranks::agree(
         comm_, problem_,
@@ -90,7 +91,8 @@ void SharedRun::begin(Beginning beginning) {
         },
         [](std::vector<Json> const& said) { return Json(said); });
     together([&] {
-        if (!is_first) attach_to(handles.at(static_cast<std::size_t>(firsts[node])).get<std::string>(), schema);
+        if (!is_first)
+            attach_to(handles.at(static_cast<std::size_t>(firsts[node])).get<std::string>(), schema, while_waiting);
     });
 }
 
@@ -110,8 +112,9 @@ void SharedRun::begin_node(Beginning&& beginning, std::uint32_t node, std::uint3
     writer_ = Writer::join(path_, node, joining);
 }
 
-void SharedRun::attach_to(std::string const& handle, std::optional<model::Schema> const& schema) {
-    run_ = attach(handle);
+void SharedRun::attach_to(std::string const& handle, std::optional<model::Schema> const& schema,
+                          std::function<void()> const& while_waiting) {
+    run_ = attach(handle, {}, while_waiting);
     if (schema && run_->head.schema != *schema) {
         base::fail_usage({path_ + " is written with another schema", "the lowest rank of this machine has given it",
                           "give the same schema on all ranks"});

@@ -75,7 +75,8 @@ class SharedRun {
     static std::unique_ptr<SharedRun> begun(ranks::Communicator& comm, std::string const& path, Beginning beginning);
     void begin(Beginning beginning);
     void begin_node(Beginning&& beginning, std::uint32_t node, std::uint32_t nodes);
-    void attach_to(std::string const& handle, std::optional<model::Schema> const& schema);
+    void attach_to(std::string const& handle, std::optional<model::Schema> const& schema,
+                   std::function<void()> const& while_waiting);
     template <class Work> void together(Work const& work);
 
     ranks::Communicator& comm_;
