@@ -349,7 +349,7 @@ def test_a_table_is_no_sequence(tmp_path: Path) -> None:
     for wrong in (["x"], None, ("x", 0), 1.5):
         with pytest.raises(tw.UsageError, match=r"cannot be (read|indexed)"):
             table[wrong]  # type: ignore[call-overload]
-    with pytest.raises(KeyError, match="there are x, hits, name"):
+    with pytest.raises(KeyError, match="its fields are x, hits, name"):
         table["z"]
     with pytest.raises(tw.UsageError):
         np.asarray(table)
