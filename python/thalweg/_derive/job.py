@@ -73,7 +73,7 @@ class DerivationJob:
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
-        """What was done so far. `run` returns the same report."""
+        """The report of the work so far. `run` returns the same report."""
 
     @property
     def ranges(self) -> int:

@@ -30,7 +30,7 @@ _COME_S = 0.2  # time for which a worker is occupied, so that workers of other m
 
 @dataclass(frozen=True)
 class Rules:
-    """What every node of a job must know."""
+    """The settings of a job that every node has."""
 
     machine: str
     """The machine of the process of the job, which is node 1."""

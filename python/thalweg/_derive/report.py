@@ -14,7 +14,7 @@ from thalweg._writing.reports import RunReport
 
 @dataclass
 class WorkerReport:
-    """What one worker process has done."""
+    """The work of one worker process."""
 
     number: int
     pid: int
@@ -84,7 +84,7 @@ class OutputReport:
 
 @dataclass
 class DerivationReport:
-    """What `run` of a job returns. `print` shows it as sentences."""
+    """The result of `run` of a job. `print` shows it as sentences."""
 
     events: int = 0
     """The number of events of the input."""

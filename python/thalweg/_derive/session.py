@@ -33,7 +33,7 @@ _MOST_SAMPLES = 8
 
 @dataclass(frozen=True)
 class Job:
-    """What all workers of a job must know."""
+    """The settings of a job that all workers have."""
 
     inputs: Inputs
     train: tuple[Derivation, ...]

@@ -54,7 +54,7 @@ class OutputRows:
 
 
 class LoopUnit:
-    """What a loop makes from one range: rows for each output, and sums over the input.
+    """The results of a loop for one range: rows for each output, and sums over the input.
 
     When its `with` block ends, the unit is committed in every output that lacks the range. If the block ends with an
     exception, the unit is dropped.
@@ -104,7 +104,7 @@ class LoopUnit:
 
 
 class LoopJob:
-    """What a loop gets besides its range. The loop must use `with job.unit(range) as unit: ...` once."""
+    """The job, as a loop sees it. The loop must use `with job.unit(range) as unit: ...` once."""
 
     def __init__(self, range_: EventRange, schemas: Mapping[str, TableSchema]) -> None:
         self._range = range_

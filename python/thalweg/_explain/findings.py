@@ -1,4 +1,4 @@
-"""What a rule has found: a sentence, and the figures on which it is based."""
+"""Findings of rules: each has a sentence, and the figures on which it is based."""
 
 from __future__ import annotations
 

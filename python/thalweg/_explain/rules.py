@@ -22,7 +22,7 @@ from thalweg._trace.trace_file import Trace
 class Rule:
     name: str
     finds: str
-    """What the rule looks for, for the documentation."""
+    """The condition that the rule looks for, as the documentation shows it."""
     look: Callable[[Trace], Iterator[Finding]]
     needs: tuple[str, ...] = ("posix",)
     """The levels that must be in the trace, or the rule cannot find anything."""

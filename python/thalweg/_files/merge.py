@@ -17,7 +17,7 @@ from thalweg._schema.left_out import LeftOut
 
 @dataclass(frozen=True)
 class MergedTable(Report):
-    """What a merged file holds of one table."""
+    """The counts of one table of a merged file."""
 
     table: str
     rows: int
@@ -27,7 +27,7 @@ class MergedTable(Report):
 
 @dataclass(frozen=True)
 class MergeReport(Report):
-    """What a merged file holds. `print` shows it as sentences."""
+    """The counts of a merged file. `print` shows them as sentences."""
 
     path: str
     inputs: tuple[str, ...]
@@ -38,7 +38,7 @@ class MergeReport(Report):
     """The size of all pages with their checksums."""
     file_bytes: int
     problems: tuple[LeftOut, ...]
-    """What the inputs have and the result lacks."""
+    """The parts of the inputs that the result does not have, each with the reason."""
 
     @property
     def rows(self) -> int:

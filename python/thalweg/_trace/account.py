@@ -38,7 +38,7 @@ class Account:
     read_bytes: int
     written_bytes: int
     own_work: list[Work]
-    """What Thalweg reported about its own work; empty for other programs."""
+    """The times that Thalweg reports about its own work; empty for other programs."""
     device: Device | None
     """Its asynchronous writes, which are not calls; None if it has none."""
 

@@ -20,7 +20,7 @@ _NEEDED, _STRINGS = 1, 5
 
 @dataclass(frozen=True)
 class Elf:
-    """What the header of a program file says about how it is loaded."""
+    """The header of a program file, which says how the program is loaded."""
 
     bits: int
     machine: str

@@ -1,4 +1,4 @@
-"""What a traced process and the tracer share: the tracing library, and the layout in thalweg/interpose/record.h."""
+"""The interface of traced programs and the tracer: the tracing library, and the layout of thalweg/interpose/record.h."""
 
 from __future__ import annotations
 

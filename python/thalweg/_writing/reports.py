@@ -13,7 +13,7 @@ from thalweg._schema.schema import Schema
 
 @dataclass(frozen=True)
 class TableReport(Report):
-    """What a complete file holds of one table."""
+    """The counts of one table of a complete file."""
 
     table: str
     rows: int
@@ -36,7 +36,7 @@ class AbandonedProducer(Report):
 
 @dataclass(frozen=True)
 class TableSnapshot(Report):
-    """What a snapshot holds of one table."""
+    """The counts of one table of a snapshot."""
 
     table: str
     rows: int
@@ -48,7 +48,7 @@ class TableSnapshot(Report):
 
 @dataclass(frozen=True)
 class _Completed(Report):
-    """What a file that has just been completed holds."""
+    """The counts of a file that is complete."""
 
     path: str
     tables: tuple[TableReport, ...] | tuple[TableSnapshot, ...]
@@ -75,7 +75,7 @@ class _Completed(Report):
 
 @dataclass(frozen=True)
 class NodeReport(Report):
-    """What one node has in the file of a run of several nodes."""
+    """The share of one node in the file of a run of several nodes."""
 
     node: int
     """The number of the node, from 1."""
@@ -91,7 +91,7 @@ class NodeReport(Report):
 
 @dataclass(frozen=True)
 class RunReport(_Completed):
-    """What a file that `close` or `recover` has completed holds. `print` shows it as sentences."""
+    """The counts of a file that `close` or `recover` has completed. `print` shows them as sentences."""
 
     tables: tuple[TableReport, ...]
     pages: int
@@ -116,7 +116,7 @@ class RunReport(_Completed):
     adler32: int
     """The Adler-32 checksum of the whole file."""
     problems: tuple[LeftOut, ...] = ()
-    """After `convert`: what the source has and this file lacks."""
+    """After `convert`: the parts of the source that this file does not have, each with the reason."""
     nodes: tuple[NodeReport, ...] = ()
     """The nodes of a run of several nodes; `close` lists them on node 1."""
 
@@ -142,7 +142,7 @@ class RunReport(_Completed):
 
 @dataclass(frozen=True)
 class Snapshot(_Completed):
-    """What a snapshot of a running recording holds. `print` shows it as sentences."""
+    """The counts of a snapshot of a running recording. `print` shows them as sentences."""
 
     tables: tuple[TableSnapshot, ...]
     source: str

@@ -25,7 +25,7 @@ class Layout:
     """
 
     granularity: Granularity
-    """What a row holds: an event, a spill, or an element of the outermost or of the innermost list of a product."""
+    """The content of a row: an event, a spill, or an element of the outermost or of the innermost list of a product."""
     split: Split
     """How fields are divided into tables: one table for all, one for each product, or one for each group of the
     model."""
