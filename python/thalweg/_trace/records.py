@@ -1,4 +1,4 @@
-"""The interface of traced programs and the tracer: the tracing library, and the layout of thalweg/interpose/record.h."""
+"""The interface of traced programs and the tracer: the tracing library, and the layout in interpose/record.h."""
 
 from __future__ import annotations
 
