@@ -157,7 +157,7 @@ def test_lists_of_structs_come_as_ragged_or_as_lists_of_each_member(tmp_path: Pa
         table.append(hits=tw.Ragged([0, 2, 2], {"x": np.array([1.0, 2.0]), "n": np.array([1, 2], np.int16)}))
         table.append(hits={"x": [[1.0, 2.0], []], "n": [[1, 2], []]})
         table.append(hits={"x": [1.0, 2.0], "n": [1, 2]})
-        with pytest.raises(tw.UsageError, match=r"column 'hits/n', row 1 .*not as long as that of 'x'"):
+        with pytest.raises(tw.UsageError, match=r"column 'hits/n', row 1 .*another length than that of 'x'"):
             table.append(hits={"x": [[1.0, 2.0], []], "n": [[1, 2], [3]]})
     hits = [{"x": 1.0, "n": 1}, {"x": 2.0, "n": 2}]
     assert [row["hits"] for row in as_lists(tw.open(tmp_path / "run.h5")["t"].read())] == [hits, [], hits, [], hits]

@@ -129,7 +129,7 @@ def test_a_source_whose_values_lie_by_a_relative_name_is_left_out(
     assert list(run["t"]) == ["beside"]
     why = next(each.why for each in run.problems if each.path == "/t/virtual")
     name = "made.h5" if source == "." else "inner.h5"
-    assert f"values of values.bin, by way of {name}" in why
+    assert f"values in values.bin through {name}" in why
     assert np.array_equal(tw.open(raw / "inner.h5")["inner"].read("x")["x"], VALUES)
 
 

@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said(values: dict[str, Any], said: str, tmp_path: Path
 
 
 def test_a_codec_for_all_columns_and_one_for_some_contradict_each_other(tmp_path: Path) -> None:
-    with pytest.raises(tw.UsageError, match="'wide_codec' is given beside a codec"):
+    with pytest.raises(tw.UsageError, match="'wide_codec' and a codec for all columns are given"):
         tw.create(tmp_path / "run.h5", SCHEMA, codec="lz4", tuning={"wide_codec": "none"})
 
 
@@ -170,7 +170,7 @@ def test_convert_sets_them(tmp_path: Path, thalweg_command: Any) -> None:
         ("record --out run.h5 --set flush=1s", "did you mean 'flush_interval'?"),
         ("record --out run.h5 --set flush_interval=1", None),
         ("record --out run.h5 --set flush_interval=1s --set flush_interval=2s", "given twice"),
-        ("record --out run.h5 --flush-interval 1s --set flush_interval=2s", "with --flush-interval and with --set"),
+        ("record --out run.h5 --flush-interval 1s --set flush_interval=2s", "by --flush-interval and by --set"),
         ("record --out run.h5 --codec lz4 --set wide_codec=none", "and a codec for all"),
         ("convert run.h5 run.root --set extent_bytes=1", "a size from 4 KiB to 1 GiB"),
         ("readout collect --out run.h5 --handler 127.0.0.1:1 --set queue_depth=0", "a whole number from 1 to 1024"),

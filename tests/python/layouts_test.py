@@ -354,7 +354,7 @@ def test_lost_rows_are_noticed(layout: Layout) -> None:
 def test_event_numbers_are_unique() -> None:
     for layout in ALL:
         run = MemoryRun(plan(DUNE, layout), [(columns(EVENTS), 0), (columns(EVENTS), 3)])
-        with pytest.raises(tw.DataError, match="event 3 is there twice"):
+        with pytest.raises(tw.DataError, match="event 3 twice: give each producer its own"):
             read(run)
 
 
@@ -378,10 +378,10 @@ def test_flat_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(tw.UsageError, match="1 columns, but events have 10"):
         made.flatten(Batch(4, batch.columns[:1]))
     with pytest.raises(
-        tw.UsageError, match=r"column 'hits' \(lengths\) of a batch has the shape \(4,\); \(5,\) is needed"
+        tw.UsageError, match=r"column 'hits' \(lengths\) of the batch has shape \(4,\), but \(5,\) is needed"
     ):
         made.flatten(Batch(5, batch.columns))
-    with pytest.raises(tw.UsageError, match="column 'wires/\\*/channel' of a batch is of type float64"):
+    with pytest.raises(tw.UsageError, match="column 'wires/\\*/channel' of the batch has type float64"):
         made.flatten(Batch(4, [each.astype(float) if i == 4 else each for i, each in enumerate(batch.columns)]))
 
 
