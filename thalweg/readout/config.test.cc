@@ -218,7 +218,7 @@ TEST(ReadoutConfig, WhatCannotWorkIsRefusedWithItsReason) {
     expect_refused("/handler/0/group/1", {{"source_id", 0x12}, {"elinks", 5}},
                    "e-link 5 is in two groups, 0x11 and 0x12");
     expect_refused("/handler/0/group/1", {{"source_id", 0x11}, {"elinks", 50}}, "source_id 0x11 is given twice");
-    expect_refused("/handler/0/group/1", {{"source_id", 1}, {"elinks", 50}, {"mode", "triggerless"}}, "slices of time");
+    expect_refused("/handler/0/group/1", {{"source_id", 1}, {"elinks", 50}, {"mode", "triggerless"}}, "time slices");
     expect_refused("/handler/0/threads", 2, "threads is 2, and there are 1 groups");
     expect_refused("/handler/0/pinning", "tight", "pinning is 'tight'");
     expect_refused("/handler/0/name", "", "its name is to have");
