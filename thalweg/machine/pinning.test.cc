@@ -59,7 +59,7 @@ TEST(Pinning, WhatIsNoneIsRefused) {
     }
     EXPECT_NE(refusal("build=1,serve=2,build=3").find("\"build\" comes twice"), std::string::npos);
     EXPECT_NE(refusal("read=1").find("no threads called \"read\", but build, serve"), std::string::npos);
-    EXPECT_NE(refusal("build=2-4").find("has no processor 4 for us, but 0-3"), std::string::npos);
+    EXPECT_NE(refusal("build=2-4").find("has no processor 4 for this process, but 0-3"), std::string::npos);
 }
 
 TEST(Pinning, APinnedThreadRunsWhereItShould) {
