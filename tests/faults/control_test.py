@@ -126,7 +126,7 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(make: Make) -> None:
     assert post("configure")[0] == 200
     code, text = post("start")
     assert code == 409, text
-    assert "there is no run after 4294967295" in text
+    assert "there is no run number after 4294967295" in text
     handler.stop(*UNCOLLECTED)
     card.stop()
 
