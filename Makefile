@@ -13,7 +13,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz lint format install wheel clean build-packages test-packages bench-packages lint-packages
+.PHONY: help build docs test test-root test-hdf5-2 demo demo-readout campaign kills bench asan tsan fuzz check lint format install wheel clean build-packages test-packages bench-packages lint-packages
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ tsan: test-packages ## Run the C++ tests under ThreadSanitizer
 fuzz: lint-packages .venv/test ## Give any bytes to all parsers, a minute each (SECONDS=60, ONLY="lz4 config")
 	@cmake --workflow --preset fuzz
 	@$(PYTHON) tools/fuzz.py --seconds $(SECONDS) $(ONLY)
+
+check: lint-packages .venv/lint ## Check format, types and house rules, and run clang-tidy on the C++ files that changed
+	@$(venv)/pre-commit run --all-files
+	@$(venv)/python tools/lint_changed.py
 
 lint: lint-packages .venv/lint ## Check format, types and house rules, and run clang-tidy (slow)
 	@$(venv)/pre-commit run --all-files
