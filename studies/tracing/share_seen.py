@@ -95,8 +95,9 @@ def traced(program: Program, folder: Path) -> tuple[dict[str, Any], int]:
     import thalweg as tw
 
     out = folder.parent / "t.root"
-    # Rings so large that a busy machine drops nothing: what is asked is what can be seen.
-    words = [THALWEG, "trace", "--force", "--ring", 1 << 18, "--out", out, "--", *program.words(folder)]
+    # A ring holds more calls than any of the programs makes, so nothing is dropped however busy the machine is: the
+    # question is what can be seen.
+    words = [THALWEG, "trace", "--force", "--ring", 1 << 20, "--out", out, "--", *program.words(folder)]
     done = subprocess.run([str(word) for word in words], capture_output=True, check=False, timeout=600)
     report: dict[str, Any] = json.loads(tw.open(out).metadata["trace"])
     return report, done.returncode
