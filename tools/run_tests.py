@@ -1,7 +1,8 @@
-"""Runs the C++ tests (ctest) and the Python tests (pytest), and ends with one line about both.
+"""Runs the C++ tests (ctest) and the Python tests (pytest) at the same time, and ends with one line about both.
 
-With arguments, pytest gets them, in one process. Without any, as many processes as there are cores share the test
-files: each takes a few files at a time. The output of a process is shown when it has ended.
+Many tests wait for other processes, so both kinds together take less time than one after the other. As many processes
+as there are cores share the Python files: each takes a few files at a time. Tests with the mark `alone` run last, when
+no other test runs. The output of a process is shown when it has ended. With arguments, pytest gets them, in one process.
 """
 
 import os
@@ -19,7 +20,9 @@ FILES_AT_A_TIME = 4
 # them.
 SLOW = ("tests/faults/", "tests/nodes/", "tests/find_package_test.py", "tests/docs_test.py")
 TOGETHER = "apps/"
-ALL_LEFT_OUT = 5  # the exit code of pytest if a file has no tests, or skips itself completely
+ALONE = "alone"
+MAY_HAVE_NONE = f"not {ALONE}"
+ALL_LEFT_OUT = 5  # the exit code of pytest if no test is left of its files
 
 Counts = dict[str, int]
 
@@ -36,8 +39,8 @@ def run(name: str, command: list[str], capture: bool = False) -> Counts:
     else:
         code = subprocess.call(command)
     counts = count(report.read_text()) if report.exists() else dict.fromkeys(("passed", "failed", "skipped"), 0)
-    skips_itself = code == ALL_LEFT_OUT and counts["skipped"] > 0
-    if code != 0 and not skips_itself and counts["failed"] == 0:
+    has_none_left = code == ALL_LEFT_OUT and (counts["skipped"] > 0 or MAY_HAVE_NONE in command)
+    if code != 0 and not has_none_left and counts["failed"] == 0:
         counts["failed"] = 1
     return counts
 
@@ -67,14 +70,32 @@ def batches() -> list[list[str]]:
     return [together, *([file] for file in slow), *quick]
 
 
+def is_alone(file: str) -> bool:
+    return f"pytest.mark.{ALONE}" in Path(file).read_text()
+
+
 def share_files() -> Counts:
+    """Runs the Python tests that may run beside others."""
+
     def work(batch: tuple[int, list[str]]) -> Counts:
         number, files = batch
         name = f"python-{number}"
-        return run(name, [*pytest(name), "-q", *files], capture=True)
+        marks = ["-m", MAY_HAVE_NONE] if any(map(is_alone, files)) else []
+        return run(name, [*pytest(name), "-q", *marks, *files], capture=True)
 
     with ThreadPoolExecutor(cores()) as threads:
         return add(list(threads.map(work, enumerate(batches()))))
+
+
+def run_alone() -> Counts:
+    files = [file for batch in batches() for file in batch if is_alone(file)]
+    return run(ALONE, [*pytest(ALONE), "-q", "-m", ALONE, *files]) if files else add([])
+
+
+def run_cpp() -> Counts:
+    return run(
+        "cpp", ["ctest", "--preset", "default", "--output-junit", str(REPORTS / "cpp.xml"), *jobs()], capture=True
+    )
 
 
 def pytest(name: str) -> list[str]:
@@ -88,8 +109,12 @@ def add(results: list[Counts]) -> Counts:
 def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
-    cpp = run("cpp", ["ctest", "--preset", "default", "--output-junit", str(REPORTS / "cpp.xml"), *jobs()])
-    python = run("python", [*pytest("python"), *sys.argv[1:]]) if sys.argv[1:] else share_files()
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(run_cpp)
+        python = run("python", [*pytest("python"), *sys.argv[1:]]) if sys.argv[1:] else share_files()
+        cpp = running.result()
+    if not sys.argv[1:]:
+        python = add([python, run_alone()])
     total = add([cpp, python])
     seconds = time.monotonic() - begin
     print(f"C++: {cpp['passed']} passed. Python: {python['passed']} passed. Together, in {seconds:.0f} s:")

@@ -32,6 +32,7 @@ class PressedError(Exception):
     pass
 
 
+@pytest.mark.alone
 def test_a_signal_ends_verify(path: Path) -> None:
     def pressed(*_: object) -> None:
         raise PressedError
