@@ -112,8 +112,9 @@ std::unique_ptr<Writer> Writer::try_join(RunPlace const& place, FirstNode const&
         if (wait_until_begun(run, deadline)) {
             run.node->rules = rules_of(place.parts());
             run.keys = shared_keys(place.parts(), place.node().node, run.node->rules);
-            writer->start_committer(std::move(*writer->joined_journal_),
-                                    tuning::unpack(run.ledger->head().knobs).commit);
+            // From the head, since the ledger has only what reaches every process.
+            auto const tuning = tuning_of_resumed(place.data(), run.head, *run.format, {}, {});
+            writer->start_committer(std::move(*writer->joined_journal_), tuning.commit);
             writer->joined_journal_.reset();
             return writer;
         }

@@ -1,6 +1,8 @@
 // A run of several nodes goes on after all of them have died.
+#include <chrono>
 #include <csignal>
 #include <sys/wait.h>
+#include <thread>
 
 #include "thalweg/dataset/resuming.h"
 #include "thalweg/dataset/run/run_memory.h"
@@ -63,7 +65,7 @@ void leave_a_run(std::string const& path, CreateOptions const& options) {
 }
 
 // Their rows are in memory only, as their processes are killed.
-void kill_a_run(std::string const& path, CreateOptions options) {
+void kill_a_run(std::string const& path, CreateOptions options, std::chrono::milliseconds after = {}) {
     options.commit.flush_interval_ns = 3600'000'000'000;
     auto const child = ::fork();
     if (child == 0) {
@@ -73,6 +75,7 @@ void kill_a_run(std::string const& path, CreateOptions options) {
             producers.push_back(writers[i]->producer("events"));
             append_events(producers.back(), static_cast<std::uint8_t>(i), 0, kRows);
         }
+        std::this_thread::sleep_for(after);
         ::raise(SIGKILL);
     }
     int status = 0;
@@ -127,6 +130,17 @@ TEST_P(ResumedNodes, SayThatMemoryWasLost) {
     EXPECT_LT(counts[1], kRows); // what was in pages
     expected[1] = counts[1];
     EXPECT_EQ(counts, expected);
+}
+
+// The interval of the run is an hour, that of a run without options a second.
+TEST_P(ResumedNodes, HaveFlushedAsOftenAsTheRunSays) {
+    kill_a_run(path_, options_for(2), std::chrono::milliseconds(1500));
+    remove_memory_of(*RunPlace(path_, {0, 2}).run_id(), RunPlace(path_, {1, 2}));
+    auto writers = resume_all(path_, options_for(2));
+    for (auto const& said : close_all(writers)) EXPECT_EQ(said, "");
+    auto counts = rows_in(path_);
+    EXPECT_EQ(counts[0], kRows);
+    EXPECT_LT(counts[1], kRows);
 }
 
 TEST_P(ResumedNodes, AreRecoveredWhenTheyDieAgain) {
