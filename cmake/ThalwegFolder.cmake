@@ -1,7 +1,7 @@
 # thalweg_folder(NAME [LIBRARIES ...]): one folder = one static library, from every .cc in it that is not of tests
 # (ThalwegTests.cmake says which are). Sources are globbed, and what a folder links of our own stands in LAYERS.
-# The library's files are compiled several at once (THALWEG_UNITY), so names in their unnamed namespaces differ within
-# a folder.
+# Files are compiled several at once (THALWEG_UNITY), so names in unnamed namespaces differ within the files of a
+# library, and within the tests of a folder.
 
 function(thalweg_read_layer name out)
   file(STRINGS "${PROJECT_SOURCE_DIR}/thalweg/LAYERS" lines REGEX "^${name}:")
@@ -38,6 +38,14 @@ function(thalweg_warnings target)
   endif()
 endfunction()
 
+# Compiles so many files of a target at once.
+function(thalweg_compile_together target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${THALWEG_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
+  if(THALWEG_UNITY) # the warning of GCC is about headers, which these files are not
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 function(thalweg_folder folder)
   cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
   thalweg_target_name(${folder} target)
@@ -52,10 +60,7 @@ function(thalweg_folder folder)
     return()
   endif()
   add_library(${target} STATIC ${sources})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${THALWEG_UNITY} UNITY_BUILD_BATCH_SIZE 16)
-  if(THALWEG_UNITY) # the warning of GCC is about headers, which these files are not
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  endif()
+  thalweg_compile_together(${target} 16)
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
       $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/thalweg/internal>)

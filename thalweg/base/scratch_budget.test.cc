@@ -13,7 +13,7 @@
 namespace thalweg::base {
 namespace {
 
-class ScratchBudget : public testing::Test {
+class ScratchBudget : public ::testing::Test {
   protected:
     ScratchBudget() { set_read_memory_bytes(100); }
     ~ScratchBudget() override { set_read_memory_bytes(before_); }

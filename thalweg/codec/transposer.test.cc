@@ -37,7 +37,7 @@ Bytes bit_shuffled(Bytes const& in, std::size_t size) {
     return out;
 }
 
-class TransposerTest : public testing::TestWithParam<std::size_t> {
+class TransposerTest : public ::testing::TestWithParam<std::size_t> {
   protected:
     Kernel const& kernel() const { return *usable_kernels()[GetParam()]; }
 };
@@ -83,7 +83,7 @@ TEST_P(TransposerTest, MarksRepeatsAsTheScalarKernelDoes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, TransposerTest, testing::Range(std::size_t{0}, usable_kernels().size()),
+INSTANTIATE_TEST_SUITE_P(Kernels, TransposerTest, ::testing::Range(std::size_t{0}, usable_kernels().size()),
                          [](auto const& spec) { return std::string(usable_kernels()[spec.param]->name); });
 
 } // namespace

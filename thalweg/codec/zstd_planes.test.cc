@@ -11,7 +11,7 @@
 namespace thalweg::codec {
 namespace {
 
-enum Plane { noise, constant, skewed, repeating };
+enum Plane { noisy, constant, skewed, repeating };
 
 std::vector<std::byte> page_of(std::vector<Plane> const& planes, std::size_t plane_bytes) {
     std::mt19937 random(7);
@@ -19,7 +19,7 @@ std::vector<std::byte> page_of(std::vector<Plane> const& planes, std::size_t pla
     for (auto const plane : planes) {
         for (std::size_t i = 0; i < plane_bytes; ++i) {
             auto const word = random();
-            page.push_back(plane == noise      ? std::byte(word >> 8)
+            page.push_back(plane == noisy      ? std::byte(word >> 8)
                            : plane == constant ? std::byte{42}
                            : plane == skewed   ? std::byte(word % 7 * (word >> 16) % 5)
                                                : std::byte(i % 100 * (1 + i / 5000)));
@@ -54,7 +54,7 @@ TEST(ZstdPlanes, AreFramesThatAnyZstdReads) {
         ZstdPlanes writer(1 + i % 5);
         std::vector<std::byte> out(9 * planes.size() + writer.bound_bytes(page.size(), planes.size()));
         auto const frames = writer.compress(page, planes.size(), 9, out);
-        bool const only_noise = std::all_of(planes.begin(), planes.end(), [](auto plane) { return plane == noise; });
+        bool const only_noise = std::all_of(planes.begin(), planes.end(), [](auto plane) { return plane == noisy; });
         EXPECT_EQ(frames.empty(), only_noise) << i;
         if (!frames.empty()) {
             ASSERT_EQ(decompressed(frames, out, 9), page) << i;
@@ -64,7 +64,7 @@ TEST(ZstdPlanes, AreFramesThatAnyZstdReads) {
 
 TEST(ZstdPlanes, StoreNoiseAndConstantsForNothing) {
     ZstdPlanes writer(1);
-    auto const page = page_of({noise, noise, constant, constant}, 32768);
+    auto const page = page_of({noisy, noisy, constant, constant}, 32768);
     std::vector<std::byte> out(36 + writer.bound_bytes(page.size(), 4));
     auto const frames = writer.compress(page, 4, 9, out);
     ASSERT_EQ(frames.size(), 1u);

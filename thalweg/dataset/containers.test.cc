@@ -66,7 +66,7 @@ template <class Value> std::vector<Value> items(Reader const& reader, std::size_
 using RowCounts = std::map<std::uint8_t, std::uint64_t>;
 
 // Rows [first, first + count) are what their producers wrote; of a whole table also in their order.
-RowCounts expect_right(Reader const& reader, std::uint64_t first, std::uint64_t count) {
+RowCounts expect_right_rows(Reader const& reader, std::uint64_t first, std::uint64_t count) {
     RowCounts rows;
     auto const producers = items<std::uint8_t>(reader, 0, {first, count});
     auto const ids = items<std::uint64_t>(reader, 1, {first, count});
@@ -99,7 +99,7 @@ RowCounts expect_right(Reader const& reader, std::uint64_t first, std::uint64_t 
     return rows;
 }
 
-RowCounts expect_right(Reader const& reader) { return expect_right(reader, 0, reader.rows(0)); }
+RowCounts expect_right_rows(Reader const& reader) { return expect_right_rows(reader, 0, reader.rows(0)); }
 
 void write_rows(Writer& writer, std::uint8_t who, std::uint64_t rows, std::uint64_t batch = 97) {
     auto producer = writer.producer("events");
@@ -119,7 +119,7 @@ CreateOptions small_pages(std::string const& codec = "zstd-1") {
 }
 
 // The least that a cluster of these columns has is 64 KiB each.
-constexpr std::uint64_t kRows = 40'000;
+constexpr std::uint64_t kRowsOfContainer = 40'000;
 
 class Containers : public ::testing::TestWithParam<char const*> {
   protected:
@@ -135,8 +135,8 @@ TEST_P(Containers, ReadBackWithAnyCodecAndRowRange) {
         auto const path = other.file(std::string("run") + GetParam());
         auto const writer = Writer::create(path, events(), small_pages(codec), {{"detector", "prototype"}});
         {
-            std::jthread const first([&] { write_rows(*writer, 0, kRows); });
-            std::jthread const second([&] { write_rows(*writer, 1, kRows / 2, 1031); });
+            std::jthread const first([&] { write_rows(*writer, 0, kRowsOfContainer); });
+            std::jthread const second([&] { write_rows(*writer, 1, kRowsOfContainer / 2, 1031); });
         }
         write_rows(*writer, 2, 5);
         auto const result = writer->close(kTimeoutNs);
@@ -144,11 +144,11 @@ TEST_P(Containers, ReadBackWithAnyCodecAndRowRange) {
         auto const reader = Reader::open(path);
         EXPECT_FALSE(reader->is_open_run());
         EXPECT_EQ(reader->metadata().at("detector"), "prototype");
-        EXPECT_EQ(expect_right(*reader), (RowCounts{{0, kRows}, {1, kRows / 2}, {2, 5}}));
+        EXPECT_EQ(expect_right_rows(*reader), (RowCounts{{0, kRowsOfContainer}, {1, kRowsOfContainer / 2}, {2, 5}}));
         std::mt19937 random(4);
         for (int i = 0; i < 50; ++i) {
             auto const from = random() % reader->rows(0);
-            expect_right(*reader, from, 1 + random() % std::min<std::uint64_t>(3000, reader->rows(0) - from));
+            expect_right_rows(*reader, from, 1 + random() % std::min<std::uint64_t>(3000, reader->rows(0) - from));
         }
         auto const verification = verify(path);
         EXPECT_EQ(verification.faults, 0u) << verification.messages[0];
@@ -169,9 +169,9 @@ TEST_P(Containers, SealThreadsShareThePagesOfOneProducer) {
     auto options = small_pages();
     options.write.seal_threads = 3;
     auto const writer = Writer::create(path(), events(), options);
-    write_rows(*writer, 0, 3 * kRows);
+    write_rows(*writer, 0, 3 * kRowsOfContainer);
     writer->close(kTimeoutNs);
-    EXPECT_EQ(expect_right(*Reader::open(path())), (RowCounts{{0, 3 * kRows}}));
+    EXPECT_EQ(expect_right_rows(*Reader::open(path())), (RowCounts{{0, 3 * kRowsOfContainer}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Containers, ::testing::Values(".h5", ".root"),
@@ -196,20 +196,20 @@ TEST(Clusters, AnOpenRunIsReadableThroughItsJournalAndThroughItsInterimFooters) 
         for (int i = 0; i < 1500 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     };
     for (std::uint8_t round = 0; round < 5; ++round) {
-        write_rows(*writer, round, kRows);
-        soon([&] { return Reader::open(path)->rows(0) == (round + 1) * kRows; });
-        EXPECT_EQ(expect_right(*Reader::open(path)).at(round), kRows);
+        write_rows(*writer, round, kRowsOfContainer);
+        soon([&] { return Reader::open(path)->rows(0) == (round + 1) * kRowsOfContainer; });
+        EXPECT_EQ(expect_right_rows(*Reader::open(path)).at(round), kRowsOfContainer);
         look();
         auto const copy = directory.file("copy.root");
         std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
         auto const reader = Reader::open(copy);
         EXPECT_TRUE(reader->is_open_run());
-        expect_right(*reader);
+        expect_right_rows(*reader);
     }
-    soon([&] { return look(), shown > 2 * kRows; });
-    EXPECT_GT(shown, 2 * kRows);
+    soon([&] { return look(), shown > 2 * kRowsOfContainer; });
+    EXPECT_GT(shown, 2 * kRowsOfContainer);
     writer->close(kTimeoutNs);
-    EXPECT_EQ(expect_right(*Reader::open(path)).size(), 5u);
+    EXPECT_EQ(expect_right_rows(*Reader::open(path)).size(), 5u);
 }
 
 TEST_P(Containers, AnAbandonedRunLosesNothingThatWasAppended) {
@@ -226,13 +226,13 @@ TEST_P(Containers, AnAbandonedRunLosesNothingThatWasAppended) {
             }
             write_rows(*writer, 1, 7);
         } // neither finished nor closed
-        EXPECT_EQ(expect_right(*Reader::open(path)), (RowCounts{{0, rows}, {1, 7}}));
+        EXPECT_EQ(expect_right_rows(*Reader::open(path)), (RowCounts{{0, rows}, {1, 7}}));
         auto const result = recover(path);
         EXPECT_EQ(result.report.tables[0].rows, rows + 7);
         EXPECT_EQ(result.report.tables[0].lost_rows, 0u);
         auto const reader = Reader::open(path);
         EXPECT_FALSE(reader->is_open_run());
-        EXPECT_EQ(expect_right(*reader), (RowCounts{{0, rows}, {1, 7}}));
+        EXPECT_EQ(expect_right_rows(*reader), (RowCounts{{0, rows}, {1, 7}}));
         EXPECT_EQ(verify(path).faults, 0u);
     }
 }

@@ -19,21 +19,21 @@ namespace {
 
 using namespace testing;
 
-constexpr std::uint64_t kRows = 3; // of each unit
+constexpr std::uint64_t kUnitRows = 3; // of each unit
 
 bool is_done(WorkUnits& units, std::int64_t key) {
     auto unit = units.begin(key);
-    auto const rows = std::vector<std::int64_t>(kRows, key);
+    auto const rows = std::vector<std::int64_t>(kUnitRows, key);
     std::span<std::byte const> const columns[] = {std::as_bytes(std::span(rows))};
-    unit["t"].append(kRows, columns);
+    unit["t"].append(kUnitRows, columns);
     return unit.commit();
 }
 
 WorkUnit begun(WorkUnits& units, std::int64_t key) {
     auto unit = units.begin(key);
-    auto const rows = std::vector<std::int64_t>(kRows, key);
+    auto const rows = std::vector<std::int64_t>(kUnitRows, key);
     std::span<std::byte const> const columns[] = {std::as_bytes(std::span(rows))};
-    unit["t"].append(kRows, columns);
+    unit["t"].append(kUnitRows, columns);
     return unit;
 }
 
@@ -47,7 +47,7 @@ std::set<std::int64_t> keys_in(std::string const& path) {
     std::set<std::int64_t> keys;
     for (auto const& unit : reader->units()) {
         EXPECT_TRUE(keys.insert(unit.key.integer).second) << "twice: " << unit.key.str();
-        EXPECT_EQ(counts[unit.key.integer], kRows) << unit.key.str();
+        EXPECT_EQ(counts[unit.key.integer], kUnitRows) << unit.key.str();
     }
     EXPECT_EQ(counts.size(), keys.size());
     return keys;

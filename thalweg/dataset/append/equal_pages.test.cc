@@ -66,8 +66,8 @@ CreateOptions small_pages() {
     return options;
 }
 
-constexpr std::uint64_t kRows = 60'000;
-constexpr std::uint64_t kMoreRows = 5 * kRows;
+constexpr std::uint64_t kEqualRows = 60'000;
+constexpr std::uint64_t kMoreRows = 5 * kEqualRows;
 
 TEST(EqualPages, AreStoredOnceInAnRNTuple) {
     for (unsigned const threads : {0u, 2u}) {
@@ -77,10 +77,10 @@ TEST(EqualPages, AreStoredOnceInAnRNTuple) {
         options.write.seal_threads = threads;
         auto const writer = Writer::create(path, numbers(), options);
         auto producer = writer->producer("t");
-        for (std::uint64_t row = 0; row < kRows; row += 1000) append_numbers(producer, row, 1000);
+        for (std::uint64_t row = 0; row < kEqualRows; row += 1000) append_numbers(producer, row, 1000);
         producer.finish();
         auto const result = writer->close(kTimeoutNs);
-        auto const file = expect_numbers(path, kRows);
+        auto const file = expect_numbers(path, kEqualRows);
         EXPECT_LT(file.places.size(), file.pages / (threads == 0 ? 3 : 2) * 2)
             << "every cluster has 2 pages of zeros a page of the others, and those of a are those of b";
         EXPECT_LE(result.report.tables[0].stored_bytes, result.file_bytes);
@@ -113,10 +113,10 @@ TEST(EqualPages, AreStoredTwiceInHdf5) {
     auto const path = directory.file("run.h5");
     auto const writer = Writer::create(path, numbers(), small_pages());
     auto producer = writer->producer("t");
-    append_numbers(producer, 0, kRows);
+    append_numbers(producer, 0, kEqualRows);
     producer.finish();
     writer->close(kTimeoutNs);
-    auto const file = expect_numbers(path, kRows);
+    auto const file = expect_numbers(path, kEqualRows);
     EXPECT_EQ(file.places.size(), file.pages);
 }
 

@@ -14,7 +14,7 @@ namespace {
 using namespace testing;
 
 constexpr std::size_t kColumns = 400;
-constexpr std::uint64_t kRows = 30'000;
+constexpr std::uint64_t kWideRows = 30'000;
 
 model::Schema wide() {
     model::Table table;
@@ -43,7 +43,7 @@ model::TableMap write_and_read(CreateOptions options, std::uint64_t batch) {
     auto producer = writer->producer("t");
     auto const& columns = producer.columns();
     std::vector<std::uint64_t> items(columns.size());
-    for (std::uint64_t row = 0; row < kRows; row += batch) {
+    for (std::uint64_t row = 0; row < kWideRows; row += batch) {
         std::vector<std::vector<std::uint64_t>> lengths(columns.size());
         std::vector<std::vector<std::uint32_t>> values(columns.size());
         std::vector<std::span<std::byte const>> parts;
@@ -69,12 +69,12 @@ model::TableMap write_and_read(CreateOptions options, std::uint64_t batch) {
     EXPECT_LE(MemoryShare::taken_in_process(), options.write.staging.memory_bytes + (8 << 20));
     writer->close(kTimeoutNs);
     auto const reader = Reader::open(path);
-    EXPECT_EQ(reader->rows(0), kRows);
+    EXPECT_EQ(reader->rows(0), kWideRows);
     for (std::size_t i = 0; i < columns.size() && !::testing::Test::HasFailure(); ++i) {
         if (columns[i].role == model::Column::Role::lengths) {
-            std::vector<std::uint64_t> lengths(kRows);
-            reader->read(0, i, {0, kRows}, std::as_writable_bytes(std::span(lengths)));
-            for (std::uint64_t row = 0; row < kRows; row += 7) EXPECT_EQ(lengths[row], length_at(i, row)) << i;
+            std::vector<std::uint64_t> lengths(kWideRows);
+            reader->read(0, i, {0, kWideRows}, std::as_writable_bytes(std::span(lengths)));
+            for (std::uint64_t row = 0; row < kWideRows; row += 7) EXPECT_EQ(lengths[row], length_at(i, row)) << i;
         } else {
             std::vector<std::uint32_t> values(items[i]);
             reader->read(0, i, {0, values.size()}, std::as_writable_bytes(std::span(values)));

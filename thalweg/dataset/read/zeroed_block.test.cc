@@ -23,7 +23,7 @@ model::Schema hits() {
               "a table"}}};
 }
 
-void write_rows(Writer& writer, std::uint64_t seed, std::uint64_t rows) {
+void write_random_rows(Writer& writer, std::uint64_t seed, std::uint64_t rows) {
     auto producer = writer.producer("far/away");
     std::vector<std::uint64_t> ids, lengths;
     std::vector<std::uint16_t> values;
@@ -48,8 +48,8 @@ void write_file(std::string const& path, std::string const& codec) {
     options.layout.wide_codec = options.layout.narrow_codec = codec;
     options.layout.narrow_page_bytes = 4096;
     auto const writer = Writer::create(path, hits(), options);
-    write_rows(*writer, 1, 900);
-    write_rows(*writer, 2, 350);
+    write_random_rows(*writer, 1, 900);
+    write_random_rows(*writer, 2, 350);
     writer->close(kTimeoutNs);
 }
 

@@ -23,7 +23,7 @@ using base::testing::in_small_shm;
 using base::testing::kMayNotMount;
 
 constexpr std::uint64_t kSamples = 50;
-constexpr std::uint64_t kRows = 700;
+constexpr std::uint64_t kRowsInMemory = 700;
 
 std::size_t memory_files_in(std::string const& folder) {
     return base::SharedMemory::list(base::name_in_folder(folder, kSegmentPrefix)).size();
@@ -46,10 +46,10 @@ bool killed_run(std::string const& path, CreateOptions const& options, std::stri
     if (child == 0) {
         auto const writer = Writer::create(path, events(kSamples), options);
         auto mine = writer->producer("events");
-        append_events(mine, 0, 0, kRows, kSamples);
+        append_events(mine, 0, 0, kRowsInMemory, kSamples);
         if (::fork() == 0) {
             Producer theirs(attach(writer->handle()), 0);
-            append_events(theirs, 1, 0, kRows, kSamples);
+            append_events(theirs, 1, 0, kRowsInMemory, kSamples);
             auto const said = Ledger::attach(writer->handle())->memory_place();
             static_cast<void>(!::write(ends[1], said.data(), said.size()));
             ::raise(SIGKILL);
@@ -70,7 +70,7 @@ bool killed_run(std::string const& path, CreateOptions const& options, std::stri
 
 bool all_recovered(std::string const& path) {
     auto const result = recover(path);
-    return result.report.tables[0].rows == 2 * kRows && result.report.tables[0].lost_rows == 0 &&
+    return result.report.tables[0].rows == 2 * kRowsInMemory && result.report.tables[0].lost_rows == 0 &&
            result.report.notes.empty();
 }
 
@@ -139,13 +139,13 @@ TEST_P(RunMemory, AClosedRunLeavesNothingInTheFolder) {
     skip_or_expect(in_small_shm("size=64k", [&] {
         auto const writer = Writer::create(path, events(kSamples), {});
         auto first = writer->producer("events"), second = writer->producer("events");
-        append_events(first, 0, 0, kRows, kSamples);
-        append_events(second, 1, 0, kRows, kSamples);
+        append_events(first, 0, 0, kRowsInMemory, kSamples);
+        append_events(second, 1, 0, kRowsInMemory, kSamples);
         if (memory_files_in(folder_of(directory)) != 3) return 1;
         if (writer->status().memory != folder_of(directory) + " (/dev/shm has no room)") return 4;
         first.finish();
         second.finish();
-        if (writer->close(kTimeoutNs).report.tables[0].rows != 2 * kRows) return 2;
+        if (writer->close(kTimeoutNs).report.tables[0].rows != 2 * kRowsInMemory) return 2;
         return memory_files_in(folder_of(directory)) == 0 ? 0 : 3;
     }));
 }
@@ -165,7 +165,7 @@ TEST_P(RunMemory, WhatIsFromBeforeARestartIsNotTrusted) {
             if (file.find("-p") == std::string::npos) Ledger::attach(name)->head().boot_id[0] ^= 1;
         }
         auto const result = recover(path);
-        if (result.report.tables[0].rows == 2 * kRows || result.report.notes.size() != 1) return 2;
+        if (result.report.tables[0].rows == 2 * kRowsInMemory || result.report.notes.size() != 1) return 2;
         return memory_files_in(folder_of(directory)) == 0 ? 0 : 3;
     }));
 }
@@ -193,11 +193,11 @@ TEST_P(RunMemory, WhereAllWasJournaledInTheEndNothingIsSaidToBeLost) {
     auto const path = directory.file(GetParam());
     auto const writer = Writer::create(path, events(kSamples), {});
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows, kSamples);
+    append_events(producer, 0, 0, kRowsInMemory, kSamples);
     producer.finish();
     writer->abandon();
     auto const report = recover(path).report;
-    EXPECT_EQ(report.tables[0].rows, kRows);
+    EXPECT_EQ(report.tables[0].rows, kRowsInMemory);
     EXPECT_EQ(report.notes, std::vector<std::string>{});
 }
 

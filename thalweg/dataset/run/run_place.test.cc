@@ -18,7 +18,7 @@ namespace {
 
 using namespace testing;
 
-constexpr std::uint64_t kRows = 500;
+constexpr std::uint64_t kRowsInPlace = 500;
 
 CreateOptions shared_options() {
     auto options = small_run_options();
@@ -37,7 +37,7 @@ std::string leave_unfinished(std::string const& path) {
     auto writer = Writer::create(path, events(), options);
     auto const ledger = writer->handle();
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows);
+    append_events(producer, 0, 0, kRowsInPlace);
     writer->abandon();
     return ledger;
 }
@@ -52,7 +52,7 @@ void copy_run(std::string const& from, std::string const& to) {
 
 void wait_for_barriers(Writer const& writer, std::uint64_t pages) {
     while (writer.status().pages < pages || writer.status().producers[0].durable_items.empty() ||
-           writer.status().producers[0].durable_items[1] < kRows)
+           writer.status().producers[0].durable_items[1] < kRowsInPlace)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -72,7 +72,7 @@ TEST(RunPlace, AJournalOfAnotherVersionIsNotGone) {
     }
     EXPECT_NE(message_of([&] { Writer::create(path, events(), {}); }), "");
     write_version("03");
-    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRowsInPlace);
 }
 
 TEST(RunPlace, ALedgerOfAnotherVersionIsNotGone) {
@@ -85,7 +85,7 @@ TEST(RunPlace, ALedgerOfAnotherVersionIsNotGone) {
     EXPECT_NE(said.find(fmt::format("Thalweg: {}", version + 90)), std::string::npos) << said;
     EXPECT_NE(said.find(fmt::format("is {}", version)), std::string::npos) << said;
     ledger->head().version = version;
-    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRowsInPlace);
 }
 
 TEST(RunPlace, AJournalSaysWhichNodeOfHowManyWroteIt) {
@@ -98,7 +98,7 @@ TEST(RunPlace, AJournalSaysWhichNodeOfHowManyWroteIt) {
     leave_unfinished(path);
     auto const journal = RunPlace(path).open_journal(storage::OpenMode::read_only);
     EXPECT_EQ(node_of(require_start(*journal.main).preamble), (NodeOfRun{0, 1}));
-    EXPECT_EQ(recover(path).report.tables[0].rows, kRows);
+    EXPECT_EQ(recover(path).report.tables[0].rows, kRowsInPlace);
 }
 
 // What makes sense of memory that is left over: the journal at its place is of its run, or nobody can tell.
@@ -120,7 +120,7 @@ TEST(RunPlace, AMovedRunIsRecoveredWholly) {
     auto const ledger = leave_unfinished(path);
     copy_run(path, moved);
     std::filesystem::rename(path, moved);
-    EXPECT_EQ(recover(moved).report.tables[0].rows, kRows);
+    EXPECT_EQ(recover(moved).report.tables[0].rows, kRowsInPlace);
     EXPECT_TRUE(base::SharedMemory::list(ledger).empty());
 }
 
@@ -139,10 +139,10 @@ TEST(RunPlace, NobodyAttachesToAnotherFileOfThatName) {
     std::filesystem::create_hard_link(path, away);
     auto const run = attach(writer->handle());
     Producer producer(run, 0);
-    append_events(producer, 0, 0, kRows);
+    append_events(producer, 0, 0, kRowsInPlace);
     producer.finish();
     writer->close(kTimeoutNs);
-    EXPECT_EQ(rows_in(path)[0], kRows);
+    EXPECT_EQ(rows_in(path)[0], kRowsInPlace);
 }
 
 TEST(RunPlace, RecoveringACopyOfALiveRunLeavesItAlone) {
@@ -150,12 +150,12 @@ TEST(RunPlace, RecoveringACopyOfALiveRunLeavesItAlone) {
     auto const path = directory.file("run.h5"), copy = directory.file("copy.h5"), same = directory.file("same.h5");
     auto const writer = Writer::create(path, events(), shared_options());
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows);
+    append_events(producer, 0, 0, kRowsInPlace);
     wait_for_barriers(*writer, 10);
     copy_run(path, copy);
     std::filesystem::copy_file(path, copy);
     auto const result = recover(copy);
-    EXPECT_GE(rows_in(copy)[0], kRows / 2);
+    EXPECT_GE(rows_in(copy)[0], kRowsInPlace / 2);
     EXPECT_EQ(result.report.damaged_pages, 0u);
     EXPECT_NE(fmt::format("{}", fmt::join(result.report.notes, "\n")).find("it is a copy"), std::string::npos);
     // The same file under another name, with a journal whose lock is free: it is being written all the same.
@@ -163,10 +163,10 @@ TEST(RunPlace, RecoveringACopyOfALiveRunLeavesItAlone) {
     std::filesystem::create_hard_link(path, same);
     auto const said = message_of([&] { recover(same); });
     EXPECT_NE(said.find("still writing"), std::string::npos) << said;
-    append_events(producer, 0, kRows, 100);
+    append_events(producer, 0, kRowsInPlace, 100);
     producer.finish();
-    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, kRows + 100);
-    EXPECT_EQ(rows_in(path), (RowCounts{{0, kRows + 100}}));
+    EXPECT_EQ(writer->close(kTimeoutNs).report.tables[0].rows, kRowsInPlace + 100);
+    EXPECT_EQ(rows_in(path), (RowCounts{{0, kRowsInPlace + 100}}));
 }
 
 // The file was copied first: its journal knows of pages that were written after that.
@@ -176,14 +176,14 @@ TEST(RunPlace, ACopyWhoseJournalIsNewerIsNotComplete) {
     auto const writer = Writer::create(path, events(), shared_options());
     std::filesystem::copy_file(path, copy); // as long as it will be, and empty
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows);
+    append_events(producer, 0, 0, kRowsInPlace);
     wait_for_barriers(*writer, 10);
     copy_run(path, copy);
     auto const report = recover(copy).report;
     EXPECT_GT(report.damaged_pages, 0u);
     EXPECT_GT(report.tables[0].lost_rows, 0u);
     auto const there = rows_in(copy);
-    EXPECT_LT(there.contains(0) ? there.at(0) : 0, kRows);
+    EXPECT_LT(there.contains(0) ? there.at(0) : 0, kRowsInPlace);
     producer.finish();
     writer->close(kTimeoutNs);
 }
@@ -196,7 +196,7 @@ TEST(RunPlace, ACopyThatIsOlderThanItsBeginningIsGivenOne) {
     options.layout.wide_codec = options.layout.narrow_codec = "zstd-1";
     auto const writer = Writer::create(path, events(), options);
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, kRows);
+    append_events(producer, 0, 0, kRowsInPlace);
     wait_for_barriers(*writer, 10);
     writer->abandon(); // a copy of what goes on may miss rows that moved into pages meanwhile
     copy_run(path, copy);
@@ -206,7 +206,7 @@ TEST(RunPlace, ACopyThatIsOlderThanItsBeginningIsGivenOne) {
     file.write(std::string(512, '\0').data(), 512);
     file.close();
     EXPECT_EQ(recover(copy).report.damaged_pages, 0u);
-    EXPECT_EQ(rows_in(copy)[0], kRows);
+    EXPECT_EQ(rows_in(copy)[0], kRowsInPlace);
     EXPECT_EQ(verify(copy).faults, 0u);
 }
 
@@ -254,7 +254,7 @@ void leave_without_barrier(std::string const& path) {
     options.layout.wide_codec = options.layout.narrow_codec = "lz4"; // which both containers know
     auto const writer = Writer::create(path, events(), options);
     auto producer = writer->producer("events");
-    append_events(producer, 0, 0, 8 * kRows);
+    append_events(producer, 0, 0, 8 * kRowsInPlace);
     // Every column has pages then, and not only the widest.
     while (writer->status().pages < 100) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     auto const journal = bytes_of(journal_path(path));
@@ -342,10 +342,10 @@ TEST_P(BeginningOfARun, IsAllThatIsLeftOfItAndItIsResumed) {
     overwrite(path, first, std::vector<std::byte>(bytes_of(path).size() - first));
     auto const writer = Writer::resume(path, {}, {});
     auto producer = writer->producer("events");
-    append_events(producer, 1, 0, kRows);
+    append_events(producer, 1, 0, kRowsInPlace);
     producer.finish();
     writer->close(kTimeoutNs);
-    EXPECT_EQ(rows_in(path)[1], kRows);
+    EXPECT_EQ(rows_in(path)[1], kRowsInPlace);
 }
 
 // As where the run's file was removed, and its inode was given to the next one.

@@ -14,11 +14,6 @@ template <typename Value> std::vector<Value> numbers(std::size_t count) {
     return values;
 }
 
-template <typename Value> Bytes bytes_of(std::vector<Value> const& values) {
-    auto const bytes = std::as_bytes(std::span(values));
-    return {bytes.begin(), bytes.end()};
-}
-
 // The only column of the only table.
 Bytes read_only(ForeignFile& made) {
     auto const file = made.storage();

@@ -12,21 +12,16 @@ namespace {
 
 using model::Scalar;
 
-template <typename Value> std::vector<Value> numbers(std::size_t count) {
+template <typename Value> std::vector<Value> small_numbers(std::size_t count) {
     std::vector<Value> values(count);
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<Value>(i * 7 % 100);
     return values;
 }
 
-template <typename Value> Bytes bytes_of(std::vector<Value> const& values) {
-    auto const bytes = std::as_bytes(std::span(values));
-    return {bytes.begin(), bytes.end()};
-}
-
 TEST(Hdf5Foreign, DatasetsOfOneLengthAreATable) {
     ForeignFile made;
-    auto const x = numbers<double>(1000);
-    auto const wave = numbers<std::uint16_t>(4000);
+    auto const x = small_numbers<double>(1000);
+    auto const wave = small_numbers<std::uint16_t>(4000);
     made.dataset("/detector/x", H5T_IEEE_F64LE, x, {1000});
     made.dataset("/detector/wave", H5T_STD_U16LE, wave, {1000, 4}, {64, 4}, "bitshuffle+lz4");
     made.attribute("/detector/x", "units", "mm");
@@ -46,7 +41,7 @@ TEST(Hdf5Foreign, DatasetsOfOneLengthAreATable) {
 // One damaged byte in an extent, and the list of its pages would take all the memory there is.
 TEST(Hdf5Foreign, AnExtentThatNoFileOfThatSizeHasIsRefused) {
     ForeignFile made;
-    made.dataset("/detector/x", H5T_IEEE_F64LE, numbers<double>(1000), {1000});
+    made.dataset("/detector/x", H5T_IEEE_F64LE, small_numbers<double>(1000), {1000});
     made.unwritten("/detector/sparse", 1000);
     made.unwritten("/detector/huge", hsize_t{1} << 50);
     auto const file = made.storage();
@@ -62,7 +57,7 @@ TEST(Hdf5Foreign, AnExtentThatNoFileOfThatSizeHasIsRefused) {
 // The process that reads them says them in JSON, which is UTF-8.
 TEST(Hdf5Foreign, ValuesUnderNamesThatAreNoUtf8AreRead) {
     ForeignFile made;
-    auto const x = numbers<double>(1000);
+    auto const x = small_numbers<double>(1000);
     made.dataset("/detec\xfftor/x\xfe", H5T_IEEE_F64LE, x, {1000});
     made.attribute("/detec\xfftor/x\xfe", "units", "m\xfdm");
     auto const file = made.storage();
@@ -77,11 +72,11 @@ TEST(Hdf5Foreign, ValuesUnderNamesThatAreNoUtf8AreRead) {
 
 TEST(Hdf5Foreign, ListsOfLh5AreLists) {
     ForeignFile made;
-    auto const values = numbers<float>(60);
+    auto const values = small_numbers<float>(60);
     std::vector<std::uint32_t> const sums{10, 10, 60};
     made.dataset("/ch0/raw/trace/cumulative_length", H5T_STD_U32LE, sums, {3});
     made.dataset("/ch0/raw/trace/flattened_data", H5T_IEEE_F32LE, values, {60});
-    made.dataset("/ch0/raw/waveform/t0", H5T_IEEE_F32LE, numbers<float>(3), {3});
+    made.dataset("/ch0/raw/waveform/t0", H5T_IEEE_F32LE, small_numbers<float>(3), {3});
     made.attribute("/ch0/raw", "datatype", "table{trace,waveform}");
     auto const file = made.storage();
     auto const map = hdf5_format().load(*file);
@@ -97,11 +92,11 @@ TEST(Hdf5Foreign, ListsOfLh5AreLists) {
 
 TEST(Hdf5Foreign, WhatIsNotReadIsNamed) {
     ForeignFile made;
-    for (auto const* path : {"/g/a", "/g/b"}) made.dataset(path, H5T_STD_I32LE, numbers<std::int32_t>(10), {10});
+    for (auto const* path : {"/g/a", "/g/b"}) made.dataset(path, H5T_STD_I32LE, small_numbers<std::int32_t>(10), {10});
     TypeHandle const text(H5Tcopy(H5T_C_S1), "text");
     H5Tset_size(text.get(), 8);
     made.create("/g/text", text.get(), {10}, [](hid_t) {});
-    made.dataset("/g/longer", H5T_STD_I32LE, numbers<std::int32_t>(11), {11});
+    made.dataset("/g/longer", H5T_STD_I32LE, small_numbers<std::int32_t>(11), {11});
     auto const map = hdf5_format().load(*made.storage());
     EXPECT_EQ(map.head.columns[0].size(), 2u);
     std::vector<std::string> left_out;
@@ -116,7 +111,7 @@ TEST(Hdf5Foreign, WhatIsNotReadIsNamed) {
 
 TEST(Hdf5Foreign, AFileInWhichEverythingIsLeftOutHasNoTables) {
     ForeignFile made;
-    made.dataset("/x", H5T_STD_B8LE, numbers<std::uint8_t>(10), {10});
+    made.dataset("/x", H5T_STD_B8LE, small_numbers<std::uint8_t>(10), {10});
     auto const map = hdf5_format().load(*made.storage());
     EXPECT_TRUE(map.tables.empty());
     ASSERT_EQ(map.left_out.size(), 1u);

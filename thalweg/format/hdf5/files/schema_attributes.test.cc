@@ -38,7 +38,7 @@ Attributes everything() {
     return attributes;
 }
 
-model::Schema schema() {
+model::Schema annotated_schema() {
     auto nested = record_field("s", {scalar_field("x", Scalar::int32)});
     nested.members[0].attributes = nested.attributes = everything();
     nested.members[0].unit = "mm";
@@ -52,13 +52,13 @@ model::Schema schema() {
 }
 
 TEST(Hdf5Attributes, AreWhatWasWrittenByOurHeadAndByTheObjects) {
-    TestRun run(schema());
+    TestRun run(annotated_schema());
     run.add_part(0, 100);
     run.complete();
-    EXPECT_EQ(hdf5_format().load(*run.file).head.schema, schema());
+    EXPECT_EQ(hdf5_format().load(*run.file).head.schema, annotated_schema());
     run.file->write(kSealOffset, Bytes(32)); // as if another program had been there: they are read from the objects
     auto const map = hdf5_format().load(*run.file);
-    EXPECT_EQ(map.head.schema, schema());
+    EXPECT_EQ(map.head.schema, annotated_schema());
     EXPECT_TRUE(map.left_out.empty()) << map.left_out[0].str();
 }
 

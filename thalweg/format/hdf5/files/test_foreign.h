@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::hdf5::files {
+
+template <typename Value> std::vector<std::byte> bytes_of(std::vector<Value> const& values) {
+    auto const bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+}
 
 // A file that libhdf5 makes with its own driver, in memory.
 class ForeignFile {
