@@ -2,7 +2,7 @@
 
 Many tests wait for other processes, so both kinds together take less time than one after the other. As many processes
 as there are cores share the Python files: each takes a few files at a time. Tests with the mark `alone` run last, when
-no other test runs. The output of a process is shown when it has ended. With arguments, pytest gets them, in one process.
+no other test runs. The output of a process is shown when it ends. With arguments, pytest gets them, in one process.
 """
 
 import os
