@@ -17,7 +17,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kUnitsMagic[8] = {'T', 'H', 'U', 'N', 'I', 'T', 'S', '1'};
-constexpr std::uint32_t kVersion = 2;       // what a hash is belongs to it
+constexpr std::uint32_t kTableVersion = 2;  // what a hash is belongs to it
 constexpr std::uint32_t kBuckets = 1 << 20; // with a million keys a chain has one entry
 constexpr std::uint64_t kUnit = 16;         // what entry ids count
 constexpr std::uint64_t kFirstPieceBytes = base::kMiB;
@@ -98,7 +98,7 @@ std::shared_ptr<UnitTable> UnitTable::create(std::string const& name, base::Memo
         table->memory_ = table->make("u", size);
     }
     auto& head = *new (table->memory_.data()) UnitTableHead{};
-    head.version = kVersion;
+    head.version = kTableVersion;
     head.buckets = kBuckets;
     table->grow();
     std::atomic_thread_fence(std::memory_order_release);
@@ -111,7 +111,7 @@ std::shared_ptr<UnitTable> UnitTable::attach(std::string const& name, std::strin
     table->memory_ = base::SharedMemory::attach_where_it_is(name + "u", folder);
     bool const whole = table->memory_.size() >= buckets_offset() + kBuckets * sizeof(std::atomic<UnitEntryId>) &&
                        std::memcmp(table->head().magic, kUnitsMagic, sizeof kUnitsMagic) == 0 &&
-                       table->head().version == kVersion && table->head().buckets == kBuckets;
+                       table->head().version == kTableVersion && table->head().buckets == kBuckets;
     if (!whole) base::fail_data({"the table of the work units of run " + name + " cannot be read", "it is not whole"});
     return table;
 }
