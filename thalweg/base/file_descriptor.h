@@ -35,14 +35,14 @@ FileDescriptor open_file(std::string const& path, int flags, unsigned mode = 064
 // Returns another descriptor of the same open file: it has the same locks.
 FileDescriptor duplicate(FileDescriptor const& file);
 
-// flock(2). False where somebody else holds a lock that excludes this one.
+// Calls flock(2). Returns false if another process holds a lock that excludes this one.
 bool try_lock_file(FileDescriptor const& file, std::string const& path, bool exclusive);
 
 FileIdentity identity_of(FileDescriptor const& file);
-// Nothing where there is none. All these throw SystemError where that cannot be told.
+// Returns nothing if there is no such file. All of these throw SystemError if the system cannot say.
 std::optional<FileIdentity> identity_of(std::string const& path);
 bool is_directory(std::string const& path);
-// False where there was none.
+// Returns false if there was none.
 bool remove_file(std::string const& path);
 // False where there is something of that name already.
 bool make_directory(std::string const& path);
@@ -50,10 +50,10 @@ bool make_directory(std::string const& path);
 void remove_directory(std::string const& path);
 // A symbolic link to `text`, which is no file: the name and what it says come at once. False where the name is taken.
 bool make_label(std::string const& path, std::string const& text);
-// Nothing where there is none.
+// Returns nothing if there is none.
 std::optional<std::string> read_label(std::string const& path);
 
-// The path of the file that a link leads to; `path` where it is none, or leads nowhere.
+// Returns the path of the file that a link leads to; `path` itself if it is no link, or leads to no file.
 std::string behind_links(std::string const& path);
 // Names, in no order; none where there is no such directory.
 std::vector<std::string> list_directory(std::string const& path);

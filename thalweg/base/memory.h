@@ -27,9 +27,9 @@ class AlignedBuffer {
     std::size_t size_bytes_ = 0;
 };
 
-// Where named memory goes when /dev/shm has no room for it.
+// The folder that takes named memory if /dev/shm has no room for it.
 struct MemoryFallback {
-    std::string folder = {};     // empty: nowhere
+    std::string folder = {};     // empty: there is none
     std::string suggestion = {}; // for an error: what to do about it
 };
 
@@ -39,7 +39,7 @@ struct MemorySize {
     MemorySize(std::size_t size, std::size_t allocated) : bytes(size), allocated_bytes(allocated) {}
 
     std::size_t bytes;
-    std::size_t allocated_bytes; // of the first of them; whoever uses more calls `allocate` before
+    std::size_t allocated_bytes; // of the first of them; a caller that uses more calls `allocate` before
 };
 
 // Memory that several processes see under one name (mode 0600), or, with an empty name, private memory with the same
@@ -51,15 +51,15 @@ class SharedMemory {
   public:
     SharedMemory() = default;
     static SharedMemory create(std::string const& name, MemorySize const& size);
-    // With a plain name: in /dev/shm, or, where that has no room or is not there, in the folder. Throws SystemError
-    // with the reasons of both.
+    // Creates memory with a plain name in /dev/shm, or in the folder if /dev/shm has no room or does not exist. Throws
+    // SystemError with the reasons of both.
     static SharedMemory create_where_room(std::string const& name, MemorySize const& size,
                                           MemoryFallback const& fallback);
     static SharedMemory create_private(std::size_t size_bytes);
     // Throws SystemError (ENOENT) where there is no such segment.
     static SharedMemory attach(std::string const& name);
 
-    // With a plain name: in /dev/shm, else in the folder, where that is not empty.
+    // Attaches memory with a plain name from /dev/shm, or else from the folder, unless that is empty.
     static SharedMemory attach_where_it_is(std::string const& name, std::string const& folder);
 
     SharedMemory(SharedMemory&& other) noexcept;
@@ -76,7 +76,7 @@ class SharedMemory {
     // Gives the memory of whole blocks back to the system: their bytes are lost, and they want `allocate` again.
     void give_back(std::size_t offset, std::size_t size_bytes) const;
 
-    // Leave the name in place when this object goes: somebody else will unlink it.
+    // Leave the name in place when this object goes: another process will unlink it.
     void keep() { owner_ = false; }
     // Take on the unlinking of an attached segment.
     void adopt() { owner_ = !name_.empty(); }

@@ -1,4 +1,4 @@
-// Who is alive: a process is named by its pid and its start time, because pids are reused.
+// Tells whether a process lives. A process is named by its pid and its start time, because pids are reused.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ std::string boot_id();
 
 std::string host_name();
 
-// Of /proc/self/ns/pid: processes that see different ones do not mean the same by a pid. 0 where it cannot be read.
+// Returns the number of the pid namespace (/proc/self/ns/pid): in another namespace, the same pid is another process.
+// Returns 0 if it cannot be read.
 std::uint64_t pid_namespace();
 
 // Differs in a forked child from what it was in the parent; costs one load.

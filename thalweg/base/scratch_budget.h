@@ -7,13 +7,13 @@ namespace thalweg::base {
 
 inline constexpr char const* kReadMemoryVariable = "THALWEG_READ_MEMORY";
 
-// What there is for all of them. By default what THALWEG_READ_MEMORY says, else 256 MiB. Throws UsageError where that
-// is no size.
+// Returns the budget of the process: what THALWEG_READ_MEMORY says, or 256 MiB. Throws UsageError if the variable is no
+// size.
 std::uint64_t read_memory_bytes();
 void set_read_memory_bytes(std::uint64_t size_bytes);
 
-// So much of it, as long as this is there. A thread holds one at a time, and waits for nobody meanwhile: else two would
-// wait for each other.
+// A share of the budget, held as long as this object lives. A thread holds one share at a time, and waits for no other
+// thread meanwhile: otherwise two threads could wait for each other.
 class ScratchShare {
   public:
     // Waits for it. Who wants more than all there is gets it once nobody else has any: a page is decoded, however large
@@ -25,7 +25,7 @@ class ScratchShare {
 
     std::uint64_t held_bytes() const { return held_bytes_; }
 
-    // Of all of them.
+    // Returns what all shares of the process hold together.
     static std::uint64_t held_in_process();
 
   private:

@@ -1,4 +1,4 @@
-// What a thread does that waits for nothing but its end.
+// Lets a thread wait for its own end.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Copies bytes that nobody reads soon, past the processor's cache where that can be: memory that is only written is not
+// Copies bytes that are not read soon, past the processor's cache where that can be: memory that is only written is not
 // read first then.
 #pragma once
 

@@ -9,8 +9,8 @@ namespace {
 
 std::uint8_t byte_at(std::string_view text, std::size_t at) { return static_cast<std::uint8_t>(text[at]); }
 
-// Of the character that begins at `text`; 0 where none does. As RFC 3629 has it: no longer form than needed, no
-// surrogates, nothing above U+10FFFF.
+// Returns the length of the character that `text` begins with, or 0 if there is none. As in RFC 3629, no form is longer
+// than needed, and there are no surrogates and nothing above U+10FFFF.
 std::size_t length_of_character(std::string_view text) {
     auto const first = byte_at(text, 0);
     if (first < 0x80) return 1;

@@ -1,5 +1,6 @@
 #include "thalweg/codec/codec.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/scratch.h"
 #include "thalweg/codec/bitshuffle.h"
@@ -91,7 +92,9 @@ class CheckedCodec : public Codec {
                 {fmt::format("no room to encode a page of {} bytes", raw.size()),
                  fmt::format("{} bytes were given, {} may be needed", out.size(), bound_bytes(raw.size()))});
         }
-        return inner_->encode(raw, out);
+        auto const size = inner_->encode(raw, out);
+        THALWEG_ASSERT(size <= out.size(), "an encoded page keeps within the bound of its codec");
+        return size;
     }
 
     void decode(std::span<std::byte const> stored, std::span<std::byte> raw) override {

@@ -13,7 +13,7 @@ namespace thalweg::codec {
 enum class Prefilter : std::uint8_t { none, shuffle, bitshuffle };
 enum class Compression : std::uint8_t { none, deflate, lz4, zstd };
 
-// What a column's pages are encoded with. Written by people as "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1",
+// The codec of a column's pages. Users write it as "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1",
 // "bitshuffle+zstd-3".
 struct Spec {
     Prefilter prefilter = Prefilter::none;
@@ -49,7 +49,8 @@ inline constexpr std::size_t kMaxElementBytes = 1 << 16;
 // `element_bytes`: the size of one value, which is what shuffle and bitshuffle transpose. Throws base::UsageError.
 std::unique_ptr<Codec> make_codec(Spec const& spec, std::size_t element_bytes);
 
-// By the name that a run's layout records: a Spec's, "root:..." (root_codec.h) or "hdf5:..." (hdf5_pipeline.h).
+// Makes a codec by the name that a run's layout records: a Spec's, "root:..." (root_codec.h) or "hdf5:..."
+// (hdf5_pipeline.h).
 std::unique_ptr<Codec> make_codec(std::string_view name, std::size_t element_bytes);
 
 } // namespace thalweg::codec

@@ -1,4 +1,4 @@
-// What remains of a codec behind its prefilter.
+// Compressors: the part of a codec that follows its prefilter.
 #pragma once
 
 #include "thalweg/codec/codec.h"
@@ -6,8 +6,8 @@
 
 namespace thalweg::codec {
 
-// What callers leave in blocks: readable bytes before and behind what is compressed, and bytes that may be overwritten
-// behind the room for any result.
+// The margin that callers leave around blocks: readable bytes before and behind what is compressed, and bytes that may
+// be overwritten behind the room for any result.
 inline constexpr std::size_t kMarginBytes = 64;
 
 class Compressor {
@@ -34,11 +34,11 @@ std::unique_ptr<Compressor> make_lz4_block(); // one plain block
 std::unique_ptr<Compressor> make_lz4_planes(std::size_t planes);
 std::unique_ptr<Compressor> make_lzma(); // decompresses only
 
-// Of whole pages, each in the form of the HDF5 filter of that name: 1, 32004, 32015.
+// Compresses whole pages, in the form of the HDF5 filter of that name: 1, 32004, 32015.
 std::unique_ptr<Compressor> make_compressor(Compression compression, int level);
 
-// Of the blocks that bitshuffle has made, as HDF5 filter 32008 stores them; lz4 and zstd only. Blocks of one page are
-// compressed in order, with kMarginBytes around each.
+// Compresses the blocks that bitshuffle has made, as HDF5 filter 32008 stores them; with lz4 and zstd only. Blocks of
+// one page are compressed in order, with kMarginBytes around each.
 std::unique_ptr<Compressor> make_block_compressor(Spec const& spec, std::size_t element_bytes);
 
 // Throws base::DataError about a page that does not decode, from this offset on.

@@ -62,9 +62,9 @@ Hdf5Filter bitshuffle_filter(Spec const& spec, unsigned element_bytes) {
 }
 
 // Reads filters one by one; what a filter may follow is checked as the Spec fills.
-class Reader {
+class FilterReader {
   public:
-    Reader(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes)
+    FilterReader(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes)
         : filters_(filters), element_bytes_(element_bytes) {}
 
     Spec read() {
@@ -182,7 +182,7 @@ std::vector<Hdf5Filter> filter_pipeline(Spec const& spec, std::size_t element_by
 }
 
 Spec spec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes) {
-    return Reader(filters, element_bytes).read();
+    return FilterReader(filters, element_bytes).read();
 }
 
 std::string codec_of_filters(std::vector<Hdf5Filter> const& filters, std::size_t element_bytes) {

@@ -1,5 +1,5 @@
-// What HDF5's filters make of a chunk beyond what a Spec says: with checksums among the filters, or with elements of
-// another size than that of a value (of an array type, the whole array). For reading only.
+// Pipelines of HDF5 filters that no Spec describes: with checksums among the filters, or with elements of another size
+// than a value has (for an array type, the whole array). They are for reading only.
 #pragma once
 
 #include "thalweg/codec/codec.h"
@@ -8,7 +8,7 @@
 
 namespace thalweg::codec {
 
-// In the order in which chunks went through them.
+// One stage of a pipeline. Stages are in the order in which chunks went through them.
 struct PipelineStage {
     bool is_checksum = false; // fletcher32
     Spec spec;

@@ -14,8 +14,8 @@ namespace {
 
 using Bytes64 = std::array<std::uint8_t, 64>;
 
-// Where each byte of a register comes from when it is taken as an 8x8 square of bytes and transposed; with `reversed`,
-// the bytes of each row then stand in reverse order.
+// Returns, for each byte of a register, the byte that comes to its place if the register is transposed as an 8x8 square
+// of bytes. With `reversed`, the bytes of each row then stand in reverse order.
 constexpr Bytes64 transposition(bool reversed) {
     Bytes64 from{};
     for (unsigned i = 0; i < 64; ++i) {

@@ -18,7 +18,8 @@ constexpr double kRepeatedStringBytes = 1.25, kStringBytes = 2;
 constexpr double kCodeBytes = 60;    // a Huffman code of many symbols
 constexpr double kNeverBelow = 1.05; // bits a symbol: the code has no shorter words
 
-// Of a byte, in bits; of a sample one would find less than there is, which the last term makes good (Miller, Madow).
+// Returns the entropy of a byte in bits. A sample shows less than there is, which the last term corrects (Miller,
+// Madow).
 double entropy_of(std::span<std::byte const> plane) {
     std::array<std::array<std::uint16_t, 256>, 2> counts{}; // two, so that equal neighbours need not wait
     auto const pieces = kCountedBytes / kCountedAtOnce;

@@ -20,7 +20,7 @@ std::uint64_t bits_from(std::uint64_t const* bits, std::size_t at) {
     return word >> (at % 8);
 }
 
-// Where the next kShortestRun set bits in a row begin; `end` when there are none.
+// Returns the place of the next kShortestRun set bits in a row, or `end` if there are none.
 std::size_t find_run(std::uint64_t const* bits, std::size_t at, std::size_t end) {
     for (; at < end; at += 57 - (kShortestRun - 1)) {
         std::uint64_t word = bits_from(bits, at);
@@ -71,7 +71,7 @@ std::byte* put_sequence(std::byte* out, std::byte const* literals, std::size_t c
     return match >= 15 ? put_long_length(out, match - 15) : out;
 }
 
-// Where bytes equal those a given distance back: a bitmap with a cursor.
+// A bitmap, with a cursor, of the bytes that equal those a given distance back.
 class Matches {
   public:
     // Only bytes from `distance` on and before `end` count. `bits` has room for end / 64 + 2 words.

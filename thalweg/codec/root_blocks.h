@@ -23,7 +23,7 @@ class RootBlocks {
     // `planes`: of a split page, the bytes of its elements; else 1. `out` has bound_bytes.
     std::size_t compress(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);
 
-    // By the heads of the blocks, whatever this object compresses with. Throws base::DataError.
+    // Decompresses by the heads of the blocks, whatever this object compresses with. Throws base::DataError.
     void decompress(std::span<std::byte const> stored, std::span<std::byte> raw);
 
     // In the order of the heads' tags.

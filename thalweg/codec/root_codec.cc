@@ -1,5 +1,6 @@
 #include "thalweg/codec/root_codec.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/scratch.h"
 #include "thalweg/codec/root_blocks.h"
@@ -55,6 +56,7 @@ class RootCodec : public Codec {
         }
         auto const packed = pack(raw, out);
         auto const size = blocks_.compress(packed, planes_, out);
+        THALWEG_ASSERT(size <= out.size(), "an encoded page keeps within the bound of its codec");
         if (size > 0) return size;
         if (packed.data() != out.data() && !packed.empty()) std::memcpy(out.data(), packed.data(), packed.size());
         return packed.size();

@@ -184,5 +184,18 @@ TEST(RootCodec, TellsRootsNumberOfACompression) {
     EXPECT_EQ(compression_settings("root:quantized-8-0-1e+05"), 0u);
 }
 
+TEST(RootCodec, ANumberOfRootsGivesBackTheCompression) {
+    for (std::string const name : {"none", "deflate-1", "deflate-9", "lz4", "zstd-1", "zstd-5"}) {
+        EXPECT_EQ(compression_of_settings(compression_settings("root:byte+" + name)), name);
+    }
+    for (auto const compression : kCompressions) { // each codec can be written into an RNTuple, or is refused by name
+        auto const name = Spec{Prefilter::none, compression, 0}.name();
+        auto const settings = compression_settings("root:byte+" + name);
+        EXPECT_EQ(settings == 0, compression == Compression::none) << name;
+    }
+    EXPECT_EQ(compression_of_settings(207), ""); // lzma is read, and not written
+    EXPECT_EQ(compression_of_settings(905), "");
+}
+
 } // namespace
 } // namespace thalweg::codec

@@ -16,7 +16,7 @@ struct Conversion {
 
 enum class Coding : unsigned char { as_is, zigzag, delta };
 
-// Of integers of these sizes (1, 2, 4 or 8 bytes), of which both are signed or both are not.
+// Converts integers of these sizes (1, 2, 4 or 8 bytes); both are signed, or both are not.
 Conversion integer_conversion(bool is_signed, std::size_t column_bytes, std::size_t element_bytes, Coding coding);
 
 // float16 in the column, float32 in the model; to the nearest, ties to even.

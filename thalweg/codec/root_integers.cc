@@ -74,7 +74,7 @@ template <class Value, class Type> bool nothing(Type const& lost) {
 template <class Element, class Stored, Coding coding>
 bool forth(std::byte const* in, std::byte* out, std::size_t count) {
     constexpr auto kLanes = kLanesOf<Element, Stored>;
-    // Where less than a vector is left, and where no element lies in front of it.
+    // Handles elements of which there are fewer than a vector has, or that no element precedes.
     auto const step_aside = [&](std::size_t at) {
         auto const items = std::min(kLanes, count - at), before = std::min<std::size_t>(at, 1);
         std::byte from[(kLanes + 1) * sizeof(Element)] = {}, to[kLanes * sizeof(Stored)];

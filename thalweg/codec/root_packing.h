@@ -1,4 +1,4 @@
-// What RNTuple does to the elements of a page before it compresses them ("Column Description" of its specification).
+// Packs the elements of a page as RNTuple does before it compresses them ("Column Description" of its specification).
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ class ZstdPlanes {
         std::size_t stored_bytes = 0;
     };
 
-    // Of planes that are worth it: at least kMinPlaneBytes each, and not more than one block.
+    // Whether planes of a page are worth it: each has at least kMinPlaneBytes, and at most one block.
     static bool fits(std::size_t page_bytes, std::size_t planes);
     std::size_t bound_bytes(std::size_t page_bytes, std::size_t planes) const;
 

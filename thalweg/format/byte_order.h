@@ -8,7 +8,8 @@
 
 namespace thalweg::format {
 
-// In place; of complex numbers each part. Bytes behind the last whole number stay as they are.
+// Swaps the bytes of each number in place; of a complex number, those of each part. Bytes behind the last whole number
+// stay as they are.
 void swap_numbers(std::span<std::byte> bytes, model::Scalar scalar);
 
 } // namespace thalweg::format

@@ -97,7 +97,7 @@ class Format {
     // `extent` is all that will be written at `offset`.
     virtual void write_extent_head(std::span<std::byte>, std::uint64_t) const {}
 
-    // Marks bytes between extents that nobody uses, at multiples of base::kBlockBytes, for those who walk over the
+    // Marks bytes between extents that are not used, at multiples of base::kBlockBytes, for those who walk over the
     // file.
     virtual void write_gap(storage::Storage&, std::uint64_t, std::uint64_t) const {}
 

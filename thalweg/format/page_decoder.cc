@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/format/byte_order.h"
@@ -84,6 +85,7 @@ void decode_traced(codec::Codec& codec, std::span<std::byte const> stored, std::
 
 void PageDecoder::decode(model::Page const& page, storage::Storage const& storage, PageUnit const& unit,
                          std::string const& codec, bool check_checksum, std::span<std::byte> out) {
+    THALWEG_ASSERT(out.size() == page.count * unit.size_bytes, "a page is decoded to as many bytes as its items have");
     auto const from = page.skip * unit.size_bytes;
     if (from + out.size() > page.raw_bytes) {
         base::fail_data({fmt::format("the page at offset {} has {} bytes", page.offset, page.raw_bytes),

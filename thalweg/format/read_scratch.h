@@ -1,4 +1,4 @@
-// What one thread decodes a page in, within the memory that all readers of the process have for that.
+// Memory in which one thread decodes a page, within the budget of all readers of the process.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace thalweg::format {
 
-// Of its thread, for one page: one at a time. Memory is held only while it is there, so that nobody waits for a thread
-// that itself waits for others; buffers that are not small go with it.
+// The scratch memory of a thread for one page; a thread has one at a time. Memory is held only while the object lives,
+// so that no thread waits for one that itself waits for others. Buffers that are not small are freed with it.
 class ReadScratch {
   public:
     // Waits until there is memory for a page of which `out_bytes` are wanted; none: its stored bytes.

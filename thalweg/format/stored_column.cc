@@ -30,7 +30,7 @@ void fill(StoredColumn const& stored, std::span<std::byte> items, std::uint64_t 
     if (stored.map.big_endian) swap_numbers(out, stored.column.scalar);
 }
 
-void copy_held(StoredColumn const& stored, Piece const& piece) {
+void copy_held(StoredColumn const& stored, PagePiece const& piece) {
     auto const& held = stored.map.held;
     auto const at = piece.page.offset + piece.page.skip * stored.unit_bytes();
     if (at > held.size() || piece.out.size() > held.size() - at) {
@@ -41,8 +41,8 @@ void copy_held(StoredColumn const& stored, Piece const& piece) {
     if (stored.map.big_endian) swap_numbers(piece.out, stored.column.scalar);
 }
 
-void decode_tile(PageDecoder& decoder, StoredColumn const& stored, Piece const& piece, storage::Storage const& storage,
-                 bool check_checksum) {
+void decode_tile(PageDecoder& decoder, StoredColumn const& stored, PagePiece const& piece,
+                 storage::Storage const& storage, bool check_checksum) {
     auto const& page = piece.page;
     auto const grid = grid_of(stored);
     if (page.place == Page::Place::nowhere) {
@@ -70,9 +70,9 @@ std::string const& StoredColumn::codec_of(Page const& page) const {
     return page.codec == 0 ? codec : map.other_codecs.at(page.codec - 1u);
 }
 
-std::vector<Piece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
-                               std::span<std::byte> out) {
-    std::vector<Piece> pieces;
+std::vector<PagePiece> plan_pieces(StoredColumn const& stored, std::uint64_t first, std::uint64_t count,
+                                   std::span<std::byte> out) {
+    std::vector<PagePiece> pieces;
     auto const unit_bytes = stored.unit_bytes();
     auto const units = stored.column.item_bytes() / unit_bytes;
     auto const place_of = [&](Page const& page) {
@@ -90,8 +90,8 @@ std::vector<Piece> plan_pieces(StoredColumn const& stored, std::uint64_t first, 
     return pieces;
 }
 
-void decode_piece(PageDecoder& decoder, StoredColumn const& stored, Piece const& piece, storage::Storage const& storage,
-                  bool check_checksum) {
+void decode_piece(PageDecoder& decoder, StoredColumn const& stored, PagePiece const& piece,
+                  storage::Storage const& storage, bool check_checksum) {
     if (stored.map.tiling) return decode_tile(decoder, stored, piece, storage, check_checksum);
     if (piece.page.place == Page::Place::nowhere) {
         return fill(stored, piece.out, 0, piece.out.size() / model::size_bytes(stored.column.scalar));

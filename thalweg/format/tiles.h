@@ -1,4 +1,4 @@
-// Where the tiles of an item lie, for columns whose pages hold parts of items.
+// The places of the tiles of an item, for columns whose pages hold parts of items.
 #pragma once
 
 #include <algorithm>

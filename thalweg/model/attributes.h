@@ -1,4 +1,4 @@
-// What is said of a run, a group, a table or a field beside its type, unit and description.
+// Attributes of a run, a group, a table or a field: what describes it beside its type, unit and description.
 #pragma once
 
 #include <cstddef>

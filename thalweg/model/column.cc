@@ -5,7 +5,7 @@
 namespace thalweg::model {
 namespace {
 
-// Where in the nesting a field stands.
+// The place of a field in the nesting.
 struct Place {
     std::string path;
     std::vector<std::uint64_t> shape;

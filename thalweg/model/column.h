@@ -1,4 +1,4 @@
-// What fields flatten to. A column holds items: one a row, or, inside a list, one an element of that list.
+// Columns: the flat form of fields. A column holds items: one a row, or, inside a list, one an element of that list.
 #pragma once
 
 #include <cstddef>

@@ -15,9 +15,9 @@ struct ColumnLayout {
     std::string codec;            // a codec::Spec by name
 };
 
-// Where the container has clusters, a page is cut by its size alone, and the last one of a cluster is shorter.
-// Elsewhere all pages of a column have one size: of the columns that count rows, the widest has the fewest rows a page;
-// every other one has 2^k times as many. So the page sizes divide each other, and `block_rows`, the largest, is a
+// In a container with clusters, a page is cut by its size alone, and the last page of a cluster is shorter. In any
+// other container all pages of a column have one size: of the columns that count rows, the widest has the fewest rows a
+// page; every other one has 2^k times as many. So the page sizes divide each other, and `block_rows`, the largest, is a
 // multiple of all: rows that fill a block fill whole pages of every such column.
 struct TableLayout {
     std::vector<ColumnLayout> columns;
@@ -28,7 +28,7 @@ struct TableLayout {
     bool fixed_cuts = false;
 };
 
-// What containers get that have no values of their own.
+// The defaults of containers that have no values of their own.
 inline constexpr std::uint64_t kNarrowPageBytes = 32 << 10;
 inline constexpr char const* kCodec = "bitshuffle+lz4";
 
@@ -37,7 +37,7 @@ struct LayoutOptions {
     std::optional<std::uint64_t> narrow_page_bytes = {}; // of all others; none: the container's own
     std::uint64_t table_page_bytes = 32 << 20;           // the pages of one table, one of each column, stay below this
     std::uint64_t block_bytes = 64 << 20;                // a damaged page costs its block
-    // Of columns with items of 1 KiB and more, and of all others. Empty: the container's own.
+    // The codec of columns whose items have 1 KiB or more, and the codec of all others. Empty: the container's own.
     std::string wide_codec = {};
     std::string narrow_codec = {};
     std::uint64_t cluster_bytes = 6 << 20; // raw, in containers that have clusters

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 
 namespace thalweg::model {
@@ -18,6 +19,16 @@ std::set<std::uint64_t, std::greater<>> row_steps(TableLayout const& layout, std
     return steps;
 }
 
+// Whether each range begins behind the one before it.
+template <typename Range> bool are_ordered(std::vector<Range> const& ranges) {
+    auto const overlaps = [](Range const& a, Range const& b) { return b.first < a.first + a.count; };
+    return std::ranges::adjacent_find(ranges, overlaps) == ranges.end();
+}
+
+bool is_ordered(Part const& part) {
+    return are_ordered(part.rows) && std::ranges::all_of(part.columns, are_ordered<Page>);
+}
+
 } // namespace
 
 std::vector<Segment> order_of_rows(TableLayout const& layout, std::vector<Column> const& columns,
@@ -28,6 +39,7 @@ std::vector<Segment> order_of_rows(TableLayout const& layout, std::vector<Column
         if (rows.count > 0) segments.push_back({part, rows.first, rows.count});
     };
     for (std::size_t part = 0; part < parts.size(); ++part) {
+        THALWEG_ASSERT_COSTLY(is_ordered(parts[part]), "rows and pages of a producer are in order and do not overlap");
         for (auto const& rows : parts[part].rows) {
             auto const whole = rows.count / layout.block_rows * layout.block_rows;
             append(part, {rows.first, whole});

@@ -23,11 +23,12 @@ struct Page {
     std::uint64_t raw_bytes = 0;           // decoded size: of the whole page, `skip` and padding included
     std::optional<std::uint64_t> checksum; // base::xxh3 of the stored bytes, where it is known: 0 is one like any other
     bool encoded = false;                  // by the column's codec; otherwise the stored bytes are the raw ones
-    // journal: bytes that wait there for a page of their own; nowhere: items that nobody has stored, see
+    // journal: bytes that wait there for a page of their own; nowhere: items that were never stored, see
     // ColumnMap::fill; map: bytes of ColumnMap::held
     Place place = Place::file;
     std::uint8_t codec = 0; // 0: the layout's; else one of ColumnMap::other_codecs, from 1 on
-    // Of a lengths column: its values are running sums, each with its own length in it, begun at 0 with the cluster.
+    // In a column of lengths, the values of this page are running sums: each includes its own length, and they begin at
+    // 0 with the cluster.
     bool sums = false;
     std::optional<std::uint64_t> sum_before; // where it is known: the sum at the end of the page in front of it
     bool checksum_follows = false;           // 8 bytes of XXH3 lie behind the stored bytes
@@ -48,14 +49,14 @@ struct RowRange {
 struct Cluster {
     std::uint64_t first_row = 0;
     std::uint64_t rows = 0;
-    std::uint64_t order = 0;   // among the clusters of all producers; clusters that nobody ended come last
+    std::uint64_t order = 0;   // among the clusters of all producers; clusters that were not ended come last
     bool whole = false;        // its pages hold exactly these rows
     bool ended_by_age = false; // and not because it was large enough
 
     bool operator==(Cluster const&) const = default;
 };
 
-// What one producer wrote to one table; items and rows are numbered as that producer counted them.
+// The pages and rows that one producer wrote to one table. Items and rows are numbered as that producer counted them.
 struct Part {
     std::uint32_t producer = 0;
     std::vector<std::vector<Page>> columns; // sorted by `first`, no two overlap
@@ -107,7 +108,7 @@ struct TableMap {
         bool by_value = false;        // pages count single values, not items: one may end within an item
         std::optional<Tiling> tiling; // none: pages hold whole items, or whole values
         bool big_endian = false;      // so the numbers are stored; decoded ones are not
-        // What is read where nobody has stored anything: one value, in the order of bytes of those that are stored.
+        // The value of items that were never stored, in the byte order of the stored ones.
         std::vector<std::byte> fill; // empty: zero
         std::vector<std::byte> held; // values that no page of a file could name, since they lie in its metadata
         // Not empty: the pages are not known yet, and this is what the container calls the column, see

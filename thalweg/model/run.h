@@ -21,8 +21,8 @@ struct RunHead {
     // The rows are in the order of the keys of their work units, which are committed in groups of so many consecutive
     // ones. 0: there is no such order.
     std::uint64_t keys_per_group = 0;
-    // What the run is written with: the knobs by name, as texts, and how bytes reach the file. Empty in runs of older
-    // versions.
+    // The settings that the run is written with: the knobs by name, as texts, and how bytes reach the file. Empty in
+    // runs of older versions.
     std::map<std::string, std::string> knobs = {};
     std::string engine = {};
 };
@@ -38,11 +38,11 @@ struct RunFacts {
     std::map<std::string, std::string> metadata; // of the head, with what was added since
     std::uint64_t end_offset = 0;                // no claimed extent reaches beyond
     std::vector<std::byte> units; // the table of work units: bytes that no format looks into; may be empty
-    // Somebody else may complete the file, too, and put the metadata behind its end: it is cut last.
+    // Another node may be completing the file, too, and put its metadata behind the end: so the file is cut last.
     bool is_cut_last = false;
 };
 
-// An object of somebody else's file that is not in the map, and why.
+// An object of another program's file that is not in the map, and why.
 struct LeftOut {
     std::string path; // "/detector/waveform" in HDF5; the table and the field, "events/hits.x", in RNTuple
     std::string why;
@@ -52,13 +52,13 @@ struct LeftOut {
     bool operator==(LeftOut const&) const = default;
 };
 
-// What a reader needs to know of a file, or of a run that is still open.
+// The page map of a file, or of a run that is still open: all that a reader needs to know of it.
 struct RunMap {
     RunHead head;
     std::vector<TableMap> tables;
     std::map<std::string, std::string> metadata;
     bool closed = true;             // no: the file shows the rows up to an interim footer
-    std::vector<LeftOut> left_out;  // of somebody else's file: each is told to whoever reads it
+    std::vector<LeftOut> left_out;  // of another program's file: the reader reports each of them
     std::vector<std::string> notes; // what is shown otherwise than it is stored
     std::vector<std::byte> units;   // as in RunFacts
     std::string units_fault;        // why they cannot be read, where that is so: everything else still can be

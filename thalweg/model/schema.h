@@ -1,4 +1,4 @@
-// What a run holds: tables of typed, nested fields. Pure values.
+// The schema of a run: tables of typed, nested fields. Pure values.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Field {
     std::vector<Field> members = {};
     std::string unit = {};
     std::string description = {};
-    std::string type_name = {}; // in C++, where somebody gave one: "std::vector<Hit>", "std::optional<float>"
+    std::string type_name = {}; // in C++, if one was given: "std::vector<Hit>", "std::optional<float>"
     Attributes attributes = {};
 
     bool operator==(Field const&) const = default;

@@ -6,7 +6,7 @@
 namespace thalweg::storage {
 
 // Metadata keeps to the buffered descriptor of PosixStorage; the queues have one of their own, opened with O_DIRECT.
-// The kernel keeps the two views coherent as long as nobody writes one place through both at once.
+// The kernel keeps the two views coherent as long as no place is written through both at once.
 class DirectStorage final : public PosixStorage {
   public:
     // `engine` is uring, threads, or automatic: io_uring where the kernel lets us, else threads.

@@ -10,7 +10,7 @@
 namespace thalweg::storage {
 namespace {
 
-// So much that nobody wants is read rather than asked around.
+// A gap of up to so many bytes is read, too, because that costs less than another request.
 constexpr std::uint64_t kWorthReading = 16 << 10;
 
 std::vector<ByteRange> joined(std::vector<ByteRange> ranges) {

@@ -1,4 +1,4 @@
-// A file that somebody else reads for us, who may be far away: a Python object, a server. Each time that he is asked is
+// A file that a Python object or a server reads for us, which may be far away. Each request is
 // a round trip, so what is known to be wanted is asked for together.
 #pragma once
 
@@ -30,11 +30,11 @@ class FarFile final : public ReadOnly {
     std::string const& path() const override { return name_; }
     std::string engine() const override { return "far away"; }
     std::uint64_t size() const override { return size_bytes_; }
-    // From what is fetched, or by a request of its own.
+    // Reads from what is fetched, or by a request of its own.
     void read(std::uint64_t offset, std::span<std::byte> bytes) const override;
 
     // Asks for all of these at once; neighbours come as one range. They are kept as long as the result lives. Ranges
-    // that do not lie in the file are left out: whoever reads them is told so.
+    // that do not lie in the file are left out: a read of them is an error.
     std::shared_ptr<void const> fetch(std::vector<ByteRange> ranges) const;
     std::shared_ptr<void const> expect_reads(std::uint64_t offset, std::uint64_t size_bytes) const override {
         return fetch({{offset, size_bytes}});
@@ -43,7 +43,7 @@ class FarFile final : public ReadOnly {
   private:
     using Bytes = std::shared_ptr<std::string const>;
 
-    // Throws base::SystemError where somebody gives too few or too many bytes.
+    // Throws base::SystemError if the answer has too few or too many bytes.
     std::vector<std::string> ask(std::vector<ByteRange> const& ranges) const;
     Bytes fetched(std::uint64_t offset, std::uint64_t size_bytes, std::uint64_t& begin) const;
 
@@ -51,7 +51,7 @@ class FarFile final : public ReadOnly {
     std::uint64_t size_bytes_;
     ReadRanges read_ranges_;
     mutable base::Mutex mutex_;
-    // What somebody keeps, by offset.
+    // Fetched ranges that a caller still keeps, by offset.
     mutable std::multimap<std::uint64_t, std::weak_ptr<std::string const>> fetched_ THALWEG_GUARDED_BY(mutex_);
 };
 

@@ -301,7 +301,7 @@ TEST_F(FileStorage, SpaceBehindAHoleIsReserved) {
     EXPECT_EQ(file->size(), offset + 4096);
 }
 
-// Where the space is taken in pieces, no piece is left out: neither at the end, nor where the file had some already.
+// If the space is taken in pieces, no piece is left out: neither at the end, nor in a file that had some already.
 TEST_F(FileStorage, OnTmpfsAllOfTheRangeIsReserved) {
     if (file_system_of("/dev/shm") != "tmpfs") GTEST_SKIP() << "/dev/shm is no tmpfs here";
     TestDirectory const directory("/dev/shm");

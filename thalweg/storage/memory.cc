@@ -39,7 +39,7 @@ class MemoryStorage final : public Storage {
     void read(std::uint64_t offset, std::span<std::byte> bytes) const override {
         auto const end = size();
         if (offset > end || bytes.size() > end - offset) fail_past_end(name_, offset, bytes.size(), end);
-        for_each_piece(offset, bytes.size(), [&](Piece const& piece) {
+        for_each_piece(offset, bytes.size(), [&](ChunkPiece const& piece) {
             auto const to = bytes.subspan(piece.done, piece.count);
             if (auto const* const chunk = chunks_[piece.chunk].load(std::memory_order_acquire)) {
                 std::memcpy(to.data(), chunk->data() + piece.within, to.size());
@@ -51,7 +51,7 @@ class MemoryStorage final : public Storage {
 
     void write(std::uint64_t offset, std::span<std::byte const> bytes) override {
         check_room("write", offset, bytes.size());
-        for_each_piece(offset, bytes.size(), [&](Piece const& piece) {
+        for_each_piece(offset, bytes.size(), [&](ChunkPiece const& piece) {
             std::memcpy(chunk_at(piece.chunk).data() + piece.within, bytes.data() + piece.done, piece.count);
         });
         if (!bytes.empty()) grow_to(offset + bytes.size());
@@ -64,7 +64,7 @@ class MemoryStorage final : public Storage {
         check_room("resize", size_bytes, 0);
         auto const end = size_bytes_.exchange(size_bytes);
         if (size_bytes >= end) return;
-        for_each_piece(size_bytes, end - size_bytes, [&](Piece const& piece) {
+        for_each_piece(size_bytes, end - size_bytes, [&](ChunkPiece const& piece) {
             auto* const chunk = chunks_[piece.chunk].load();
             if (chunk != nullptr) std::memset(chunk->data() + piece.within, 0, piece.count);
         });
@@ -72,7 +72,7 @@ class MemoryStorage final : public Storage {
 
     void reserve(std::uint64_t offset, std::uint64_t size_bytes) override {
         check_room("reserve", offset, size_bytes);
-        for_each_piece(offset, size_bytes, [&](Piece const& piece) { chunk_at(piece.chunk); });
+        for_each_piece(offset, size_bytes, [&](ChunkPiece const& piece) { chunk_at(piece.chunk); });
         if (size_bytes > 0) grow_to(offset + size_bytes);
     }
 
@@ -86,7 +86,7 @@ class MemoryStorage final : public Storage {
     }
 
     // What of a range lies in one chunk.
-    struct Piece {
+    struct ChunkPiece {
         std::uint64_t chunk;  // its index
         std::uint64_t within; // offset in the chunk
         std::uint64_t done;   // offset in the range
@@ -97,7 +97,7 @@ class MemoryStorage final : public Storage {
         for (std::uint64_t done = 0; done < size_bytes;) {
             auto const within = (offset + done) % kChunkBytes;
             auto const count = std::min(kChunkBytes - within, size_bytes - done);
-            work(Piece{(offset + done) / kChunkBytes % chunks_.size(), within, done, count});
+            work(ChunkPiece{(offset + done) / kChunkBytes % chunks_.size(), within, done, count});
             done += count;
         }
     }

@@ -113,7 +113,7 @@ void PosixStorage::reserve(std::uint64_t offset, std::uint64_t size_bytes) {
     check_writable();
     if (size_bytes == 0) return;
     // Asked first, because a fallocate that runs out of space keeps all that it found until then, and leaves a full
-    // disk to everybody else.
+    // disk to all other programs.
     auto const end = offset + size_bytes;
     auto const space = space_of(path_);
     auto const more_bytes = end - std::clamp(size(), offset, end); // What lies before the offset may be a hole.
@@ -134,7 +134,7 @@ void PosixStorage::give_back(std::uint64_t offset, std::uint64_t size_bytes) {
     }));
 }
 
-// The position in the file, which this moves, is used by nobody else.
+// This moves the position in the file, which no other function uses.
 std::uint64_t PosixStorage::hole_at(std::uint64_t offset) const {
     auto const data = ::lseek(file_.get(), static_cast<off_t>(offset), SEEK_DATA);
     if (data >= 0) return static_cast<std::uint64_t>(data) - offset;

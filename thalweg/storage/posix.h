@@ -14,7 +14,7 @@ int write_all(int fd, std::uint64_t offset, std::span<std::byte const> bytes);
 class PosixStorage : public Storage {
   public:
     PosixStorage(std::string path, OpenMode mode);
-    // Of a file that is open already.
+    // Takes a file that is open already.
     PosixStorage(std::string path, OpenMode mode, base::FileDescriptor file);
 
     std::string const& path() const override { return path_; }

@@ -1,4 +1,4 @@
-// What a path lies on.
+// Asks what file system a path lies on.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Space {
     std::uint64_t total_bytes = 0;
 };
 
-// Of the file system that holds `path`; the file itself need not exist yet, its directory must.
+// Returns the space of the file system that holds `path`. The file need not exist yet; its directory must.
 Space space_of(std::string const& path);
 
 // "ext4", "xfs", "tmpfs", "overlayfs", ...; the hexadecimal magic number of one that is not known here.

@@ -1,4 +1,4 @@
-// What the write queues have in common.
+// The parts that the write queues share.
 #pragma once
 
 #include <deque>

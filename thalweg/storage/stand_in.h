@@ -11,11 +11,11 @@ class StandIn {
     virtual ~StandIn() = default;
     // As open_file_storage, whatever the engine.
     virtual std::unique_ptr<Storage> open(std::string const& path, OpenMode mode) = 0;
-    // Of the disk on which all files are.
+    // Returns the space of the disk on which all files are.
     virtual Space space() = 0;
 };
 
-// Nobody on a real machine. Set only while no other thread is there.
+// Null on a real machine. It is set only while there is no other thread.
 inline StandIn* stand_in = nullptr;
 
 } // namespace thalweg::storage

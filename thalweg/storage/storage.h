@@ -45,8 +45,8 @@ class Storage {
     virtual ~Storage() = default;
 
     virtual std::string const& path() const = 0;
-    // What was chosen, for reports: "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory", with the reason in
-    // brackets where it is a second choice.
+    // Returns the engine that was chosen, for reports: "io_uring, O_DIRECT", "4 threads, O_DIRECT", "posix", "memory",
+    // with the reason in brackets where it is a second choice.
     virtual std::string engine() const = 0;
 
     // Any offset and size. Reading beyond the end is an error.
@@ -61,11 +61,12 @@ class Storage {
     // may have grown by a part then. A file system that cannot allocate is only asked for its free space.
     virtual void reserve(std::uint64_t offset, std::uint64_t size_bytes) = 0;
 
-    // What lies there is needed no more: its blocks are free again, where the file system can do that, and it reads as
-    // zeros or as it was.
+    // Gives a range back that is no longer needed: its blocks are free again if the file system can do that, and it
+    // reads as zeros or as it was.
     virtual void give_back(std::uint64_t, std::uint64_t) {}
 
-    // So many bytes from `offset` on lie in no block, and read as zeros. 0: there are none, or nobody knows.
+    // Returns how many bytes from `offset` on lie in no block, and read as zeros. 0: there are none, or it is not
+    // known.
     virtual std::uint64_t hole_at(std::uint64_t) const { return 0; }
 
     // Much of this range will be read next, in small pieces. What is fetched for that is kept as long as the result

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/thread.h"
 #include "thalweg/storage/posix.h"
@@ -80,6 +81,7 @@ class ThreadQueue final : public WriteQueue {
             lock.unlock();
             int const error = write_all(fd_, write.offset, write.bytes);
             lock.lock();
+            THALWEG_ASSERT(pending_ > waiting_.size() && pending_ <= depth_, "every pending write waits or is written");
             --pending_;
             done_.push_back({write.token, error});
             ended_.notify_one();

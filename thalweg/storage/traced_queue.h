@@ -12,7 +12,7 @@ namespace thalweg::storage {
 
 enum class QueueEngine : std::uint8_t { uring = 1, threads = 2 };
 
-// The queue itself where nobody traces.
+// Returns the queue itself if no tracer is loaded.
 std::unique_ptr<WriteQueue> traced(std::unique_ptr<WriteQueue> queue, std::string const& path, std::size_t depth,
                                    QueueEngine engine);
 

@@ -45,7 +45,7 @@ bool share_blocks(int from, int to, std::uint64_t size_bytes, std::string const&
     return false;
 }
 
-// Where it stopped because the kernel cannot: on another file system, say.
+// Returns how many bytes were copied: fewer than wanted if the kernel cannot copy them, to another file system, say.
 std::uint64_t copy_in_kernel(int from, int to, std::uint64_t size_bytes, std::string const& path,
                              std::function<void()> const& between) {
     std::uint64_t done = 0;
@@ -144,7 +144,7 @@ void UnpublishedFile::link_to(std::string const& path) const {
 
 void UnpublishedFile::publish(bool replace) {
     sync();
-    // Where there is nothing to replace, a process that is killed here leaves no second name.
+    // If there is nothing to replace, a process that is killed here leaves no second name.
     if (!replace || !std::filesystem::exists(std::filesystem::symlink_status(path()))) {
         link_to(path());
     } else {

@@ -1,4 +1,4 @@
-// A new file that nobody sees until it is whole.
+// A new file that has no visible name until it is whole.
 #pragma once
 
 #include <functional>

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 #include "thalweg/storage/failure.h"
 #include "thalweg/storage/queue.h"
@@ -44,7 +45,7 @@ class UringQueue final : public WriteQueue {
         for (std::size_t slot = 0; slot < depth; ++slot) free_.push_back(slot);
     }
 
-    // The kernel reads the bytes until a write has ended: nobody may free them before.
+    // The kernel reads the bytes until a write has ended: they must not be freed before.
     ~UringQueue() override {
         try {
             while (pending_ > 0) collect(true);
@@ -61,6 +62,7 @@ class UringQueue final : public WriteQueue {
         writes_[slot] = {offset, bytes, token};
         free_.pop_back();
         ++pending_;
+        THALWEG_ASSERT(pending_ + free_.size() == writes_.size(), "a slot is free, or a write of it is pending");
         start(slot);
     }
 
@@ -120,6 +122,8 @@ class UringQueue final : public WriteQueue {
     // `outcome`: bytes written, or a negative errno.
     void settle(std::size_t slot, int outcome) {
         auto& write = writes_[slot];
+        THALWEG_ASSERT(pending_ > 0 && (outcome <= 0 || static_cast<std::size_t>(outcome) <= write.bytes.size()),
+                       "the kernel reports what was given to it");
         if (outcome > 0) {
             write.bytes = write.bytes.subspan(static_cast<std::size_t>(outcome));
             write.offset += static_cast<std::uint64_t>(outcome);

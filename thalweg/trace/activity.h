@@ -35,14 +35,14 @@ struct Tracer {
     std::uint32_t (*file)(char const* path);
     unsigned numbers[kActivities];
 };
-// Found when this library is loaded, and never changed: null where nobody traces.
+// Found when this library is loaded, and never changed: null if no tracer is loaded.
 extern Tracer const* const kTracer;
 
 } // namespace detail
 
 inline bool is_traced() { return detail::kTracer != nullptr; }
 
-// Says its own lifetime. What ends by an exception has no result. `path`: null where nobody knows of which file it is.
+// Reports its own lifetime. What ends by an exception has no result. `path`: null if the file is not known.
 class Traced {
   public:
     Traced(Activity activity, char const* path, std::uint64_t size_bytes) {
@@ -71,7 +71,8 @@ class Traced {
     std::int64_t result_ = -1;
 };
 
-// Of what goes on beside other things: when it began, 0 where nobody traces; and that it has ended.
+// For activities that overlap: the time at which one begins (0 if no tracer is loaded), and the report that it has
+// ended.
 inline std::uint64_t trace_clock() { return is_traced() ? detail::kTracer->now() : 0; }
 void trace_write(char const* path, std::uint64_t begin, std::uint64_t offset, std::uint64_t size_bytes, int error,
                  unsigned engine);

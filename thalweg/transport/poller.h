@@ -1,4 +1,4 @@
-// Who of many sockets can go on: epoll, level-triggered, and an eventfd to wake it.
+// Tells which of many sockets can go on: epoll, level-triggered, and an eventfd to wake it.
 #pragma once
 
 #include <cstdint>

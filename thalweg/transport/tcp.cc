@@ -115,7 +115,7 @@ bool concerns_one_connection(int error) {
 }
 
 // A connection to a free port of this machine can end up as one to itself, when the kernel picks that very port for
-// our end; nobody answers there.
+// our end; no server answers there.
 bool is_self(Address const& ours, Address const& theirs) {
     return ours.size_bytes == theirs.size_bytes && std::memcmp(&ours.storage, &theirs.storage, ours.size_bytes) == 0;
 }

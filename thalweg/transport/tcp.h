@@ -30,8 +30,9 @@ struct Accepted {
     base::FileDescriptor socket;
     Address peer;
 };
-// None: nobody waits (any more). Throws base::SystemError (EMFILE, ENFILE, ENOBUFS, ENOMEM) where the machine is out of
-// something; the connection waits then, and a poller goes on calling the listener readable: leave it for a while.
+// Returns nothing if no connection waits (any more). Throws base::SystemError (EMFILE, ENFILE, ENOBUFS, ENOMEM) where
+// the machine is out of something; the connection waits then, and a poller goes on calling the listener readable: leave
+// it for a while.
 std::optional<Accepted> accept_from(base::FileDescriptor const& listener, SocketOptions const& options = {});
 
 // Begins; the socket is writable when it is connected or has failed (see connect_error). Throws base::SystemError where
@@ -53,9 +54,9 @@ std::uint64_t unacknowledged_bytes(base::FileDescriptor const& socket);
 // When it is closed, what the other side has not taken is dropped, instead of kept in the kernel until it does.
 void forget_unsent(base::FileDescriptor const& socket);
 void set_send_buffer(base::FileDescriptor const& socket, std::uint32_t bytes);
-// Nothing more will be sent, and what was is still on its way; the other side is heard as before.
+// Ends sending: what was sent is still delivered, and receiving goes on as before.
 void end_sending(base::FileDescriptor const& socket);
-// Until there is something to receive, or room to send where `or_room`; `timeout_ns` at most.
+// Waits until there is something to receive, or room to send where `or_room`; `timeout_ns` at most.
 void wait_for(base::FileDescriptor const& socket, bool or_room, std::uint64_t timeout_ns);
 
 } // namespace thalweg::transport

@@ -17,63 +17,67 @@ constexpr double kHour = 3600e9;
 // The member that is reached through all of these, one after the other.
 template <auto... Members> auto& at(Tuning& tuning) { return (tuning.*....*Members); }
 
-// One line a knob: docs/knobs.md is made from it, and so are the texts of `thalweg knobs`. Defaults stand in options.h.
+// One line a knob. docs/knobs.md and the texts of `thalweg knobs` are made from it. Defaults stand in options.h.
 constexpr std::array kKnobs{
     Knob{"wide_page_bytes", Kind::size, Reach::file, &at<&Tuning::layout, &LayoutOptions::wide_page_bytes>, 1, 2 * kGiB,
-         "Raw size of a page of a column whose items have 1 KiB or more."},
+         "Raw size of the pages of columns whose items have 1 KiB or more."},
     Knob{"narrow_page_bytes", Kind::size, Reach::file, &at<&Tuning::layout, &LayoutOptions::narrow_page_bytes>, 1,
-         2 * kGiB, "Raw size of a page of every other column."},
+         2 * kGiB, "Raw size of the pages of all other columns."},
     Knob{"table_page_bytes", Kind::size, Reach::file, &at<&Tuning::layout, &LayoutOptions::table_page_bytes>, 1,
-         64 * kGiB, "The pages of one table, one page of each column, stay together below this raw size."},
+         64 * kGiB, "Largest raw size of one page of each column of a table, all together."},
     Knob{"block_bytes", Kind::size, Reach::file, &at<&Tuning::layout, &LayoutOptions::block_bytes>, 1, 64 * kGiB,
-         "In HDF5, a damaged page costs the rows of a block of about this raw size."},
+         "HDF5 only: raw size of a block of rows. A damaged page costs the rows of its block."},
     Knob{"cluster_bytes", Kind::size, Reach::file, &at<&Tuning::layout, &LayoutOptions::cluster_bytes>, 0, 64 * kGiB,
-         "In an RNTuple, raw size of the rows that a producer ends together as one cluster."},
+         "RNTuple only: raw size of the rows that a producer writes as one cluster."},
     Knob{"wide_codec", Kind::codec, Reach::file, &at<&Tuning::layout, &LayoutOptions::wide_codec>, 0, 0,
          "Codec of columns whose items have 1 KiB or more."},
     Knob{"narrow_codec", Kind::codec, Reach::file, &at<&Tuning::layout, &LayoutOptions::narrow_codec>, 0, 0,
          "Codec of all other columns."},
     Knob{"engine", Kind::engine, Reach::writers, &at<&Tuning::write, &WriteOptions::engine>, 0, 0,
-         "How bytes reach the file: auto takes the fastest way that the file system and the kernel offer."},
+         "How bytes reach the file. auto takes the fastest way that the file system and the kernel offer."},
     Knob{"extent_bytes", Kind::size, Reach::writers, &at<&Tuning::write, &WriteOptions::extent_bytes>, 4 * kKiB, kGiB,
-         "A producer gathers about this many encoded bytes before it writes them."},
+         "Number of encoded bytes that a producer gathers before it writes them."},
     Knob{"queue_depth", Kind::count, Reach::writers, &at<&Tuning::write, &WriteOptions::queue_depth>, 1, 1024,
-         "At most this many writes of one producer are on their way to the file at a time."},
+         "Largest number of writes of one producer that are in flight at a time."},
     Knob{"threads", Kind::count, Reach::process, &at<&Tuning::write, &WriteOptions::seal_threads>, 0, 1024,
-         "Threads that encode the pages of each producer: with 0 the thread that appends does it."},
-    Knob{"memory_bytes", Kind::size, Reach::writers,
-         &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::memory_bytes>, 4 * kKiB, 1024 * kGiB,
-         "Memory of a process for pages that fill and pages that are being written, of all its producers and outputs; "
-         "in "
-         "an RNTuple pages grow as it allows."},
+         "Number of threads that encode the pages of each producer. With 0, the thread that appends encodes them."},
+    Knob{
+        "memory_bytes", Kind::size, Reach::writers,
+        &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::memory_bytes>, 4 * kKiB, 1024 * kGiB,
+        "Memory of one process for pages that fill and pages that are being written, of all its producers and outputs. "
+        "In an RNTuple, pages grow with it."},
     Knob{"staging_bytes", Kind::size, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::page_ring_bytes>, 4 * kKiB, 1024ull * 1024 * kGiB,
-         "In HDF5, what each producer may have of this at most."},
+         "HDF5 only: the largest part of memory_bytes that one producer may use."},
     Knob{"min_buffers", Kind::count, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::min_buffers>, 2, 4 * kGiB,
-         "In HDF5, each column may have this many page buffers, even where they take more than staging_bytes."},
+         "HDF5 only: number of page buffers that each column may have, even if they take more than staging_bytes."},
     Knob{"ring_size", Kind::power_of_two, Reach::writers,
          &at<&Tuning::write, &WriteOptions::staging, &StagingOptions::ring_size>, 8, 1 << 20,
-         "At most this many announced pages of one producer wait for the committer."},
+         "Largest number of announced pages of one producer that wait for the committer."},
     Knob{"flush_interval", Kind::duration, Reach::committer, &at<&Tuning::commit, &CommitOptions::flush_interval_ns>,
-         kMillisecond, kHour, "Payload and journal are synced this often: a power cut costs that time and the sync's."},
+         kMillisecond, kHour,
+         "Time between two syncs of payload and journal. A power cut costs at most the rows of this time and of the "
+         "sync."},
     Knob{"interim_footer_share", Kind::share, Reach::committer,
          &at<&Tuning::commit, &CommitOptions::interim_footer_share>, 0, 100,
-         "In an RNTuple, what may go to interim footers (which make the open file readable), as a share of the rest; "
-         "0: there are none."},
+         "RNTuple only: largest size of all interim footers, which make the open file readable, as a share of the rest "
+         "of "
+         "the file. With 0, there are none."},
     Knob{"allocate_ahead_bytes", Kind::size, Reach::committer,
          &at<&Tuning::commit, &CommitOptions::allocate_ahead_bytes>, kMiB, 1024 * kGiB,
-         "The file is allocated this far ahead of what producers have claimed."},
+         "Number of bytes that the file is allocated ahead of what producers have claimed."},
     Knob{"rows_budget_bytes", Kind::size, Reach::committer, &at<&Tuning::commit, &CommitOptions::rows_budget_bytes>, 0,
-         64 * kGiB, "At most this much of rows that are in no page yet goes to the journal in each flush interval."},
+         64 * kGiB, "Largest size of the rows without a page that go to the journal in each flush interval."},
     Knob{"journal_units", Kind::flag, Reach::committer, &at<&Tuning::commit, &CommitOptions::journal_units>, 0, 0,
-         "Whether these are also rows of committed work units, which then are durable like all others: without it once "
-         "they are in pages."},
+         "Also journal rows of committed work units. They are then durable within flush_interval; otherwise once their "
+         "pages are written."},
     Knob{"whole_file_checksum", Kind::flag, Reach::committer, &at<&Tuning::whole_file_checksum>, 0, 0,
-         "Whether close computes the Adler-32 checksum of the whole file."},
-    Knob{
-        "memory_folder", Kind::folder, Reach::committer, &at<&Tuning::memory_folder>, 0, 0,
-        "Folder of what /dev/shm has no room for: auto takes what THALWEG_MEMORY_FOLDER names, else that of the file."},
+         "Compute the Adler-32 checksum of the whole file when it is closed."},
+    Knob{"memory_folder", Kind::folder, Reach::committer, &at<&Tuning::memory_folder>, 0, 0,
+         "Folder of shared memory that /dev/shm has no room for. auto takes the folder that THALWEG_MEMORY_FOLDER "
+         "names, "
+         "or that of the file."},
 };
 
 } // namespace

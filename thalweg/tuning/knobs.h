@@ -16,7 +16,7 @@ namespace thalweg::tuning {
 
 enum class Kind : std::uint8_t { size, duration, count, power_of_two, share, flag, engine, codec, folder };
 
-// Who acts on a knob.
+// The processes that act on a knob.
 enum class Reach : std::uint8_t {
     file,      // the layout of the file, fixed when it is created
     committer, // the process that creates the run
@@ -24,7 +24,7 @@ enum class Reach : std::uint8_t {
     process    // the same, but each process may choose otherwise when it attaches: so it may change in a run
 };
 
-// Where a knob lies in the options.
+// The member of the options that a knob sets.
 using Place =
     std::variant<bool& (*)(Tuning&), std::uint32_t& (*)(Tuning&), std::uint64_t& (*)(Tuning&), double& (*)(Tuning&),
                  storage::Engine& (*)(Tuning&), std::string& (*)(Tuning&), std::optional<std::uint64_t>& (*)(Tuning&)>;
@@ -44,20 +44,20 @@ using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::str
 
 std::span<Knob const> knobs();
 
-// Throws base::UsageError, with the names that are near, where there is no such knob.
+// Throws base::UsageError with similar names if there is no such knob.
 Knob const& knob(std::string_view name);
 
-// Throws base::UsageError that names range and unit where the text is no value of the knob.
+// Throws base::UsageError with range and unit if the text is no value of the knob.
 Value parse(Knob const& knob, std::string_view text);
 std::string text(Knob const& knob, Value const& value);
 
 Value get(Tuning tuning, Knob const& knob);
 void set(Tuning& tuning, std::string_view name, std::string_view text);
 
-// Throws base::UsageError where a value is out of its range.
+// Throws base::UsageError if a value is out of its range.
 void check(Tuning const& tuning);
 
-// What is kept in the file: all knobs, by name.
+// Returns all knobs by name, as the file keeps them.
 std::map<std::string, std::string> texts(Tuning const& tuning);
 
 // For people: "size", "time", ...; "bytes", "seconds" or nothing; "1 B to 2 GiB", "auto, uring, threads or posix".

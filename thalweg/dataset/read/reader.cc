@@ -70,7 +70,7 @@ struct Reader::Task {
     std::size_t table;
     std::size_t column;
     Pages pages; // that the piece is of
-    format::Piece piece;
+    format::PagePiece piece;
 };
 
 std::unique_ptr<Reader> Reader::open(std::string const& path, bool even_without_tables) {

@@ -30,7 +30,7 @@ struct Dataset {
     std::uint64_t items = 0;
     std::vector<Chunk> pages; // page i holds the items from i * page_items on; or see `tiling`, and `first_page`
 
-    // Of datasets that other programs have laid out:
+    // The members below differ from their defaults only in datasets of other programs.
     std::optional<model::Tiling> tiling; // so many tiles for each `page_items` items, one after the other
     std::uint64_t pages_a_band = 1;      // pages for each `page_items` items: the tiles, or 1
     std::uint64_t tile_values = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::format::hdf5 {
@@ -51,6 +52,8 @@ KeptReads::Pieces::const_iterator KeptReads::piece_with(std::uint64_t offset, st
     auto const wanted_end = (offset + wanted_bytes + kLeastBytes - 1) / kLeastBytes * kLeastBytes;
     auto end = std::max(wanted_end, begin + (begin == 0 ? kHeadBytes : piece_bytes()));
     end = std::min({end, size_bytes_, next == pieces_.end() ? size_bytes_ : next->first});
+    THALWEG_ASSERT(begin <= offset && offset < end && (next == pieces_.end() || end <= next->first),
+                   "a piece holds what is asked for, and no piece overlaps another");
     std::vector<std::byte> piece(end - begin);
     file_.read(begin, piece);
     kept_bytes_ += piece.size();

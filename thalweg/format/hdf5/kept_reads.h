@@ -10,9 +10,9 @@
 
 namespace thalweg::format::hdf5 {
 
-// What is missing is read in pieces: the first is the head of the file, in which everybody looks who wants to know what
-// it is; then small ones, because who wants one column finds it with a few; and the more is read, the larger, because
-// who wants everything should not ask too often. Not thread-safe.
+// Missing bytes are read in pieces. The first piece is the head of the file, which every caller looks at. Then pieces
+// are small, because one column is found with a few of them; the more is read, the larger they become, so that reading
+// all metadata takes few requests. Not thread-safe.
 class KeptReads final : public storage::ReadOnly {
   public:
     explicit KeptReads(storage::Storage const& file) : file_(file), size_bytes_(file.size()) {}

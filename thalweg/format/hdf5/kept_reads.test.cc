@@ -8,7 +8,7 @@
 namespace thalweg::format::hdf5 {
 namespace {
 
-// Of which byte i is a function of i; counts what is read.
+// A file in which byte i is a function of i. It counts what is read.
 class Counted final : public storage::ReadOnly {
   public:
     explicit Counted(std::uint64_t size_bytes) : size_bytes_(size_bytes) {}

@@ -7,15 +7,15 @@
 
 namespace thalweg::format::hdf5 {
 
-// Of a class of objects (H5P_FILE_CREATE, whose object is the root group, H5P_GROUP_CREATE or H5P_DATASET_CREATE).
+// Returns the properties of new objects: H5P_FILE_CREATE (for the root group), H5P_GROUP_CREATE or H5P_DATASET_CREATE.
 PropertyHandle creation_properties(hid_t kind);
 
-// Of links: names are UTF-8.
+// Returns the properties of new links: their names are UTF-8.
 hid_t link_properties();
 
 GroupHandle make_group(FileHandle const& handle, std::string const& path);
 
-// All that are missing on the way to `path`.
+// Makes all groups that are missing on the way to `path`.
 void make_groups_above(FileHandle const& handle, std::string const& path);
 
 } // namespace thalweg::format::hdf5

@@ -25,15 +25,15 @@ ObjectId id_of(hid_t object, std::string const& path) {
     return {info.fileno, info.addr};
 }
 
-class Follower {
+class LinkFollower {
   public:
-    Follower(std::string const& path, std::set<std::string> const& known) : path_(path), known_(known) {
+    LinkFollower(std::string const& path, std::set<std::string> const& known) : path_(path), known_(known) {
         access_ = {H5Pcreate(H5P_LINK_ACCESS), "no property list can be made"};
         check(H5Pset_elink_cb(access_.get(), refuse_other_file, nullptr), "no property list can be made");
     }
 
     static herr_t take(hid_t group, char const* name, H5L_info_t const* link, void* self) {
-        auto& follower = *static_cast<Follower*>(self);
+        auto& follower = *static_cast<LinkFollower*>(self);
         try {
             follower.take(group, std::string(name), *link);
             return 0;
@@ -102,8 +102,8 @@ class Follower {
 Children children_of(FileHandle const& file, std::string const& path, std::set<std::string> const& known) {
     auto const what = (path.empty() ? "/" : path) + " cannot be read";
     GroupHandle const group(H5Gopen2(file.get(), path.empty() ? "/" : path.c_str(), H5P_DEFAULT), what);
-    Follower follower(path, known);
-    return follower.result(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, Follower::take, &follower),
+    LinkFollower follower(path, known);
+    return follower.result(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, nullptr, LinkFollower::take, &follower),
                            what);
 }
 

@@ -1,4 +1,4 @@
-// What the links of a group lead to, in files that Thalweg did not write.
+// The objects that the links of a group lead to.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace thalweg::format::hdf5 {
 
-// Which object it is, whatever its names are.
+// The identity of an object, whatever its names are.
 struct ObjectId {
     unsigned long file = 0;
     haddr_t address = 0;
@@ -45,7 +45,7 @@ struct ObjectFacts {
 // Without opening the object: damaged metadata of a virtual dataset, once opened, can keep libhdf5 busy without an end.
 ObjectFacts facts_of(FileHandle const& file, std::string const& path);
 
-// What went wrong with an object, without saying again which one it is.
+// Returns what went wrong with an object, without its name, which the caller says.
 std::string why_of(std::string message, std::string const& path);
 
 } // namespace thalweg::format::hdf5

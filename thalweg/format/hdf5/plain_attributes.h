@@ -8,11 +8,11 @@
 
 namespace thalweg::format::hdf5 {
 
-// Of any length: the text itself lies in the file's heap, not in the head of the object.
+// Writes a text of any length: it lies in the file's heap, not in the head of the object.
 void write_text(hid_t object, std::string const& name, std::string const& value);
 void write_number(hid_t object, std::string const& name, std::uint64_t value);
 
-// None where there is no such attribute. Throws base::DataError where it is something else than one text.
+// Return nothing if there is no such attribute. Throw base::DataError if it is not one text, or not one number.
 std::optional<std::string> read_text(hid_t object, std::string const& name);
 std::optional<std::uint64_t> read_number(hid_t object, std::string const& name);
 

@@ -10,7 +10,7 @@
 
 namespace thalweg::format::hdf5 {
 
-// What is read is kept where `keeps_reads` (not of a file that is being written: what is read later must not be older).
+// With `keeps_reads`, what was read is kept (not of a file that is being written: later reads must not be older).
 // To learn where a chunk lies, H5Dread_chunk with `token()` for its buffer, then
 // `take_location`: what would have been read is noted, and not read.
 class ReadingFile final : public AddressSpace {
@@ -20,7 +20,7 @@ class ReadingFile final : public AddressSpace {
     }
 
     static void* token();
-    // What the last read into the token would have read; none where there was no such read.
+    // Returns the range that the last read into the token would have read; none if there was no such read.
     std::optional<StoredRange> take_location();
 
     storage::Storage const& storage() const { return file_; }

@@ -85,7 +85,7 @@ class AttributeReader {
         return attributes;
     }
 
-    // Of objects that are no field: what they have beside what makes them what they are.
+    // Leaves out the attributes of objects that are no field, but for those that say what the object is.
     void expect_none(std::string const& path) {
         for (auto const& attribute : read(path, {})) {
             if (attribute.name != "encoding") leave_out(attribute.name, path, "the object is a part of a list");

@@ -6,7 +6,7 @@
 
 namespace thalweg::format::hdf5 {
 
-// All objects but groups without tables are there already.
+// Writes the attributes. All objects but groups without tables exist already.
 void write_schema_attributes(model::Schema const& schema, FileHandle const& handle);
 
 // Replaces those of the schema by what the file has. Not among them are the attributes that are something else in the
@@ -15,7 +15,7 @@ void write_schema_attributes(model::Schema const& schema, FileHandle const& hand
 void read_schema_attributes(model::Schema& schema, FileHandle const& handle, std::vector<std::string> const& groups,
                             std::vector<model::LeftOut>& left_out);
 
-// Of a file of ours: those of the same name.
+// Returns the groups of a file of ours: those that have the names of the tables.
 std::vector<std::string> groups_of_tables(model::Schema const& schema);
 
 } // namespace thalweg::format::hdf5

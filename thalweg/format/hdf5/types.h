@@ -19,7 +19,7 @@ struct StoredType {
     bool big_endian = false;
     std::vector<std::uint64_t> shape; // of an array; empty: single values
 };
-// None for types that Thalweg has not: strings, other compounds, other numbers, ...
+// Returns nothing for types that Thalweg does not have: strings, other compounds, other numbers, ...
 std::optional<StoredType> stored_type(hid_t type);
 
 TypeHandle text_type(); // UTF-8, of any length

@@ -8,16 +8,16 @@
 
 namespace thalweg::format::hdf5 {
 
-// swmr: open for writing in a way that lets others read it meanwhile.
+// swmr: open for writing in a way that lets other programs read it meanwhile.
 enum class WriterState : std::uint8_t { closed, swmr, writing };
 
-// As the superblock says, which it does from version 2 on. It says so of a file whose writer was killed, too.
+// Returns what the superblock says, which it does from version 2 on. A file whose writer was killed has the mark, too.
 WriterState writer_state(storage::Storage const& file);
 
-// Throws base::DataError where what lies in the file may be of different moments.
+// Throws base::DataError if the content of the file may be of different moments.
 void check_not_written(storage::Storage const& file, WriterState writer);
 
-// For whoever opens a file with that mark; empty for others.
+// Returns a note for the reader of a file with that mark; empty for others.
 std::string note_of(WriterState writer);
 
 } // namespace thalweg::format::hdf5

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/rntuple/tfile.h"
@@ -53,6 +54,7 @@ EnvelopeLink BlobWriter::add_envelope(std::span<std::byte const> envelope) {
 std::uint64_t BlobWriter::flush() {
     if (blob_.is_empty()) return offset_;
     auto bytes = std::move(blob_).finish(seconds_);
+    THALWEG_ASSERT(bytes.size() % base::kBlockBytes == 0, "a key of pages or envelopes is whole blocks");
     file_.write(offset_, bytes);
     offset_ += bytes.size();
     blob_ = Blob(offset_, std::move(bytes));

@@ -17,7 +17,7 @@ class Blob {
     // `memory` is taken for its bytes, so that it need not be asked for again.
     explicit Blob(std::uint64_t offset, std::vector<std::byte> memory = {});
 
-    // Where the bytes will lie.
+    // Returns where the bytes will lie.
     Locator add(std::span<std::byte const> bytes);
     EnvelopeLink add_envelope(std::span<std::byte const> envelope);
     bool is_empty() const;
@@ -31,7 +31,7 @@ class Blob {
     std::vector<std::byte> bytes_;
 };
 
-// As many blobs as it takes, one behind the other.
+// Writes as many blobs as it takes, one behind the other.
 class BlobWriter {
   public:
     BlobWriter(storage::Storage& file, std::uint64_t offset, std::uint64_t seconds);

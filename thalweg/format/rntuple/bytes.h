@@ -49,7 +49,7 @@ template <std::endian kOrder> class Putter {
         put_number<kOrder>(bytes_.data() + bytes_.size() - sizeof number, number);
     }
     void put_bytes(std::span<std::byte const> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-    // The characters alone; whoever calls puts the length in front.
+    // The characters alone; the caller puts the length in front.
     void put_text(std::string_view text) { put_bytes(std::as_bytes(std::span(text))); }
     void put_zeros(std::size_t count) { bytes_.resize(bytes_.size() + count); }
 
@@ -89,7 +89,7 @@ template <std::endian kOrder> class Taker {
     }
     void skip(std::uint64_t count) { take_bytes(count); }
 
-    // Of the next byte, from the first one on.
+    // Returns the position of the next byte; the first one has 0.
     std::size_t position() const { return position_; }
     std::size_t left() const { return bytes_.size() - position_; }
     std::string const& what() const { return what_; }

@@ -10,7 +10,7 @@
 
 namespace thalweg::format::rntuple {
 
-// Of one table. Entries and elements are counted on from cluster to cluster.
+// Describes the clusters of one table. Entries and elements are counted on from cluster to cluster.
 class ClusterDescriber {
   public:
     ClusterDescriber(std::vector<model::Column> const& columns, model::TableLayout const& layout);

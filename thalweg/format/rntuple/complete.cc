@@ -28,7 +28,7 @@ std::uint64_t end_of_readable(storage::Storage const& file, FileParts const& par
             // Torn by a power cut: it names nothing, and is about to be written anew.
         }
     }
-    // Last, as it is written last: somebody else may be completing the file, and what we began to write in front of
+    // Last, as it is written last: another node may be completing the file, and what we began to write in front of
     // that end would lie in the midst of what it names.
     std::array<std::byte, kSectorBytes> sector;
     file.read(0, sector);
@@ -59,7 +59,7 @@ Completed complete_with(Joining joining, storage::Storage& file, storage::Storag
     auto const readable = end_of_readable(file, parts);
     // Its anchors are there, and its first sector may follow: of what that names we know no end.
     if (facts.is_cut_last && readable > facts.end_offset)
-        base::fail_data({file.path() + " is not completed again", "somebody else has done it, or does so now"});
+        base::fail_data({file.path() + " is not completed again", "another node has completed it, or does so now"});
     auto const begin = base::round_up(std::max(facts.end_offset, readable), base::kBlockBytes);
     BlobWriter writer(file, begin, head.created_s);
     FileEnding ending(file, parts, writer, head.created_s);

@@ -16,7 +16,8 @@ constexpr std::size_t kRecordHeadBytes = sizeof(std::int64_t);
 constexpr std::size_t kListHeadBytes = kRecordHeadBytes + sizeof(std::uint32_t);
 constexpr std::size_t kLeastPageBytes = 16; // number of elements, and the shortest locator
 
-// Where a frame ends. What is left of it when all that we know has been taken is of a newer minor version: skipped.
+// A frame, which knows its end. Bytes that are left once all known members are taken are of a newer minor version, and
+// are skipped.
 class TakenFrame {
   public:
     static TakenFrame record(LittleTaker& from) { return {from, kRecordHeadBytes}; }
@@ -178,7 +179,7 @@ void take_group(LittleTaker& from, ClusterGroup& group) {
     group.page_list.locator = take_locator(from);
 }
 
-// "Feature Flags": whoever does not know one must not read on.
+// "Feature Flags": a reader that does not know one must not read on.
 std::uint64_t take_feature_flags(LittleTaker& from) {
     auto const flags = from.take<std::uint64_t>();
     if (flags != 0) from.fail(fmt::format("it needs features that are not known here (flags {:#x})", flags));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/rntuple/cluster_descriptions.h"
 #include "thalweg/format/rntuple/envelopes.h"
@@ -51,12 +52,16 @@ void FileEnding::add_table(PageList list, SchemaDescription const& extension) {
 }
 
 std::uint64_t FileEnding::finish(MakeText const& make_text, bool is_cut_last) && {
+    THALWEG_ASSERT(anchors_.size() == parts_.skeleton.tables.size(), "every table of the file gets an anchor");
     auto const end = writer_.flush();
     auto const ending = sealed_ending(parts_.skeleton, end, seconds_, make_text);
     file_.write(end, ending.appended);
     if (!is_cut_last) file_.resize(ending.file_bytes);
     file_.sync();
+    auto const durable_end = ending.file_bytes;
     for (std::size_t i = 0; i < anchors_.size(); ++i) {
+        THALWEG_ASSERT(anchors_[i].footer_offset + anchors_[i].footer_stored_bytes <= durable_end,
+                       "anchors are written after the sync of what they name");
         file_.write(parts_.skeleton.tables[i].anchor_offset, to_bytes(anchors_[i]));
     }
     file_.sync(); // before the file says that it is closed

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/format/rntuple/envelopes.h"
 
 namespace thalweg::format::rntuple {
@@ -53,13 +54,20 @@ Blob RNTupleInterimFooters::blob_at(std::uint64_t offset, bool all, std::vector<
 }
 
 void RNTupleInterimFooters::write(storage::Storage& file, std::uint64_t offset) {
-    file.write(offset, blob_at(offset, false, tables_).finish(created_s_));
+    write_behind_the_last(file, offset, blob_at(offset, false, tables_).finish(created_s_));
 }
 
 std::uint64_t RNTupleInterimFooters::write_all(storage::Storage& file, std::uint64_t offset) {
     auto const bytes = blob_at(offset, true, tables_).finish(created_s_);
-    file.write(offset, bytes);
+    write_behind_the_last(file, offset, bytes);
     return bytes.size();
+}
+
+void RNTupleInterimFooters::write_behind_the_last(storage::Storage& file, std::uint64_t offset,
+                                                  std::vector<std::byte> const& bytes) {
+    THALWEG_ASSERT(offset >= end_, "footers that anchors may name are never written over");
+    end_ = offset + bytes.size();
+    file.write(offset, bytes);
 }
 
 void RNTupleInterimFooters::publish(storage::Storage& file) {

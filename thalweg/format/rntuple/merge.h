@@ -15,7 +15,7 @@
 
 namespace thalweg::format::rntuple {
 
-// Of a file that is open only while it is read: there may be more inputs than files that a process may have open.
+// An input. Its file is open only while it is read: there may be more inputs than files that a process may have open.
 struct MergeInput {
     std::string path;
     std::uint64_t size_bytes = 0;
@@ -26,13 +26,13 @@ struct MergeInput {
 };
 MergeInput read_input(std::string const& path);
 
-// What is kept beside the RNTuples.
+// The text that is kept beside the RNTuples.
 struct MergedText {
-    // Of a file of Thalweg's own: its head, metadata and work units.
+    // Head, metadata and work units of a file that Thalweg wrote.
     std::optional<model::RunHead> head;
     std::map<std::string, std::string> metadata;
     std::vector<std::byte> units;
-    // Of any other: a text, which is all that such a file has.
+    // The text of any other file, which is all that such a file has.
     NamedText text;
     std::string seed; // of the UUIDs
     std::uint64_t created_s = 0;

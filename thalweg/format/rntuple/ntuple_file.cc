@@ -17,7 +17,7 @@ namespace {
 
 constexpr char const* kAnchorClass = "ROOT::RNTuple";
 constexpr std::array<std::string_view, 3> kTreeClasses = {"TTree", "TNtuple", "TNtupleD"};
-// Nobody's metadata shrinks more than this: a damaged length must not make us ask for all the memory there is.
+// No metadata is compressed by more than this factor: a damaged length must not ask for all memory of the machine.
 constexpr std::uint64_t kMostShrinkingOfHeads = 4096;
 
 std::vector<std::byte> read_envelope(storage::Storage const& file, EnvelopeLink const& link, std::string const& what) {

@@ -21,7 +21,7 @@ struct StoredNTuple {
     std::vector<ClusterDescription> clusters; // of all groups, by first entry
 };
 
-// Of header and extension together.
+// Returns the schema of header and extension together.
 SchemaDescription whole_schema(StoredNTuple const& ntuple);
 
 struct NTupleFile {

@@ -27,7 +27,7 @@ PhysicalColumns::PhysicalColumns(SchemaDescription const& schema) : schema_(sche
     for (auto const& alias : schema.aliases) by_field_[alias.field].push_back(alias.physical);
 }
 
-std::optional<StoredColumn> PhysicalColumns::store(std::size_t physical, Wanted wanted, std::string& why) const {
+std::optional<ColumnSource> PhysicalColumns::store(std::size_t physical, Wanted wanted, std::string& why) const {
     auto const& column = schema_.columns[physical];
     auto const* const facts = facts_of(column.type);
     if (!facts) {
@@ -36,7 +36,7 @@ std::optional<StoredColumn> PhysicalColumns::store(std::size_t physical, Wanted 
     }
     auto codec = codec_of(column, *facts, wanted.tag);
     if (facts->content == wanted.content && !codec.empty()) {
-        return StoredColumn{{{{physical, std::move(codec), column.first_element}}, facts->content == Content::sums},
+        return ColumnSource{{{{physical, std::move(codec), column.first_element}}, facts->content == Content::sums},
                             facts->scalar};
     }
     why = fmt::format("a column of type {:#04x} with {} bits does not fit it", static_cast<unsigned>(column.type),
@@ -44,13 +44,13 @@ std::optional<StoredColumn> PhysicalColumns::store(std::size_t physical, Wanted 
     return std::nullopt;
 }
 
-std::optional<StoredColumn> PhysicalColumns::find(std::uint32_t field, Wanted wanted, std::string& why) const {
+std::optional<ColumnSource> PhysicalColumns::find(std::uint32_t field, Wanted wanted, std::string& why) const {
     auto const columns = of(field);
     if (columns.empty() || columns.size() % wanted.count != 0) {
         why = fmt::format("it has {} columns, not {}", columns.size(), wanted.count);
         return std::nullopt;
     }
-    std::optional<StoredColumn> first;
+    std::optional<ColumnSource> first;
     for (std::size_t i = 0; i < columns.size(); i += wanted.count) {
         if (schema_.columns[columns[i + wanted.position]].representation != i / wanted.count) {
             why = fmt::format("it has {} columns, not {}", columns.size(), wanted.count);
@@ -71,26 +71,26 @@ std::optional<StoredColumn> PhysicalColumns::find(std::uint32_t field, Wanted wa
     return first;
 }
 
-std::optional<StoredColumn> PhysicalColumns::numbers(std::uint32_t field, std::string& why) const {
+std::optional<ColumnSource> PhysicalColumns::numbers(std::uint32_t field, std::string& why) const {
     return find(field, {Content::numbers}, why);
 }
 
-std::optional<StoredColumn> PhysicalColumns::sums(std::uint32_t field, std::string& why) const {
+std::optional<ColumnSource> PhysicalColumns::sums(std::uint32_t field, std::string& why) const {
     return find(field, {Content::sums}, why);
 }
 
-std::optional<StoredColumn> PhysicalColumns::alternative(std::uint32_t field, std::uint32_t tag,
+std::optional<ColumnSource> PhysicalColumns::alternative(std::uint32_t field, std::uint32_t tag,
                                                          std::string& why) const {
     return find(field, {.content = Content::alternatives, .tag = tag}, why);
 }
 
-std::optional<std::vector<StoredColumn>> PhysicalColumns::text(std::uint32_t field, std::string& why) const {
+std::optional<std::vector<ColumnSource>> PhysicalColumns::text(std::uint32_t field, std::string& why) const {
     auto const columns = of(field);
     if (columns.size() < 2 || schema_.columns[columns[1]].type != ColumnType::character) return std::nullopt;
     auto sums = find(field, {Content::sums, 0, 2}, why);
     auto characters = find(field, {Content::numbers, 1, 2}, why);
     if (!sums || !characters) return std::nullopt;
-    std::vector<StoredColumn> both;
+    std::vector<ColumnSource> both;
     both.push_back(std::move(*sums));
     both.push_back(std::move(*characters));
     return both;

@@ -12,7 +12,7 @@
 
 namespace thalweg::format::rntuple {
 
-struct StoredColumn {
+struct ColumnSource {
     ForeignTable::Source source;
     model::Scalar scalar = model::Scalar::uint64; // that it decodes to
 };
@@ -25,11 +25,11 @@ class PhysicalColumns {
     std::span<std::size_t const> of(std::uint32_t field) const { return by_field_[field]; }
 
     // The column of a number; of running sums; of a variant's alternatives, that tells where alternative `tag` is.
-    std::optional<StoredColumn> numbers(std::uint32_t field, std::string& why) const;
-    std::optional<StoredColumn> sums(std::uint32_t field, std::string& why) const;
-    std::optional<StoredColumn> alternative(std::uint32_t field, std::uint32_t tag, std::string& why) const;
+    std::optional<ColumnSource> numbers(std::uint32_t field, std::string& why) const;
+    std::optional<ColumnSource> sums(std::uint32_t field, std::string& why) const;
+    std::optional<ColumnSource> alternative(std::uint32_t field, std::uint32_t tag, std::string& why) const;
     // The two columns of a string: running sums and characters.
-    std::optional<std::vector<StoredColumn>> text(std::uint32_t field, std::string& why) const;
+    std::optional<std::vector<ColumnSource>> text(std::uint32_t field, std::string& why) const;
 
   private:
     // Column `position` of the `count` that every representation of the field has.
@@ -39,8 +39,8 @@ class PhysicalColumns {
         std::size_t count = 1;
         std::uint32_t tag = 0;
     };
-    std::optional<StoredColumn> find(std::uint32_t field, Wanted wanted, std::string& why) const;
-    std::optional<StoredColumn> store(std::size_t physical, Wanted wanted, std::string& why) const;
+    std::optional<ColumnSource> find(std::uint32_t field, Wanted wanted, std::string& why) const;
+    std::optional<ColumnSource> store(std::size_t physical, Wanted wanted, std::string& why) const;
 
     SchemaDescription const& schema_;
     std::vector<std::vector<std::size_t>> by_field_;

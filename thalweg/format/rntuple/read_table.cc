@@ -22,17 +22,17 @@ constexpr std::uint64_t kMaxValues = std::numeric_limits<std::uint32_t>::max() /
 // A field of the model, and where its columns come from, in the order of model::flatten.
 struct Branch {
     Field field;
-    std::vector<StoredColumn> columns;
+    std::vector<ColumnSource> columns;
 };
 
-// Where in the nesting a field stands.
+// The place of a field in the nesting.
 struct Place {
     std::string path;
     std::size_t depth = 0;
     std::uint64_t values = 1; // in one item of the list or table that it is in
 };
 
-void append(std::vector<StoredColumn>& to, std::vector<StoredColumn>&& more) {
+void append(std::vector<ColumnSource>& to, std::vector<ColumnSource>&& more) {
     std::ranges::move(more, std::back_inserter(to));
 }
 
@@ -62,7 +62,7 @@ class TableReader {
   private:
     using MaybeBranch = std::optional<Branch>;
 
-    // Nothing, and it is listed why.
+    // Lists why the field is left out, and returns nothing.
     std::nullopt_t leave_out(Place const& place, std::string const& why) {
         left_out_.push_back({fmt::format("{}/{}", name_, place.path), why});
         return std::nullopt;

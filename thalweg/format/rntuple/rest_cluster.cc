@@ -9,7 +9,7 @@
 
 namespace thalweg::format::rntuple {
 
-// Of one column in one cluster: full pages, whoever their items come from, and one that is not.
+// The pages of one column in one cluster: full pages with items of any producer, and a last one that is not full.
 class RestCluster::ColumnPages {
   public:
     ColumnPages(model::Column const& column, model::ColumnLayout const& layout, BlobWriter& writer)

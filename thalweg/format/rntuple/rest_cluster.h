@@ -16,7 +16,7 @@
 
 namespace thalweg::format::rntuple {
 
-// Of one table: one cluster after the other.
+// Builds clusters of one table, one after the other.
 class RestCluster {
   public:
     RestCluster(storage::Storage const& file, storage::Storage const& journal, std::string const& table,
@@ -29,14 +29,14 @@ class RestCluster {
     bool is_full() const { return !has_room(1); }
     bool has_room(std::uint64_t more_bytes) const { return raw_bytes_ + more_bytes <= layout_.cluster_bytes; }
     std::size_t pieces() const { return pieces_.size(); }
-    // What was added is to stay where it is.
+    // Drops what was added: it stays where it is.
     void clear();
 
     // Column by column, so that each lies together. The next rows begin a new cluster.
     ClusterDescription write(ClusterDescriber& describer);
 
   private:
-    struct Piece {
+    struct AddedRows {
         model::Part const* part;
         std::vector<model::RowRange> items; // by column
     };
@@ -46,7 +46,7 @@ class RestCluster {
     model::TableLayout const& layout_;
     BlobWriter& writer_;
     std::vector<std::optional<ItemReader>> readers_; // by column
-    std::vector<Piece> pieces_;
+    std::vector<AddedRows> pieces_;
     std::uint64_t rows_ = 0;
     std::uint64_t raw_bytes_ = 0;
 };

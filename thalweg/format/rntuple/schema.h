@@ -25,7 +25,7 @@ model::Schema storable(model::Schema const& schema);
 // std::vector and a name made of table and field ("events::hits"): JSROOT reads no collection or record without one.
 SchemaDescription describe(model::Table const& table, model::TableLayout const& layout);
 
-// A table that somebody else described, and how its pages are to be read.
+// A table of another program, and how its pages are read.
 struct ForeignTable {
     // One form in which a column may be stored.
     struct Representation {
@@ -36,7 +36,7 @@ struct ForeignTable {
 
         bool operator==(Representation const&) const = default;
     };
-    // Of each column of the model: where its items come from.
+    // The origin of the items of each column of the model.
     struct Source {
         // In each cluster exactly one is not suppressed. All decode to the column's scalar.
         std::vector<Representation> representations;

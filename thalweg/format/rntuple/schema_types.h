@@ -11,7 +11,7 @@
 
 namespace thalweg::format::rntuple {
 
-// What the elements of a column are to the model.
+// The meaning of the elements of a column in the model.
 enum class Content : std::uint8_t { numbers, sums, alternatives };
 
 struct ColumnFacts {
@@ -22,9 +22,9 @@ struct ColumnFacts {
     model::Scalar scalar = model::Scalar::uint64; // that an element decodes to
 };
 
-// None for types that a later version of the specification may bring.
+// Returns null for types that a later version of the specification may bring.
 ColumnFacts const* facts_of(ColumnType type);
-// Of a codec's name: "root:splitint32+zstd-5". Throws base::UsageError.
+// Returns the column of a codec by its name, "root:splitint32+zstd-5". Throws base::UsageError.
 ColumnFacts const& facts_of_codec(std::string_view codec);
 
 // How RNTuple spells a type of C++ ("Type Name Normalization"). Complex numbers have no name.

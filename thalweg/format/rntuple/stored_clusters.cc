@@ -104,7 +104,7 @@ std::optional<std::string> usual_codec(StoredClusters const& stored, std::span<s
             }
         }
     }
-    // Of equal ones that without "plain+": where all elements are bytes.
+    // If two are equal, the one without "plain+" is taken: then all elements are bytes.
     auto const most = std::ranges::max_element(bytes, [](auto const& a, auto const& b) {
         return std::pair(a.second, !a.first.starts_with("plain+")) <
                std::pair(b.second, !b.first.starts_with("plain+"));

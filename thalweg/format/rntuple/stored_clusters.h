@@ -1,4 +1,4 @@
-// Where the pages of one RNTuple lie, cluster by cluster, and how they are encoded: for who takes them as they are.
+// The places of the pages of one RNTuple, cluster by cluster, and their encodings: for copying them as they are.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace thalweg::format::rntuple {
 
-// Of one column of the model in one cluster.
+// The pages of one column of the model in one cluster.
 struct StoredPages {
     std::string encoding;          // of elements, as in codec/root_codec.h: "splitint32"; empty: it has no name
     std::uint32_t compression = 0; // ROOT's settings number
@@ -23,14 +23,14 @@ struct StoredPages {
 
 class StoredClusters {
   public:
-    // Nothing where the file has no RNTuple at this path, or one without clusters. Throws base::DataError.
+    // Returns nothing if the file has no RNTuple at this path, or one without clusters. Throws base::DataError.
     static std::optional<StoredClusters> read(storage::Storage const& file, std::string const& path);
 
     std::vector<ClusterDescription> const& clusters() const { return clusters_; }
-    // The columns of the model, as whoever reads the file has them.
+    // The columns of the model, as a reader of the file has them.
     std::vector<model::Column> const& columns() const { return columns_; }
 
-    // Nothing where no form of the column that is kept in the cluster is known.
+    // Returns nothing if the cluster keeps the column in no form that is known.
     std::optional<StoredPages> pages(std::size_t cluster, std::size_t column) const;
 
   private:
@@ -38,7 +38,7 @@ class StoredClusters {
 
     std::vector<ClusterDescription> clusters_;
     std::vector<model::Column> columns_;
-    // By column, then by representation: the physical column, and its encoding.
+    // The physical column and its encoding, by column, then by representation.
     struct Form {
         std::size_t physical = 0;
         std::string encoding;

@@ -14,14 +14,14 @@ namespace thalweg::format::rntuple {
 
 // -- writing ----------------------------------------------------------------------------------------------------------
 
-// Of one RNTuple: what its key says, and the envelope that is known from the beginning.
+// What is known of one RNTuple from the beginning: the texts of its key, and its header envelope.
 struct TableSkeleton {
     std::string name; // slashes make directories: "ch0/raw" is the RNTuple "raw" in the TDirectory "ch0"
     std::string description;
     std::vector<std::byte> header;
 };
 
-// Where a table's fixed parts lie in the file.
+// The places of a table's fixed parts in the file.
 struct TablePlace {
     std::uint64_t header_offset = 0; // of the envelope itself
     std::uint64_t header_bytes = 0;
@@ -84,13 +84,13 @@ struct Key {
 // directories are found.
 std::vector<Key> read_keys(storage::Storage const& file);
 
-// Nobody but ROOT reads the list of free space, when it changes a file. Throws base::DataError where it is damaged.
+// Reads the list of free space, which ROOT uses when it changes a file. Throws base::DataError if it is damaged.
 void check_free_list(storage::Storage const& file);
 
 // The payload of a key, decompressed where it is compressed.
 std::vector<std::byte> read_object(storage::Storage const& file, Key const& key);
 
-// Of a TObjString. Throws base::DataError for anything else.
+// Returns the text of a TObjString. Throws base::DataError for anything else.
 std::string read_text(storage::Storage const& file, Key const& key);
 
 } // namespace thalweg::format::rntuple

@@ -14,9 +14,9 @@ constexpr std::size_t kBlockHeadBytes = 9; // of a compressed block: method, sto
 constexpr std::uint32_t kIsReferenced = 1 << 4;
 
 // A piece of the file, as far as it goes; `wanted` bytes of it may be less at the end of the file.
-class Piece {
+class FilePiece {
   public:
-    Piece(storage::Storage const& file, std::uint64_t offset, std::uint64_t bytes)
+    FilePiece(storage::Storage const& file, std::uint64_t offset, std::uint64_t bytes)
         : bytes_(bytes_of(file, offset, bytes)), what_(file.path()), offset_(offset) {}
 
     BigTaker taker() const { return {bytes_, what_, offset_}; }
@@ -54,7 +54,7 @@ class KeyReader {
     explicit KeyReader(storage::Storage const& file) : file_(file) {}
 
     std::vector<Key> read() {
-        Piece const piece(file_, 0, up_to(file_, 0, kLongestFileHead));
+        FilePiece const piece(file_, 0, up_to(file_, 0, kLongestFileHead));
         auto from = piece.taker();
         auto const head = take_file_head(from);
         read_folder("", std::uint64_t{head.begin} + head.name_bytes);
@@ -62,16 +62,16 @@ class KeyReader {
     }
 
   private:
-    // Of the directory whose structure lies at `offset`. `path` is empty or ends with a slash.
+    // Reads the directory whose structure lies at `offset`. `path` is empty or ends with a slash.
     void read_folder(std::string const& path, std::uint64_t offset) {
-        Piece const piece(file_, offset, up_to(file_, offset, kDirectoryBytes));
+        FilePiece const piece(file_, offset, up_to(file_, offset, kDirectoryBytes));
         auto from = piece.taker();
         auto const directory = take_directory(from);
         if (directory.keys_offset == 0) return; // made, but never saved
         // No key list lies in another, so all together are no longer than the file. This finds loops, too.
         list_bytes_ += directory.keys_bytes;
         if (list_bytes_ > file_.size()) from.fail("the directories are in each other, or their key lists overlap");
-        Piece const list(file_, directory.keys_offset, directory.keys_bytes);
+        FilePiece const list(file_, directory.keys_offset, directory.keys_bytes);
         from = list.taker();
         take_key(from);
         for (auto const& key : take_key_list(from)) add(path, key, from);
@@ -138,11 +138,11 @@ std::vector<std::byte> decompress(BigTaker from, std::uint64_t object_bytes) {
 std::vector<Key> read_keys(storage::Storage const& file) { return KeyReader(file).read(); }
 
 void check_free_list(storage::Storage const& file) {
-    Piece const piece(file, 0, up_to(file, 0, kLongestFileHead));
+    FilePiece const piece(file, 0, up_to(file, 0, kLongestFileHead));
     auto from = piece.taker();
     auto const head = take_file_head(from);
     if (head.free_bytes == 0) return; // it was never closed
-    Piece const list(file, head.free_offset, head.free_bytes);
+    FilePiece const list(file, head.free_offset, head.free_bytes);
     from = list.taker();
     auto const key = take_key(from);
     bool const sound = key.record_bytes == head.free_bytes && from.take<std::uint16_t>() % kWide == kFreeVersion;
@@ -150,7 +150,7 @@ void check_free_list(storage::Storage const& file) {
 }
 
 std::vector<std::byte> read_object(storage::Storage const& file, Key const& key) {
-    Piece const piece(file, key.offset + key.key_bytes, key.stored_bytes);
+    FilePiece const piece(file, key.offset + key.key_bytes, key.stored_bytes);
     auto from = piece.taker();
     if (key.object_bytes > key.stored_bytes) return decompress(from, key.object_bytes);
     auto const payload = from.take_bytes(key.stored_bytes);

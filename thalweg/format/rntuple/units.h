@@ -10,8 +10,8 @@
 
 namespace thalweg::format::rntuple {
 
-// Where the table lies: pieces of kUnitsPieceBytes (the last has what is left), each a zstd frame where that is smaller
-// than the piece itself.
+// The places of the table of units: pieces of kUnitsPieceBytes (the last has what is left), each a zstd frame if that
+// is smaller than the piece itself.
 struct StoredUnits {
     std::uint64_t bytes = 0;
     std::uint64_t checksum = 0; // base::xxh3 of all of them as they were given

@@ -93,7 +93,7 @@ TEST(Hdf5Crash, APowerCutWhileCompletedAgainToo) {
     expect_cuts_are_harmless(run, *complete);
 }
 
-// Of damaged bytes libhdf5 itself might crash: each is tried in a process of its own. Returns how it ended.
+// Loads bytes in a process of their own, since libhdf5 itself may crash on damaged ones. Returns how it ended.
 int load_in_child(Bytes const& bytes, TestRun const& run) {
     auto const child = fork();
     if (child == 0) {

@@ -116,7 +116,7 @@ std::optional<FoundField> FieldFinder::group(std::string const& path, Child cons
     return std::nullopt;
 }
 
-// Of a struct of running sums and elements. Where they are none it stays what it is.
+// Makes a list of a struct that has running sums and elements. Any other struct stays what it is.
 void FieldFinder::make_list(FoundField& group) {
     auto const find = [&group](std::string_view name) {
         return std::ranges::find(group.members, name, [](auto const& each) { return each.field.name; });

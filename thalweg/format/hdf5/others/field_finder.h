@@ -14,8 +14,8 @@ class FieldFinder {
   public:
     FieldFinder(ReadingFile& file, FileHandle const& handle) : file_(file), handle_(handle) {}
 
-    // What is behind these children of the group `path` as fields. What cannot be read is left out, and what stands
-    // beside it stays. `depth`: how deep the group is.
+    // Returns the fields that these children of the group `path` are. A child that cannot be read is left out, and the
+    // others stay. `depth`: how deep the group is.
     std::vector<FoundField> fields(std::string const& path, std::vector<Child> const& children, std::size_t depth);
 
     // Follows the group's links; what they lead to that cannot be found is left out.
@@ -35,7 +35,7 @@ class FieldFinder {
         FieldFinder& finder_;
         ObjectId id_;
     };
-    // With a note where it is so.
+    // Whether the child leads back to a group that is being looked at; then a note says so.
     bool leads_back(std::string const& path, Child const& child);
 
     std::vector<model::LeftOut> left_out;

@@ -18,11 +18,11 @@ struct FoundField {
     std::vector<FoundField> members; // of a struct; the element of a list
 };
 
-// As what running sums of that type are read: no length is negative. None where they cannot be.
+// Returns the type that running sums of a stored type are read as: no length is negative. None if they cannot be read.
 std::optional<model::Scalar> sum_type(model::Scalar stored);
 
 // How many rows most of these have, members of structs counted, elements of lists not: of equally common numbers the
-// largest. None where there are several and no two have the same.
+// largest. None if there are several and no two have the same.
 std::optional<std::uint64_t> common_rows(std::vector<FoundField> const& fields);
 
 // Takes out of `fields`, and of structs among them, what has another number of rows: each dataset and list, and each

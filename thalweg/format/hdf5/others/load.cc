@@ -8,7 +8,7 @@
 namespace thalweg::format::hdf5::others {
 namespace {
 
-// Empty where the model takes it.
+// Returns why the model refuses the table; empty if it takes it.
 std::string fault_of(model::Table const& table) {
     try {
         model::validate({{table}});
@@ -18,7 +18,7 @@ std::string fault_of(model::Table const& table) {
     }
 }
 
-// Of the table of what lies in no group: as the file is called.
+// Returns the name of the table of what lies in no group: that of the file.
 std::string root_name(std::string const& path) {
     auto const name = path.substr(path.rfind('/') + 1);
     auto const stem = name.substr(0, name.find('.'));

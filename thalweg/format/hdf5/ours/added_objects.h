@@ -1,4 +1,4 @@
-// What other programs have added to a file of ours.
+// Finds what other programs have added to a file of ours.
 #pragma once
 
 #include <set>
@@ -10,7 +10,8 @@
 
 namespace thalweg::format::hdf5::ours {
 
-// All datasets but those in `known`, by path, and those of /thalweg. The run's own record knows nothing of them.
+// Returns all datasets but those in `known`, by path, and those of /thalweg. The run's own record knows nothing of
+// them.
 std::vector<model::LeftOut> added_objects(FileHandle const& file, std::set<std::string> const& known);
 
 } // namespace thalweg::format::hdf5::ours

@@ -1,5 +1,6 @@
 #include "thalweg/format/hdf5/ours/appender.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/units.h"
 
 namespace thalweg::format::hdf5::ours {
@@ -10,6 +11,7 @@ constexpr std::size_t kBlockBytes = 4 * base::kMiB;
 }
 
 std::uint64_t Appender::append(std::span<std::byte const> bytes) {
+    THALWEG_ASSERT(waiting_.size() < kBlockBytes, "a full block is written at once");
     auto const offset = end();
     waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
     if (waiting_.size() >= kBlockBytes) flush();

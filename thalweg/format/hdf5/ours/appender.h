@@ -20,6 +20,7 @@ class Appender {
     void flush();
 
     std::uint64_t end() const { return offset_ + waiting_.size(); }
+    bool is_flushed() const { return waiting_.empty(); }
 
   private:
     storage::Storage& file_;

@@ -19,7 +19,7 @@ CheckedDataset append_checked(std::string path, model::Scalar scalar, std::span<
 
 void link_checked(CheckedDataset const& checked, FileHandle const& handle, ClaimingFile& file);
 
-// Throws base::DataError where the items are not what was written.
+// Throws base::DataError if the items are not what was written.
 std::vector<std::byte> read_checked(ReadingFile& file, FileHandle const& handle, std::string const& path,
                                     model::Scalar scalar);
 

@@ -11,7 +11,7 @@ Chunk as_it_lies(Page const& page) { return {page.offset, page.stored_bytes, pag
 
 class Grid {
   public:
-    Grid(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages, ItemReader& reader,
+    Grid(Dataset& dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages, ItemReader& reader,
          Appender& appender)
         : dataset_(dataset), spans_(spans), pages_(pages), reader_(reader), appender_(appender),
           cursors_(pages.size(), 0) {}
@@ -71,19 +71,19 @@ class Grid {
     }
 
     Dataset& dataset_;
-    std::vector<Span> const& spans_;
+    std::vector<ItemSpan> const& spans_;
     PagesByPart const& pages_;
     ItemReader& reader_;
     Appender& appender_;
     std::vector<std::size_t> cursors_; // by part
     std::size_t span_ = 0;             // the first that does not end before the chunk
     std::vector<std::byte> raw_;
-    std::optional<PageEncoder> encoder_;
+    std::optional<ChunkEncoder> encoder_;
 };
 
 } // namespace
 
-void lay_on_grid(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages, ItemReader& reader,
+void lay_on_grid(Dataset& dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages, ItemReader& reader,
                  Appender& appender) {
     Grid(dataset, spans, pages, reader, appender).fill();
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 
@@ -29,6 +30,7 @@ void ClaimingFile::arm(StoredRange const& page) {
     if (page.offset < base::kBlockBytes || page.offset + page.size_bytes > begin_) {
         refuse(page, fmt::format("pages lie between {} and {}", base::kBlockBytes, begin_));
     }
+    THALWEG_ASSERT_COSTLY(linked_.insert(page.offset).second, "a page is linked once");
     page_ = page;
     link_ = Link::armed;
 }
@@ -88,7 +90,10 @@ void ClaimingFile::read(haddr_t offset, std::span<std::byte> bytes) {
 
 void ClaimingFile::write(haddr_t offset, std::span<std::byte const> bytes) {
     if (bytes.data() == token()) return write_token(offset, bytes.size());
-    std::copy_n(bytes.data(), bytes.size(), locate(offset, bytes.size()));
+    auto* const place = locate(offset, bytes.size());
+    THALWEG_ASSERT(offset + bytes.size() <= kSuperblockBytes || offset >= begin_,
+                   "no metadata is written in front of the end of the pages");
+    std::copy_n(bytes.data(), bytes.size(), place);
 }
 
 void ClaimingFile::write_token(haddr_t offset, std::size_t size_bytes) {

@@ -1,31 +1,50 @@
 // The address space of an HDF5 file that is being completed: pages lie in it already, metadata is added behind them.
+//
+// Invariants
+//   1. Pages lie between base::kBlockBytes and `begin`; metadata lies from `begin` on. No metadata is written in front
+//      of it, but for the superblock, which has the first sector.
+//   2. The superblock is the first thing that libhdf5 allocates. Until then `allocated_end` is 0, since libhdf5 takes a
+//      file with anything in it for one to be opened.
+//   3. `allocated_end` never falls. No address is given out twice.
+//   4. A page is linked once, and with exactly its size.
+//   5. Nothing is written to storage here. The caller writes metadata, syncs, writes the superblock, and syncs.
+//
+// States of the page that is being linked, and what moves them:
+//
+//             arm               allocate (raw data)            write (the token)             disarm
+//   none ───────────→ armed ───────────────────────→ allocated ─────────────────→ written ───────────→ none
+//                                                     └──────────── disarm_allocated ─────────────────→ none
+//
+//   - armed: the next allocation of raw data gets the address of the page. libhdf5 may allocate blocks of the chunk
+//     index before and after it in the same call; these are other kinds of memory, and get new addresses.
+//   - allocated: libhdf5 writes the chunk. The write is known by its data, which is `token()`, and writes no byte.
+//   - Any other order, address or size is base::DataError: `disarm` throws unless the token was written, and a token
+//     that comes for another address means that the chunk has a page already.
+//   - A contiguous dataset is no chunk: its bytes lie where they are from its creation on, so that no write follows.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "thalweg/format/hdf5/driver.h"
 
 namespace thalweg::format::hdf5::ours {
 
-// Nothing of it is written to storage: the metadata is gathered here, and whoever completes the file writes it, and the
-// superblock after it.
-//
-// To link a page: `arm` with where it lies, H5Dwrite_chunk with its size and `token()` for its data, `disarm`. The
-// allocation that libhdf5 makes for the page is answered with the page's address, and writing the token writes nothing.
+// To link a page, call `arm` with its place, H5Dwrite_chunk with its size and with `token()` for its data, and
+// `disarm`.
 class ClaimingFile final : public AddressSpace {
   public:
-    static constexpr std::size_t kSuperblockBytes = 512; // room for it: one sector, so that it is written whole
+    // The room for the superblock: one sector, so that it is written as a whole.
+    static constexpr std::size_t kSuperblockBytes = 512;
 
-    // Metadata begins at `begin`; all pages lie before.
     explicit ClaimingFile(std::uint64_t begin);
 
     static void const* token();
     void arm(StoredRange const& page);
-    // Throws base::DataError where libhdf5 did not take the page.
+    // Both throw base::DataError if libhdf5 did not take the page.
     void disarm();
-    // For what is no chunk: the bytes of a contiguous dataset that is allocated early lie there from its creation on.
     void disarm_allocated();
 
     std::uint64_t begin() const { return begin_; }
@@ -52,6 +71,7 @@ class ClaimingFile final : public AddressSpace {
     std::vector<std::byte> metadata_;
     StoredRange page_;
     Link link_ = Link::none;
+    std::set<std::uint64_t> linked_; // offsets; only where costly assertions are on
 };
 
 } // namespace thalweg::format::hdf5::ours

@@ -117,6 +117,12 @@ TEST(Hdf5Rules, BAPageOutsideThePagesIsRefused) {
     EXPECT_THROW(one.link(0, {kPagesEnd - 50, 100}, 100), base::DataError);
 }
 
+TEST(Hdf5RulesDeathTest, BAPageLinkedAgainInAnotherChunkEndsTheProcess) {
+    OneDataset one("none");
+    one.link(0, {5000, 100}, 100);
+    EXPECT_DEATH(one.link(1, {5000, 100}, 100), "a page is linked once");
+}
+
 TEST(Hdf5Rules, BATokenWithoutAnArmedPageIsRefused) {
     OneDataset one("none");
     hsize_t const at = 0;

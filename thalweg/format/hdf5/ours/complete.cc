@@ -1,5 +1,6 @@
 #include "thalweg/format/hdf5/ours/complete.h"
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/base/units.h"
 #include "thalweg/format/hdf5/dataset_paths.h"
@@ -28,6 +29,7 @@ ClaimingFile make_metadata(storage::Storage& file, storage::Storage const& journ
 
     LibraryLock const lock;
     ClaimingFile space(appender.end());
+    THALWEG_ASSERT(appender.is_flushed() && space.begin() >= facts.end_offset, "metadata lies behind every page");
     auto handle = create_file(space, file.path());
     link_datasets(plan, handle, space);
     for (auto const& dataset : own) link_checked(dataset, handle, space);
@@ -73,7 +75,8 @@ Completed complete(storage::Storage& file, storage::Storage const& journal, mode
                    model::RunFacts const& facts) {
     check_owner(file, head);
     if (has_superblock(file)) { // what it names is about to be overwritten
-        if (facts.is_cut_last) base::fail_data({file.path() + " is not completed again", "somebody else has done it"});
+        if (facts.is_cut_last)
+            base::fail_data({file.path() + " is not completed again", "another node has completed it"});
         write_superblock(file, {});
         file.sync();
     }
@@ -83,6 +86,8 @@ Completed complete(storage::Storage& file, storage::Storage const& journal, mode
     auto const end = made.allocated_end();
     if (!facts.is_cut_last) file.resize(end);
     file.sync();
+    THALWEG_ASSERT_COSTLY(facts.is_cut_last || !has_superblock(file), // another node may have completed it meanwhile
+                          "a file opens only when all that its superblock names is durable");
     write_superblock(file, made.superblock());
     file.sync();
     return {.file_bytes = end};

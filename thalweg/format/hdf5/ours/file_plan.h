@@ -1,4 +1,4 @@
-// What a file will hold, worked out before libhdf5 is called at all.
+// The plan of a file: its datasets and pages, worked out before libhdf5 is called at all.
 #pragma once
 
 #include "thalweg/format/hdf5/dataset.h"

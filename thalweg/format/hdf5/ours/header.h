@@ -13,7 +13,7 @@ namespace thalweg::format::hdf5::ours {
 // Zeros, and the mark "THALWEG RUN <id>" at offset 2048, which ties the file to its journal.
 void write_header(storage::Storage& file, std::string const& run_id);
 
-// None for a file that Thalweg did not begin.
+// Returns nothing for a file that Thalweg did not begin.
 std::optional<std::string> run_id_of(storage::Storage const& file);
 
 // A checksum of all metadata, at offset 1024: HDF5 has none of its heaps.
@@ -25,9 +25,9 @@ void check_seal(storage::Storage const& file);
 bool is_sealed(storage::Storage const& file);
 
 bool has_superblock(storage::Storage const& file);
-// As the superblock has it (version 3: HDF5 specification, II.A).
+// Returns the end of the file that the superblock has (version 3: HDF5 specification, II.A).
 std::uint64_t end_of_file(storage::Storage const& file);
-// One sector at offset 0; empty clears it.
+// Writes one sector at offset 0; an empty superblock clears it.
 void write_superblock(storage::Storage& file, std::span<std::byte const> superblock);
 
 } // namespace thalweg::format::hdf5::ours

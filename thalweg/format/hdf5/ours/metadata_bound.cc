@@ -8,7 +8,7 @@
 namespace thalweg::format::hdf5::ours {
 namespace {
 
-// Of HDF5's chunk index (at most 24 bytes an entry, and its blocks double), and three numbers in the page table.
+// An entry of HDF5's chunk index (at most 24 bytes, and its blocks double), and three numbers in the page table.
 constexpr std::uint64_t kBytesPerPage = 96;
 // Object headers, links, attributes and the first blocks of an index, beside names and texts.
 constexpr std::uint64_t kBytesPerColumn = 16 * base::kKiB;

@@ -14,7 +14,7 @@ constexpr auto kChecksumPath = "/thalweg/pages/checksum";
 constexpr auto kNumbersCodec = "shuffle+deflate-1"; // every build of HDF5 reads it
 constexpr auto kChecksumsCodec = "none";            // they do not shrink
 
-// Every page has one: producers, and whoever gathers rows at the end, sum up what they write.
+// Every page has a checksum: producers compute it as they write, and so does the code that gathers rows at the end.
 std::uint64_t page_checksum(Chunk const& page) {
     if (page.stored_bytes == 0) return 0;
     if (!page.checksum) base::fail_data({fmt::format("the page at offset {} has no checksum", page.offset)});

@@ -11,7 +11,7 @@ namespace thalweg::format::hdf5::ours {
 // One number for every page of the plan, in its order, in each of three datasets.
 std::vector<CheckedDataset> plan_page_table(FilePlan const& plan, Appender& appender);
 
-// All pages, dataset after dataset; `encoded` is left open.
+// Returns all pages, dataset after dataset; `encoded` is not set.
 std::vector<Chunk> read_page_table(ReadingFile& file, FileHandle const& handle);
 
 } // namespace thalweg::format::hdf5::ours

@@ -1,4 +1,4 @@
-// The dataset /thalweg/run: what Thalweg knows of a run, as JSON, and the group /thalweg/metadata for everybody else.
+// The dataset /thalweg/run: what Thalweg knows of a run, as JSON, and the group /thalweg/metadata for other programs.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct RunRecord {
     model::RunHead head;
     std::map<std::string, std::string> metadata;
     std::vector<RecordedDataset> datasets; // in the order of the page table
-    // What virtual datasets show. It is here as well because HDF5 keeps it where it has no checksum of it.
+    // The items that virtual datasets show. The record has them, too, because HDF5 keeps them without a checksum.
     std::map<std::string, std::vector<Mapping>> mappings;
 };
 
@@ -38,10 +38,10 @@ CheckedDataset plan_units(std::span<std::byte const> units, Appender& appender);
 void write_run_attributes(model::RunHead const& head, std::map<std::string, std::string> const& metadata,
                           FileHandle const& handle);
 
-// None where the file was not written by Thalweg.
+// Returns nothing if Thalweg did not write the file.
 std::optional<RunRecord> read_run_record(ReadingFile& file, FileHandle const& handle);
 
-// Empty where there are none. Throws base::DataError where they are damaged.
+// Returns nothing if there are none. Throws base::DataError if they are damaged.
 std::vector<std::byte> read_units(ReadingFile& file, FileHandle const& handle);
 
 } // namespace thalweg::format::hdf5::ours

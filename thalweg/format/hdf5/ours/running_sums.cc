@@ -13,7 +13,7 @@ std::span<std::byte const> bytes_of(std::vector<std::uint64_t> const& values) {
 }
 
 // Adds a span to those before, or prolongs the last.
-void push(std::vector<Span>& spans, Span const& span) {
+void push(std::vector<ItemSpan>& spans, ItemSpan const& span) {
     if (span.count == 0) return;
     if (!spans.empty()) {
         auto& last = spans.back();
@@ -39,10 +39,10 @@ class Adder {
         std::uint64_t element = 0;
     };
 
-    Span add(Span const& span) {
+    ItemSpan add(ItemSpan const& span) {
         auto& position = parts_[span.part];
         advance(span.part, span.first, false); // what was dropped in between counts for the elements, too
-        Span const elements{span.part, position.element, 0, total_};
+        ItemSpan const elements{span.part, position.element, 0, total_};
         advance(span.part, span.first + span.count, true);
         return {span.part, elements.first, position.element - elements.first, elements.at};
     }
@@ -78,7 +78,7 @@ class Adder {
     Dataset& dataset_;
     PagesByPart const& pages_;
     ItemReader& reader_;
-    PageEncoder encoder_;
+    ChunkEncoder encoder_;
     std::uint64_t values_per_item_;
     std::vector<Position> parts_;
     std::vector<std::uint64_t> lengths_;
@@ -88,10 +88,10 @@ class Adder {
 
 } // namespace
 
-std::vector<Span> add_up_lengths(Dataset& dataset, std::vector<Span> const& spans, PagesByPart const& pages,
-                                 ItemReader& reader, Appender& appender) {
+std::vector<ItemSpan> add_up_lengths(Dataset& dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages,
+                                     ItemReader& reader, Appender& appender) {
     Adder adder(dataset, pages, reader, appender);
-    std::vector<Span> elements;
+    std::vector<ItemSpan> elements;
     for (auto const& span : spans) push(elements, adder.add(span));
     adder.finish();
     return elements;

@@ -15,9 +15,9 @@ namespace {
 using model::Column;
 
 // The segments of a table as spans, merged where one follows the other.
-std::vector<Span> spans_of_rows(model::TableLayout const& layout, std::vector<Column> const& columns,
-                                std::span<model::Part const> parts) {
-    std::vector<Span> spans;
+std::vector<ItemSpan> spans_of_rows(model::TableLayout const& layout, std::vector<Column> const& columns,
+                                    std::span<model::Part const> parts) {
+    std::vector<ItemSpan> spans;
     std::uint64_t at = 0;
     for (auto const& segment : model::order_of_rows(layout, columns, parts)) {
         bool const follows = !spans.empty() && spans.back().part == segment.part &&
@@ -32,7 +32,7 @@ std::vector<Span> spans_of_rows(model::TableLayout const& layout, std::vector<Co
     return spans;
 }
 
-std::uint64_t items_in(std::vector<Span> const& spans) {
+std::uint64_t items_in(std::vector<ItemSpan> const& spans) {
     std::uint64_t items = 0;
     for (auto const& span : spans) items += span.count;
     return items;
@@ -56,7 +56,7 @@ PagesByPart pages_of(TableOfRun const& run, std::size_t column) {
 
 void plan_table(FilePlan& plan, TableOfRun const& run, Appender& appender) {
     auto const rows = spans_of_rows(run.layout, run.columns, run.parts);
-    std::vector<std::vector<Span>> elements(run.columns.size()); // of lengths columns: the spans of what they count
+    std::vector<std::vector<ItemSpan>> elements(run.columns.size()); // of lengths columns: the spans of what they count
     for (std::size_t i = 0; i < run.columns.size(); ++i) {
         auto const& column = run.columns[i];
         auto const& [page_items, codec] = run.layout.columns[i];

@@ -1,4 +1,4 @@
-// From what producers wrote to the datasets of a file.
+// Plans the datasets of a file from the pages that producers wrote.
 #pragma once
 
 #include "thalweg/format/hdf5/ours/appender.h"
@@ -12,7 +12,7 @@ namespace thalweg::format::hdf5::ours {
 FilePlan plan_tables(storage::Storage const& file, storage::Storage const& journal, model::RunHead const& head,
                      model::RunFacts const& facts, Appender& appender);
 
-// Throws base::DataError where pages overlap, or reach into the head of the file or behind `end`: each page has one
+// Throws base::DataError if pages overlap, or reach into the head of the file or behind `end`: each page has one
 // owner, and is linked once.
 void check_disjoint(FilePlan const& plan, std::uint64_t end);
 

@@ -12,7 +12,7 @@ namespace {
 // How the values of a column are dealt out: a dataset for each producer with a page or more, and one for all others.
 class Parts {
   public:
-    Parts(FilePlan& plan, Dataset const& dataset, std::vector<Span> const& spans, PagesByPart const& pages)
+    Parts(FilePlan& plan, Dataset const& dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages)
         : plan_(plan), dataset_(dataset), pages_(pages), items_(pages.size()),
           own_(pages.size()), whole_{dataset.path, dataset.scalar, dataset.shape, dataset.items, {}} {
         for (auto const& span : spans) items_[span.part] += span.count;
@@ -38,13 +38,13 @@ class Parts {
   private:
     bool is_large(std::size_t part) const { return items_[part] >= dataset_.page_items; }
 
-    void add_own(Span const& span) {
+    void add_own(ItemSpan const& span) {
         own_[span.part].push_back({0, span.first, span.count, span.first});
         whole_.mappings.push_back({part_path(dataset_.path, span.part), 0, span.first, span.count, span.at});
         mapping_is_gathered_ = false;
     }
 
-    void gather(Span const& span) {
+    void gather(ItemSpan const& span) {
         gathered_.push_back({span.part, span.first, span.count, gathered_items_});
         if (std::exchange(mapping_is_gathered_, true)) {
             whole_.mappings.back().count += span.count;
@@ -54,7 +54,7 @@ class Parts {
         gathered_items_ += span.count;
     }
 
-    void lay_out(std::string path, std::uint64_t items, std::vector<Span> const& spans, PagesByPart const& pages,
+    void lay_out(std::string path, std::uint64_t items, std::vector<ItemSpan> const& spans, PagesByPart const& pages,
                  ItemReader& reader, Appender& appender) {
         auto piece = dataset_;
         piece.path = std::move(path);
@@ -67,9 +67,9 @@ class Parts {
     FilePlan& plan_;
     Dataset const& dataset_;
     PagesByPart const& pages_;
-    std::vector<std::uint64_t> items_;   // by part
-    std::vector<std::vector<Span>> own_; // by part
-    std::vector<Span> gathered_;
+    std::vector<std::uint64_t> items_;       // by part
+    std::vector<std::vector<ItemSpan>> own_; // by part
+    std::vector<ItemSpan> gathered_;
     std::uint64_t gathered_items_ = 0;
     VirtualDataset whole_;
     bool mapping_is_gathered_ = false; // the last one
@@ -78,7 +78,7 @@ class Parts {
 
 } // namespace
 
-void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<Span> const& spans, PagesByPart const& pages,
+void lay_out_parts(FilePlan& plan, Dataset dataset, std::vector<ItemSpan> const& spans, PagesByPart const& pages,
                    ItemReader& reader, Appender& appender) {
     Parts parts(plan, dataset, spans, pages);
     bool const is_one_part = spans.size() == 1 && spans[0].first == 0;

@@ -25,7 +25,7 @@ bool receive_all(int socket, std::span<std::byte> bytes) {
     return true;
 }
 
-bool send_message(int socket, ReaderMessageHead const& head, std::span<std::byte const> body) {
+bool send_message(int socket, ReaderMessage const& head, std::span<std::byte const> body) {
     return send_all(socket, std::as_bytes(std::span(&head, 1))) && send_all(socket, body);
 }
 

@@ -1,4 +1,4 @@
-// What the two ends of `load_by_program` say to each other.
+// The messages between the two ends of `load_by_program`.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace thalweg::format::hdf5::reader {
 
-enum class MessageKind : std::uint64_t {
+enum class ReaderMessageKind : std::uint64_t {
     file,       // to the program: its size is `offset`; the path follows
     file_rows,  // the same, where Contents::rows are enough
     file_pages, // the same, where pages of datasets are wanted: `datasets` follows
@@ -18,17 +18,17 @@ enum class MessageKind : std::uint64_t {
     usage_error,
 };
 
-struct ReaderMessageHead {
-    MessageKind kind = MessageKind::file;
+struct ReaderMessage {
+    ReaderMessageKind kind = ReaderMessageKind::file;
     std::uint64_t offset = 0;
     std::uint64_t size_bytes = 0; // of what follows, or is wanted
 };
-static_assert(sizeof(ReaderMessageHead) == 24);
+static_assert(sizeof(ReaderMessage) == 24);
 
-// False where the other end is gone.
+// Both return false if the other end is gone.
 bool send_all(int socket, std::span<std::byte const> bytes);
 bool receive_all(int socket, std::span<std::byte> bytes);
 
-bool send_message(int socket, ReaderMessageHead const& head, std::span<std::byte const> body);
+bool send_message(int socket, ReaderMessage const& head, std::span<std::byte const> body);
 
 } // namespace thalweg::format::hdf5::reader

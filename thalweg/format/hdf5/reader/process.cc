@@ -29,7 +29,7 @@ constexpr char const* kVariable = "THALWEG_HDF5_READER";
 constexpr std::uint64_t kMostReadBytes = base::kGiB;
 constexpr std::uint64_t kMostAnswerBytes = 16 * base::kGiB;
 
-// Beside the library or the program that this code is in, or where it was built or installed.
+// Looks beside the library or program that contains this code, and at the places of the installation and of the build.
 std::string find_program() {
     if (auto const* path = std::getenv(kVariable)) return path;
     std::vector<std::filesystem::path> places;
@@ -62,7 +62,7 @@ class ReaderProcess {
         posix_spawn_file_actions_t actions;
         ::posix_spawn_file_actions_init(&actions);
         ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDIN_FILENO);
-        // What libhdf5 and the C library say before they die helps nobody.
+        // What libhdf5 and the C library print before they crash is of no use.
         ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
         ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
         auto const error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, words, environ);
@@ -79,11 +79,11 @@ class ReaderProcess {
 
     int socket() const { return socket_.get(); }
 
-    // How it ended.
+    // Waits for the process, and returns how it ended.
     std::string wait() {
         int status = 0;
         while (::waitpid(pid_, &status, 0) < 0) {
-            if (errno != EINTR) break; // somebody else waits for all children
+            if (errno != EINTR) break; // another part of the program waits for all children
         }
         pid_ = 0;
         bool const signaled = WIFSIGNALED(status);
@@ -106,7 +106,7 @@ std::vector<std::byte> receive(int socket, std::uint64_t size_bytes, std::uint64
     return bytes;
 }
 
-bool serve_read(int socket, storage::Storage const& file, ReaderMessageHead const& head) {
+bool serve_read(int socket, storage::Storage const& file, ReaderMessage const& head) {
     auto const size = file.size();
     if (head.size_bytes > kMostReadBytes || head.offset > size || head.size_bytes > size - head.offset) return false;
     std::vector<std::byte> bytes(head.size_bytes);
@@ -114,27 +114,27 @@ bool serve_read(int socket, storage::Storage const& file, ReaderMessageHead cons
     return send_all(socket, bytes);
 }
 
-// Nothing where the program ended without an answer; `why` says how then.
-std::optional<std::vector<std::byte>> ask(storage::Storage const& file, MessageKind question, std::string& why,
+// Returns nothing if the program ended without an answer; `why` then says how it ended.
+std::optional<std::vector<std::byte>> ask(storage::Storage const& file, ReaderMessageKind question, std::string& why,
                                           std::span<std::byte const> datasets = {}) {
     ReaderProcess process;
     auto const& path = file.path();
     send_message(process.socket(), {question, file.size(), path.size()}, std::as_bytes(std::span(path)));
-    if (question == MessageKind::file_pages) {
-        send_message(process.socket(), {MessageKind::datasets, 0, datasets.size()}, datasets);
+    if (question == ReaderMessageKind::file_pages) {
+        send_message(process.socket(), {ReaderMessageKind::datasets, 0, datasets.size()}, datasets);
     }
-    ReaderMessageHead head;
+    ReaderMessage head;
     while (receive_all(process.socket(), std::as_writable_bytes(std::span(&head, 1)))) {
-        if (head.kind == MessageKind::read) {
+        if (head.kind == ReaderMessageKind::read) {
             if (!serve_read(process.socket(), file, head)) break;
             continue;
         }
         bool good = false;
         auto answer = receive(process.socket(), head.size_bytes, kMostAnswerBytes, good);
         if (!good) break;
-        if (head.kind == MessageKind::map) return answer;
+        if (head.kind == ReaderMessageKind::map) return answer;
         std::string const said(reinterpret_cast<char const*>(answer.data()), answer.size());
-        if (head.kind == MessageKind::usage_error) throw base::UsageError(said);
+        if (head.kind == ReaderMessageKind::usage_error) throw base::UsageError(said);
         throw base::DataError(said);
     }
     why = process.wait();
@@ -150,10 +150,10 @@ std::optional<std::vector<std::byte>> ask(storage::Storage const& file, MessageK
 
 model::RunMap load_by_program(storage::Storage const& file) {
     std::string why;
-    if (auto const answer = ask(file, MessageKind::file, why)) return run_map_from_bytes(*answer);
+    if (auto const answer = ask(file, ReaderMessageKind::file, why)) return run_map_from_bytes(*answer);
     // Damage where attributes or groups are must not cost the rows of a run, which can be found without them.
     std::string ignored;
-    if (auto const answer = ours::run_id_of(file) ? ask(file, MessageKind::file_rows, ignored) : std::nullopt) {
+    if (auto const answer = ours::run_id_of(file) ? ask(file, ReaderMessageKind::file_rows, ignored) : std::nullopt) {
         auto map = run_map_from_bytes(*answer);
         map.left_out.push_back({"/", "attributes, and what other programs may have added, are unreadable: " + why});
         return map;
@@ -164,7 +164,7 @@ model::RunMap load_by_program(storage::Storage const& file) {
 std::vector<LateColumn> load_datasets_by_program(storage::Storage const& file,
                                                  std::vector<WantedDataset> const& wanted) {
     std::string why;
-    auto const answer = ask(file, MessageKind::file_pages, why, to_bytes(wanted));
+    auto const answer = ask(file, ReaderMessageKind::file_pages, why, to_bytes(wanted));
     if (!answer) fail_damaged(file, why);
     auto late = late_columns_from_bytes(*answer);
     if (late.size() != wanted.size()) fail_damaged(file, "the process that read it has answered something else");

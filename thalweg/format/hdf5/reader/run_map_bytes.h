@@ -11,10 +11,10 @@
 namespace thalweg::format::hdf5::reader {
 
 std::vector<std::byte> to_bytes(model::RunMap const& map);
-// Throws base::DataError for anything that is not such a map: the other process may have lost its mind.
+// Throws base::DataError for anything that is not such a map: the other process may have read damaged metadata.
 model::RunMap run_map_from_bytes(std::span<std::byte const> bytes);
 
-// In the same way datasets, and what is wanted of them.
+// The same for datasets, and for what is wanted of them.
 std::vector<std::byte> to_bytes(std::vector<LateColumn> const& late);
 std::vector<LateColumn> late_columns_from_bytes(std::span<std::byte const> bytes);
 std::vector<std::byte> to_bytes(std::vector<WantedDataset> const& wanted);

@@ -60,7 +60,8 @@ class AskedFor final : public storage::ReadOnly {
                              fmt::format("the file ends at {}", size_bytes_)});
         }
         expect_progress();
-        if (!send_message(socket_, {MessageKind::read, offset, bytes.size()}, {}) || !receive_all(socket_, bytes)) {
+        if (!send_message(socket_, {ReaderMessageKind::read, offset, bytes.size()}, {}) ||
+            !receive_all(socket_, bytes)) {
             base::fail_system({path_ + " cannot be read", "the process that asked is gone"});
         }
     }
@@ -72,9 +73,9 @@ class AskedFor final : public storage::ReadOnly {
     std::uint64_t size_bytes_;
 };
 
-std::vector<std::byte> map_of(storage::Storage const& file, MessageKind question) {
-    auto map =
-        load_here(file, false, question == MessageKind::file_rows ? ours::Contents::rows : ours::Contents::everything);
+std::vector<std::byte> map_of(storage::Storage const& file, ReaderMessageKind question) {
+    auto map = load_here(file, false,
+                         question == ReaderMessageKind::file_rows ? ours::Contents::rows : ours::Contents::everything);
     model::make_names_readable(map); // the answer has them in JSON, which is UTF-8
     return to_bytes(map);
 }
@@ -90,27 +91,28 @@ int run_reader_program(int socket) {
     limit(RLIMIT_AS, kMostMemoryBytes);
     limit(RLIMIT_CORE, 0);
     expect_progress();
-    ReaderMessageHead head;
+    ReaderMessage head;
     if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
     std::string path(head.size_bytes, '\0');
     if (!receive_all(socket, std::as_writable_bytes(std::span(path)))) return 2;
     AskedFor const file(socket, path, head.offset);
     auto const question = head.kind;
     std::vector<std::byte> datasets;
-    if (question == MessageKind::file_pages) {
+    if (question == ReaderMessageKind::file_pages) {
         if (!receive_all(socket, std::as_writable_bytes(std::span(&head, 1)))) return 2;
         datasets.resize(head.size_bytes);
         if (!receive_all(socket, datasets)) return 2;
     }
     try {
-        auto const answer = question == MessageKind::file_pages ? pages_of(file, datasets) : map_of(file, question);
-        return send_message(socket, {MessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
+        auto const answer =
+            question == ReaderMessageKind::file_pages ? pages_of(file, datasets) : map_of(file, question);
+        return send_message(socket, {ReaderMessageKind::map, 0, answer.size()}, answer) ? 0 : 2;
     } catch (base::UsageError const& error) {
         std::string const why = error.what();
-        return send_message(socket, {MessageKind::usage_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
+        return send_message(socket, {ReaderMessageKind::usage_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
     } catch (std::exception const& error) {
         std::string const why = error.what();
-        return send_message(socket, {MessageKind::data_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
+        return send_message(socket, {ReaderMessageKind::data_error, 0, why.size()}, bytes_of(why)) ? 0 : 2;
     }
 }
 

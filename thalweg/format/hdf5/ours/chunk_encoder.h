@@ -10,9 +10,9 @@
 namespace thalweg::format::hdf5::ours {
 
 // Scratch memory and codec for the pages of one dataset.
-class PageEncoder {
+class ChunkEncoder {
   public:
-    PageEncoder(Dataset const& dataset, Appender& appender);
+    ChunkEncoder(Dataset const& dataset, Appender& appender);
 
     // `raw` has exactly the size of a page.
     Chunk append(std::span<std::byte const> raw);

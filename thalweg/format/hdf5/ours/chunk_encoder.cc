@@ -1,4 +1,4 @@
-#include "thalweg/format/hdf5/ours/page_encoder.h"
+#include "thalweg/format/hdf5/ours/chunk_encoder.h"
 
 #include <algorithm>
 
@@ -6,19 +6,19 @@
 
 namespace thalweg::format::hdf5::ours {
 
-PageEncoder::PageEncoder(Dataset const& dataset, Appender& appender)
+ChunkEncoder::ChunkEncoder(Dataset const& dataset, Appender& appender)
     : appender_(appender),
       codec_(codec::make_codec(codec::Spec::parse(dataset.codec), model::size_bytes(dataset.scalar))),
       encoded_(codec_->bound_bytes(dataset.page_bytes())) {}
 
-Chunk PageEncoder::append(std::span<std::byte const> raw) {
+Chunk ChunkEncoder::append(std::span<std::byte const> raw) {
     auto const size_bytes = codec_->encode(raw, encoded_);
     auto const stored = size_bytes == 0 ? raw : std::span<std::byte const>(encoded_).first(size_bytes);
     return {appender_.append(stored), stored.size(), base::xxh3(stored), size_bytes != 0};
 }
 
 void append_items(Dataset& dataset, std::span<std::byte const> items, Appender& appender) {
-    PageEncoder encoder(dataset, appender);
+    ChunkEncoder encoder(dataset, appender);
     std::vector<std::byte> page(dataset.page_bytes());
     for (std::size_t begin = 0; begin < items.size(); begin += page.size()) {
         auto const count = std::min(page.size(), items.size() - begin);
