@@ -47,8 +47,8 @@ class CompressedCodec : public Codec {
 // The page is rearranged as a whole, and what then becomes of it is another codec's business.
 class TransposedCodec : public Codec {
   public:
-    TransposedCodec(Prefilter prefilter, std::size_t element_bytes, std::unique_ptr<Codec> inner)
-        : bits_(prefilter == Prefilter::bitshuffle), transposer_(element_bytes), inner_(std::move(inner)) {}
+    TransposedCodec(bool bits, std::size_t element_bytes, std::unique_ptr<Codec> inner)
+        : bits_(bits), transposer_(element_bytes), inner_(std::move(inner)) {}
 
     std::size_t bound_bytes(std::size_t raw_bytes) const override {
         return inner_ ? inner_->bound_bytes(raw_bytes) : raw_bytes;
@@ -112,12 +112,16 @@ std::unique_ptr<Codec> make_compressed(Spec const& spec) {
 }
 
 std::unique_ptr<Codec> make_unchecked(Spec const& spec, std::size_t element_bytes) {
-    bool const blocks = spec.compression == Compression::lz4 || spec.compression == Compression::zstd;
-    if (spec.prefilter == Prefilter::bitshuffle && blocks) {
-        return make_bitshuffle_codec(element_bytes, make_block_compressor(spec, element_bytes));
-    }
-    if (spec.prefilter != Prefilter::none) {
-        return std::make_unique<TransposedCodec>(spec.prefilter, element_bytes, make_compressed(spec));
+    switch (spec.prefilter) {
+    case Prefilter::bitshuffle:
+        if (is_inside_bitshuffle(spec.compression)) {
+            return make_bitshuffle_codec(element_bytes, make_block_compressor(spec, element_bytes));
+        }
+        return std::make_unique<TransposedCodec>(true, element_bytes, make_compressed(spec));
+    case Prefilter::shuffle:
+        return std::make_unique<TransposedCodec>(false, element_bytes, make_compressed(spec));
+    case Prefilter::none:
+        break;
     }
     if (spec.compression == Compression::none) return std::make_unique<RawCodec>();
     return make_compressed(spec);

@@ -1,6 +1,7 @@
 // The seam of the codecs: bytes to bytes, one page at a time.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,8 @@ namespace thalweg::codec {
 
 enum class Prefilter : std::uint8_t { none, shuffle, bitshuffle };
 enum class Compression : std::uint8_t { none, deflate, lz4, zstd };
+inline constexpr std::array kCompressions = {Compression::none, Compression::deflate, Compression::lz4,
+                                             Compression::zstd}; // all there are
 
 // The codec of a column's pages. Users write it as "none", "lz4", "bitshuffle+lz4", "shuffle+deflate-1",
 // "bitshuffle+zstd-3".

@@ -12,9 +12,11 @@ int default_level(Compression compression) {
         return 1;
     case Compression::zstd:
         return 3;
-    default:
-        return 0;
+    case Compression::none:
+    case Compression::lz4:
+        return 0; // it has no levels
     }
+    return 0;
 }
 
 std::unique_ptr<Compressor> make_compressor(Compression compression, int level) {
@@ -30,6 +32,18 @@ std::unique_ptr<Compressor> make_compressor(Compression compression, int level) 
         break;
     }
     return nullptr;
+}
+
+bool is_inside_bitshuffle(Compression compression) {
+    switch (compression) {
+    case Compression::lz4:
+    case Compression::zstd:
+        return true;
+    case Compression::none:
+    case Compression::deflate:
+        return false;
+    }
+    return false;
 }
 
 std::unique_ptr<Compressor> make_block_compressor(Spec const& spec, std::size_t element_bytes) {

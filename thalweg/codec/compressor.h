@@ -41,6 +41,9 @@ std::unique_ptr<Compressor> make_compressor(Compression compression, int level);
 // one page are compressed in order, with kMarginBytes around each.
 std::unique_ptr<Compressor> make_block_compressor(Spec const& spec, std::size_t element_bytes);
 
+// Whether HDF5's bitshuffle filter compresses so by itself, block by block, and not by a filter behind it.
+bool is_inside_bitshuffle(Compression compression);
+
 // Throws base::DataError about a page that does not decode, from this offset on.
 [[noreturn]] void fail_page(std::size_t offset, std::string const& why);
 

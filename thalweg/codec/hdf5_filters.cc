@@ -12,13 +12,20 @@
 namespace thalweg::codec {
 namespace {
 
-constexpr unsigned kDeflate = 1, kShuffle = 2, kFletcher32 = 3, kLz4 = 32004, kBitshuffle = 32008, kZstd = 32015;
+enum FilterId : unsigned {
+    kDeflate = 1,
+    kShuffle = 2,
+    kFletcher32 = 3,
+    kLz4 = 32004,
+    kBitshuffle = 32008,
+    kZstd = 32015
+};
 
 // The cd_values of bitshuffle: version, element size, elements in a block (0: the default; a compressed page tells its
 // own), compression inside, level.
 constexpr unsigned kBitshuffleMajor = 0, kBitshuffleMinor = 4, kInsideNothing = 0, kInsideLz4 = 2, kInsideZstd = 3;
 
-std::string registered_name(unsigned id) {
+std::string registered_name(FilterId id) {
     std::string const plugins = "https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md";
     switch (id) {
     case kDeflate:
@@ -29,12 +36,15 @@ std::string registered_name(unsigned id) {
         return "HDF5 lz4 filter; see " + plugins;
     case kZstd:
         return "HDF5 zstd filter; see " + plugins;
-    default:
+    case kBitshuffle:
         return "bitshuffle; see https://github.com/kiyo-masui/bitshuffle";
+    case kFletcher32:
+        return "fletcher32";
     }
+    return "";
 }
 
-Hdf5Filter filter(unsigned id, std::vector<unsigned> cd_values) {
+Hdf5Filter filter(FilterId id, std::vector<unsigned> cd_values) {
     return {id, registered_name(id), std::move(cd_values)};
 }
 
@@ -44,10 +54,17 @@ unsigned level_of(Spec const& spec) {
 
 Hdf5Filter bitshuffle_filter(Spec const& spec, unsigned element_bytes) {
     std::vector<unsigned> values = {kBitshuffleMajor, kBitshuffleMinor, element_bytes, 0, kInsideNothing};
-    if (spec.compression == Compression::lz4) values.back() = kInsideLz4;
-    if (spec.compression == Compression::zstd) {
+    switch (spec.compression) {
+    case Compression::none:
+    case Compression::deflate: // a filter of its own, behind this one
+        break;
+    case Compression::lz4:
+        values.back() = kInsideLz4;
+        break;
+    case Compression::zstd:
         values.back() = kInsideZstd;
         values.push_back(level_of(spec));
+        break;
     }
     return filter(kBitshuffle, std::move(values));
 }
@@ -108,7 +125,7 @@ class FilterReader {
 
     void compress(Compression compression, unsigned level) {
         if (spec_.compression != Compression::none) fail_filters(filters_, "two compressions follow each other");
-        if (spec_.prefilter == Prefilter::bitshuffle && compression != Compression::deflate && !inside_) {
+        if (spec_.prefilter == Prefilter::bitshuffle && is_inside_bitshuffle(compression) && !inside_) {
             fail_filters(filters_, "bitshuffle has lz4 and zstd inside, not behind it");
         }
         spec_.compression = compression;

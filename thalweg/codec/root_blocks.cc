@@ -13,9 +13,6 @@ namespace {
 
 constexpr std::size_t kRootHeadBytes = 9;
 constexpr std::size_t kChunkBytes = 0xffffff; // what three bytes can tell
-constexpr std::array<std::string_view, RootBlocks::kAlgorithms> kTags = {
-    std::string_view("ZL\x08", 3), std::string_view("XZ\0", 3), std::string_view("L4\1", 3),
-    std::string_view("ZS\1", 3)};
 
 void put_size(std::byte* to, std::size_t size) {
     for (std::size_t i = 0; i < 3; ++i) to[i] = std::byte(size >> (8 * i));
@@ -26,15 +23,49 @@ std::size_t get_size(std::byte const* from) {
            std::to_integer<std::size_t>(from[2]) << 16;
 }
 
-RootBlocks::Algorithm algorithm_of(Compression compression) {
+// The tag that a block of the algorithm begins with.
+constexpr std::string_view tag_of(RootBlocks::Algorithm algorithm) {
+    switch (algorithm) {
+    case RootBlocks::zlib:
+        return {"ZL\x08", 3};
+    case RootBlocks::lzma:
+        return {"XZ\0", 3};
+    case RootBlocks::lz4:
+        return {"L4\1", 3};
+    case RootBlocks::zstd:
+        return {"ZS\1", 3};
+    }
+    return {};
+}
+
+// None if nothing is compressed.
+std::optional<RootBlocks::Algorithm> algorithm_of(Compression compression) {
     switch (compression) {
+    case Compression::none:
+        return std::nullopt;
     case Compression::deflate:
         return RootBlocks::zlib;
     case Compression::lz4:
         return RootBlocks::lz4;
-    default:
+    case Compression::zstd:
         return RootBlocks::zstd;
     }
+    return std::nullopt;
+}
+
+// The number of an algorithm in ROOT's compression settings.
+std::uint32_t number_of(RootBlocks::Algorithm algorithm) {
+    switch (algorithm) {
+    case RootBlocks::zlib:
+        return 1;
+    case RootBlocks::lzma:
+        return 2;
+    case RootBlocks::lz4:
+        return 4;
+    case RootBlocks::zstd:
+        return 5;
+    }
+    return 0;
 }
 
 // An LZ4 block behind its XXH64, big-endian.
@@ -73,35 +104,60 @@ std::unique_ptr<Compressor> make_algorithm(RootBlocks::Algorithm algorithm, int 
         return make_lzma();
     case RootBlocks::lz4:
         return std::make_unique<ChecksummedLz4>();
-    default:
+    case RootBlocks::zstd:
         return make_zstd(level);
     }
+    return nullptr;
 }
 
 RootBlocks::Algorithm algorithm_at(std::span<std::byte const> head, std::size_t offset) {
     std::string_view const tag(reinterpret_cast<char const*>(head.data()), 3);
-    auto const found = std::find(kTags.begin(), kTags.end(), tag);
-    if (found == kTags.end()) fail_page(offset, "no compression block of zlib, lzma, lz4 or zstd begins there");
-    return static_cast<RootBlocks::Algorithm>(found - kTags.begin());
+    for (auto const algorithm : RootBlocks::kAlgorithms) {
+        if (tag == tag_of(algorithm)) return algorithm;
+    }
+    fail_page(offset, "no compression block of zlib, lzma, lz4 or zstd begins there");
 }
 
 } // namespace
 
 int default_root_level(Compression compression) {
     switch (compression) {
+    case Compression::none:
+        return 0;
     case Compression::deflate:
         return 1;
     case Compression::lz4:
         return 4;
     case Compression::zstd:
         return 5;
-    default:
-        return 0;
     }
+    return 0;
 }
 
-RootBlocks::RootBlocks(Compression compression, int level) : algorithm_(algorithm_of(compression)) {
-    if (compression == Compression::none) return;
+std::uint32_t root_settings(Spec const& spec) {
+    auto const algorithm = algorithm_of(spec.compression);
+    if (!algorithm) return 0;
+    auto const level = spec.level == 0 ? default_root_level(spec.compression) : spec.level;
+    return 100 * number_of(*algorithm) + static_cast<std::uint32_t>(level);
+}
+
+std::optional<Spec> spec_of_root_settings(std::uint32_t settings) {
+    Spec spec;
+    if (settings / 100 == 0) return spec;
+    for (auto const compression : kCompressions) {
+        auto const algorithm = algorithm_of(compression);
+        if (!algorithm || number_of(*algorithm) != settings / 100) continue;
+        spec.compression = compression;
+        if (default_level(compression) != 0) spec.level = static_cast<int>(settings % 100);
+        return spec;
+    }
+    return std::nullopt;
+}
+
+RootBlocks::RootBlocks(Compression compression, int level) {
+    auto const algorithm = algorithm_of(compression);
+    if (!algorithm) return;
+    algorithm_ = *algorithm;
     auto const used_level = level == 0 ? default_root_level(compression) : level;
     writer_ = make_algorithm(algorithm_, used_level);
     if (algorithm_ == zstd) plane_writer_.emplace(used_level);
@@ -141,7 +197,7 @@ std::size_t RootBlocks::compress_planes(std::span<std::byte const> raw, std::siz
 }
 
 void RootBlocks::put_head(std::byte* to, std::size_t stored_bytes, std::size_t raw_bytes) const {
-    std::memcpy(to, kTags[algorithm_].data(), 3);
+    std::memcpy(to, tag_of(algorithm_).data(), 3);
     put_size(to + 3, stored_bytes);
     put_size(to + 6, raw_bytes);
 }

@@ -26,9 +26,8 @@ class RootBlocks {
     // Decompresses by the heads of the blocks, whatever this object compresses with. Throws base::DataError.
     void decompress(std::span<std::byte const> stored, std::span<std::byte> raw);
 
-    // In the order of the heads' tags.
     enum Algorithm : std::uint8_t { zlib, lzma, lz4, zstd };
-    static constexpr std::size_t kAlgorithms = zstd + 1;
+    static constexpr std::array kAlgorithms = {zlib, lzma, lz4, zstd}; // all there are
 
   private:
     std::size_t compress_planes(std::span<std::byte const> raw, std::size_t planes, std::span<std::byte> out);
@@ -38,10 +37,15 @@ class RootBlocks {
     Algorithm algorithm_ = zstd;
     std::unique_ptr<Compressor> writer_; // none: nothing is compressed
     std::optional<ZstdPlanes> plane_writer_;
-    std::array<std::unique_ptr<Compressor>, kAlgorithms> readers_;
+    std::array<std::unique_ptr<Compressor>, kAlgorithms.size()> readers_; // by algorithm
 };
 
-// What ROOT takes where no level is given.
+// The level that ROOT takes if none is given.
 int default_root_level(Compression compression);
+
+// ROOT's settings number, 100 * algorithm + level; 0 if nothing is compressed. The inverse gives none for an algorithm
+// that is read here, and not written (lzma).
+std::uint32_t root_settings(Spec const& spec);
+std::optional<Spec> spec_of_root_settings(std::uint32_t settings);
 
 } // namespace thalweg::codec

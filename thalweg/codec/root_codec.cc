@@ -115,17 +115,12 @@ std::unique_ptr<Codec> make_root_codec(std::string_view name, std::size_t elemen
 
 std::uint32_t compression_settings(std::string_view name) {
     auto const spec = parse(name);
-    auto const level = spec.level == 0 ? default_root_level(spec.compression) : spec.level;
-    switch (spec.compression) {
-    case Compression::deflate:
-        return 100 + static_cast<std::uint32_t>(level);
-    case Compression::lz4:
-        return 400 + static_cast<std::uint32_t>(level);
-    case Compression::zstd:
-        return 500 + static_cast<std::uint32_t>(level);
-    default:
-        return 0;
-    }
+    return root_settings({Prefilter::none, spec.compression, spec.level});
+}
+
+std::string compression_of_settings(std::uint32_t settings) {
+    auto const spec = spec_of_root_settings(settings);
+    return spec ? spec->name() : std::string();
 }
 
 } // namespace thalweg::codec

@@ -9,27 +9,54 @@ namespace thalweg::codec {
 namespace {
 
 struct CompressionName {
-    Compression compression;
     std::string_view name;
-    int highest_level; // 0: has none
+    int highest_level; // 0: it has no levels
 };
 
-constexpr std::array kCompressions = {
-    CompressionName{Compression::none, "none", 0}, CompressionName{Compression::deflate, "deflate", 9},
-    CompressionName{Compression::lz4, "lz4", 0}, CompressionName{Compression::zstd, "zstd", 22}};
+constexpr CompressionName name_of(Compression compression) {
+    switch (compression) {
+    case Compression::none:
+        return {"none", 0};
+    case Compression::deflate:
+        return {"deflate", 9};
+    case Compression::lz4:
+        return {"lz4", 0};
+    case Compression::zstd:
+        return {"zstd", 22};
+    }
+    return {};
+}
 
-struct PrefilterName {
-    Prefilter prefilter;
-    std::string_view name;
-};
+constexpr std::array kPrefilters = {Prefilter::shuffle, Prefilter::bitshuffle};
 
-constexpr std::array kPrefilters = {PrefilterName{Prefilter::shuffle, "shuffle"},
-                                    PrefilterName{Prefilter::bitshuffle, "bitshuffle"}};
+constexpr std::string_view name_of(Prefilter prefilter) {
+    switch (prefilter) {
+    case Prefilter::none:
+        return "";
+    case Prefilter::shuffle:
+        return "shuffle";
+    case Prefilter::bitshuffle:
+        return "bitshuffle";
+    }
+    return "";
+}
+
+// "none, deflate[-1..9], lz4 or zstd[-1..22]"
+std::string all_compressions() {
+    std::string all;
+    for (auto const compression : kCompressions) {
+        auto const [name, highest_level] = name_of(compression);
+        if (!all.empty()) all += compression == kCompressions.back() ? " or " : ", ";
+        all += name;
+        if (highest_level > 0) all += fmt::format("[-1..{}]", highest_level);
+    }
+    return all;
+}
 
 [[noreturn]] void fail_parse(std::string_view text, std::string const& why) {
     base::fail_usage({fmt::format("no codec \"{}\"", text), why,
-                      "choose none, deflate[-1..9], lz4 or zstd[-1..22], each with shuffle+ or bitshuffle+ in front "
-                      "if you like, or shuffle or bitshuffle alone"});
+                      "choose " + all_compressions() +
+                          ", each with shuffle+ or bitshuffle+ in front if you like, or shuffle or bitshuffle alone"});
 }
 
 int parse_level(std::string_view text, std::string_view digits, CompressionName const& row) {
@@ -44,9 +71,10 @@ int parse_level(std::string_view text, std::string_view digits, CompressionName 
 
 void parse_compression(std::string_view text, std::string_view part, Spec& spec) {
     std::size_t const dash = part.find('-');
-    for (CompressionName const& row : kCompressions) {
+    for (auto const compression : kCompressions) {
+        auto const row = name_of(compression);
         if (row.name != part.substr(0, dash)) continue;
-        spec.compression = row.compression;
+        spec.compression = compression;
         if (dash != part.npos) spec.level = parse_level(text, part.substr(dash + 1), row);
         return;
     }
@@ -58,10 +86,11 @@ void parse_compression(std::string_view text, std::string_view part, Spec& spec)
 Spec Spec::parse(std::string_view text) {
     Spec spec;
     std::string_view rest = text;
-    for (PrefilterName const& row : kPrefilters) {
-        if (!rest.starts_with(row.name)) continue;
-        rest.remove_prefix(row.name.size());
-        spec.prefilter = row.prefilter;
+    for (auto const prefilter : kPrefilters) {
+        auto const name = name_of(prefilter);
+        if (!rest.starts_with(name)) continue;
+        rest.remove_prefix(name.size());
+        spec.prefilter = prefilter;
         if (rest.empty()) return spec;
         if (!rest.starts_with('+')) fail_parse(text, "a plus sign joins the two parts");
         rest.remove_prefix(1);
@@ -72,16 +101,11 @@ Spec Spec::parse(std::string_view text) {
 }
 
 std::string Spec::name() const {
-    std::string compressed;
-    for (CompressionName const& row : kCompressions) {
-        if (row.compression == compression) compressed = row.name;
-    }
+    std::string compressed(name_of(compression).name);
     if (level != 0) compressed += fmt::format("-{}", level);
-    for (PrefilterName const& row : kPrefilters) {
-        if (row.prefilter != prefilter) continue;
-        return compression == Compression::none ? std::string(row.name) : fmt::format("{}+{}", row.name, compressed);
-    }
-    return compressed;
+    if (prefilter == Prefilter::none) return compressed;
+    if (compression == Compression::none) return std::string(name_of(prefilter));
+    return fmt::format("{}+{}", name_of(prefilter), compressed);
 }
 
 } // namespace thalweg::codec

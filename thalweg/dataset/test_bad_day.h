@@ -15,7 +15,7 @@
 #include "thalweg/format/hdf5/ours/header.h"
 #include "thalweg/format/page_decoder.h"
 #include "thalweg/format/rntuple/format.h"
-#include "thalweg/storage/faulty.h"
+#include "thalweg/storage/test_faulty.h"
 
 namespace thalweg::dataset::testing {
 

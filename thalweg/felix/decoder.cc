@@ -159,7 +159,10 @@ void StreamDecoder::join(std::byte const* block, OpenPiece const& piece) {
         append_open(data, trailer);
         end_open(packets_[piece.slot]);
         return;
-    default:
+    case ChunkType::both:
+    case ChunkType::null:
+    case ChunkType::undefined:
+    case ChunkType::out_of_band:
         counters_.undefined.add(1);
         drop_open();
     }

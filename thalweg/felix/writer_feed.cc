@@ -111,9 +111,16 @@ void WriterFeed::send_faulty(CardLink& link, std::uint64_t event, std::span<std:
         ++done.error;
         link.writer.write(packet, Trailer::kError);
         break;
-    default:
+    case PacketFault::busy:
         ++done.busy;
         link.writer.write(packet, Trailer::kBusy);
+        break;
+    case PacketFault::missing:
+    case PacketFault::late:
+    case PacketFault::duplicated:
+    case PacketFault::swapped:
+    case PacketFault::none: // these leave the packet as it is
+        break;
     }
     after_packet(link);
 }

@@ -22,8 +22,7 @@ template <typename Number> void swap_all(std::span<std::byte> bytes) {
 } // namespace
 
 void swap_numbers(std::span<std::byte> bytes, model::Scalar scalar) {
-    bool const has_parts = scalar == model::Scalar::complex64 || scalar == model::Scalar::complex128;
-    switch (model::size_bytes(scalar) / (has_parts ? 2 : 1)) {
+    switch (model::size_bytes(scalar) / (model::is_complex(scalar) ? 2 : 1)) {
     case 2:
         return swap_all<std::uint16_t>(bytes);
     case 4:

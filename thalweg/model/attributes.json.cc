@@ -76,8 +76,6 @@ template <typename Part> void append(std::vector<std::byte>& bytes, ordered_json
     bytes.insert(bytes.end(), std::begin(raw), std::end(raw));
 }
 
-bool is_complex(Scalar scalar) { return scalar == Scalar::complex64 || scalar == Scalar::complex128; }
-
 std::vector<ordered_json> values_to_json(Attribute const& attribute) {
     if (!attribute.scalar) return {attribute.texts.begin(), attribute.texts.end()};
     std::vector<ordered_json> parts;

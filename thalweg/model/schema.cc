@@ -1,6 +1,5 @@
 #include "thalweg/model/schema.h"
 
-#include <array>
 #include <fmt/format.h>
 #include <limits>
 #include <set>
@@ -9,26 +8,6 @@
 
 namespace thalweg::model {
 namespace {
-
-struct ScalarFacts {
-    Scalar scalar;
-    std::string_view name;
-    std::size_t size_bytes;
-};
-
-constexpr std::array<ScalarFacts, 13> kScalars{{{Scalar::boolean, "bool", 1},
-                                                {Scalar::int8, "int8", 1},
-                                                {Scalar::int16, "int16", 2},
-                                                {Scalar::int32, "int32", 4},
-                                                {Scalar::int64, "int64", 8},
-                                                {Scalar::uint8, "uint8", 1},
-                                                {Scalar::uint16, "uint16", 2},
-                                                {Scalar::uint32, "uint32", 4},
-                                                {Scalar::uint64, "uint64", 8},
-                                                {Scalar::float32, "float32", 4},
-                                                {Scalar::float64, "float64", 8},
-                                                {Scalar::complex64, "complex64", 8},
-                                                {Scalar::complex128, "complex128", 16}}};
 
 constexpr std::size_t kMaxDepth = 32;
 
@@ -139,19 +118,6 @@ void check_groups(std::vector<Group> const& groups, std::set<std::string> const&
 }
 
 } // namespace
-
-std::size_t size_bytes(Scalar scalar) { return kScalars[static_cast<std::size_t>(scalar)].size_bytes; }
-
-std::string_view name_of(Scalar scalar) { return kScalars[static_cast<std::size_t>(scalar)].name; }
-
-Scalar parse_scalar(std::string_view name) {
-    std::string known;
-    for (auto const& facts : kScalars) {
-        if (facts.name == name) return facts.scalar;
-        known += (known.empty() ? "" : ", ") + std::string(facts.name);
-    }
-    base::fail_usage({fmt::format("'{}' is not a type of value", name), "", "use one of " + known});
-}
 
 std::size_t Schema::table_index(std::string_view name) const {
     std::string known;

@@ -12,9 +12,9 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/memory.h"
 #include "thalweg/base/units.h"
-#include "thalweg/storage/faulty.h"
 #include "thalweg/storage/probe.h"
 #include "thalweg/storage/test_directory.h"
+#include "thalweg/storage/test_faulty.h"
 #include "thalweg/storage/uring_queue.h"
 
 namespace thalweg::storage {

@@ -1,4 +1,4 @@
-#include "thalweg/storage/faulty.h"
+#include "thalweg/storage/test_faulty.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -32,9 +32,14 @@ std::string what(Knob const& knob) {
         return "a whole number from " + range(knob);
     case Kind::share:
         return "a number from " + range(knob);
-    default:
-        return range(knob);
+    case Kind::power_of_two:
+    case Kind::flag:
+    case Kind::engine:
+    case Kind::codec:
+    case Kind::folder:
+        break;
     }
+    return range(knob);
 }
 
 std::string_view example(Knob const& knob) {
@@ -43,9 +48,16 @@ std::string_view example(Knob const& knob) {
         return "write it like '64 MiB', or as a number of bytes";
     case Kind::duration:
         return "write it like '500 ms' or '2 s', or as a number of seconds";
-    default:
-        return "";
+    case Kind::count:
+    case Kind::power_of_two:
+    case Kind::share:
+    case Kind::flag:
+    case Kind::engine:
+    case Kind::codec:
+    case Kind::folder:
+        break;
     }
+    return "";
 }
 
 [[noreturn]] void refuse(Knob const& knob, std::string_view text) {
@@ -203,9 +215,16 @@ std::string_view unit(Knob const& knob) {
         return "bytes";
     case Kind::duration:
         return "seconds";
-    default:
-        return "";
+    case Kind::count:
+    case Kind::power_of_two:
+    case Kind::share:
+    case Kind::flag:
+    case Kind::engine:
+    case Kind::codec:
+    case Kind::folder:
+        break;
     }
+    return "";
 }
 
 std::string range(Knob const& knob) {
@@ -227,9 +246,12 @@ std::string range(Knob const& knob) {
         return ends(knob.least, knob.most);
     case Kind::power_of_two:
         return "a power of two from " + ends(least, most);
-    default:
-        return ends(number_text(knob, least), number_text(knob, most));
+    case Kind::size:
+    case Kind::duration:
+    case Kind::count:
+        break;
     }
+    return ends(number_text(knob, least), number_text(knob, most));
 }
 
 std::string_view type(Knob const& knob) {
@@ -245,9 +267,12 @@ std::string_view type(Knob const& knob) {
         return "number";
     case Kind::flag:
         return "yes or no";
-    default:
-        return "name";
+    case Kind::engine:
+    case Kind::codec:
+    case Kind::folder:
+        break;
     }
+    return "name";
 }
 
 std::string_view who(Knob const& knob) {
@@ -258,9 +283,10 @@ std::string_view who(Knob const& knob) {
         return "the process that creates the run";
     case Reach::writers:
         return "every process that writes";
-    default:
-        return "each process that writes";
+    case Reach::process:
+        break;
     }
+    return "each process that writes";
 }
 
 bool may_change(Knob const& knob) { return knob.reach == Reach::process; }

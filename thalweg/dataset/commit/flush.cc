@@ -73,9 +73,13 @@ bool Flush::advance() {
     case Step::footer_done:
         go_on_to(Step::idle);
         return false;
-    default:
-        return false; // under way, or nothing to do
+    case Step::payload:
+    case Step::journal:
+    case Step::footer: // under way
+    case Step::idle:
+        return false;
     }
+    return false;
 }
 
 // Where it stays within its share of the file, because a full list of pages every second would outgrow the pages; or

@@ -10,7 +10,7 @@
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/testing.h"
-#include "thalweg/storage/faulty.h"
+#include "thalweg/storage/test_faulty.h"
 
 namespace thalweg::dataset {
 namespace {

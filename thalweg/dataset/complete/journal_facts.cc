@@ -101,9 +101,7 @@ void JournalFacts::read_behind_head(JournalRecord const& record) {
     case RecordType::region:
         read_region(record);
         break;
-    default:
-        break; // of a later version: more than we know, not less
-    }
+    } // A record of a later version has another number: it says more than this version knows, and nothing less.
 }
 
 void JournalFacts::read_head(JournalRecord const& record) {

@@ -8,7 +8,7 @@
 
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/journal/journal_segments.h"
-#include "thalweg/storage/faulty.h"
+#include "thalweg/storage/test_faulty.h"
 
 namespace thalweg::dataset::testing {
 

@@ -6,6 +6,7 @@
 #include <vector>
 #include <zstd.h>
 
+#include "thalweg/base/error.h"
 #include "thalweg/codec/codec.h"
 #include "thalweg/codec/hdf5_filters.h"
 #include "thalweg/format/hdf5/library_lock.h"
@@ -28,17 +29,33 @@ std::size_t element_bytes_of(H5Z_filter_t id, std::span<unsigned const> values) 
     return id == kBitshuffle && values.size() > 2 && values[2] > 0 ? values[2] : 1;
 }
 
-// lz4, alone or behind bitshuffle, begins with the decoded size, big endian; a zstd frame holds it; 0: it is unknown.
-std::size_t decoded_bytes(H5Z_filter_t id, codec::Spec const& spec, Bytes stored) {
-    if (spec.compression == codec::Compression::none) return stored.size();
-    if (id == kZstd) {
-        auto const size = ZSTD_getFrameContentSize(stored.data(), stored.size());
-        return size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ? 0 : size;
-    }
+// The eight bytes, big endian, that a page begins with; 0 if it has fewer.
+std::size_t leading_number(Bytes stored) {
     if (stored.size() < 8) return 0;
-    std::size_t size = 0;
-    for (auto const byte : stored.first(8)) size = size << 8 | std::to_integer<std::size_t>(byte);
-    return size;
+    std::size_t number = 0;
+    for (auto const byte : stored.first(8)) number = number << 8 | std::to_integer<std::size_t>(byte);
+    return number;
+}
+
+std::size_t zstd_frame_bytes(Bytes stored) {
+    auto const size = ZSTD_getFrameContentSize(stored.data(), stored.size());
+    return size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR ? 0 : size;
+}
+
+// The size that a page has once it is decoded; 0 if it is unknown. lz4, alone or behind bitshuffle, begins with it, and
+// so does zstd behind bitshuffle.
+std::size_t decoded_bytes(H5Z_filter_t id, codec::Spec const& spec, Bytes stored) {
+    switch (spec.compression) {
+    case codec::Compression::none:
+        return stored.size();
+    case codec::Compression::deflate: // libhdf5 has a filter of its own for it
+        return 0;
+    case codec::Compression::lz4:
+        return leading_number(stored);
+    case codec::Compression::zstd:
+        return id == kBitshuffle ? leading_number(stored) : zstd_frame_bytes(stored);
+    }
+    return 0;
 }
 
 // As libhdf5 wants it: `*buffer` is replaced by the result, whose size is returned; 0 is failure.
@@ -101,6 +118,10 @@ void register_filters() {
 void set_filters(hid_t creation, std::string const& codec, std::size_t element_bytes) {
     for (auto const& filter : codec::filter_pipeline(codec::Spec::parse(codec), element_bytes)) {
         auto const id = static_cast<H5Z_filter_t>(filter.id);
+        if (H5Zfilter_avail(id) <= 0) { // libhdf5 would leave an optional one out, and no reader could open the file
+            base::fail_usage(
+                {"the codec '" + codec + "' cannot be used", "no filter " + filter.name + " is registered"});
+        }
         // Optional, since pages that do not shrink go without; mandatory for reading all the same.
         check(H5Pset_filter(creation, id, H5Z_FLAG_OPTIONAL, filter.cd_values.size(), filter.cd_values.data()),
               "the filter " + filter.name + " cannot be set");

@@ -1,6 +1,5 @@
 #include "thalweg/format/hdf5/types.h"
 
-#include <array>
 #include <fmt/format.h>
 
 #include "thalweg/base/error.h"
@@ -10,12 +9,10 @@ namespace {
 
 using model::Scalar;
 
-constexpr std::array kScalars{Scalar::boolean, Scalar::int8,      Scalar::int16,     Scalar::int32,  Scalar::int64,
-                              Scalar::uint8,   Scalar::uint16,    Scalar::uint32,    Scalar::uint64, Scalar::float32,
-                              Scalar::float64, Scalar::complex64, Scalar::complex128};
-
+// The little-endian number that a value consists of: of a bool its one byte, of a complex number a part.
 hid_t number_type(Scalar scalar) {
     switch (scalar) {
+    case Scalar::boolean:
     case Scalar::int8:
         return H5T_STD_I8LE;
     case Scalar::int16:
@@ -33,12 +30,13 @@ hid_t number_type(Scalar scalar) {
     case Scalar::uint64:
         return H5T_STD_U64LE;
     case Scalar::float32:
+    case Scalar::complex64:
         return H5T_IEEE_F32LE;
     case Scalar::float64:
+    case Scalar::complex128:
         return H5T_IEEE_F64LE;
-    default: // which nobody notices when a type is added, if another one stands in for it
-        base::fail_usage({fmt::format("HDF5 has no type for {}", name_of(scalar))});
     }
+    base::fail_usage({fmt::format("HDF5 has no type for {}", name_of(scalar))});
 }
 
 TypeHandle bool_type(hid_t base) {
@@ -59,19 +57,12 @@ TypeHandle complex_type(hid_t part) {
     return type;
 }
 
-TypeHandle make_big_endian(Scalar scalar) {
-    switch (scalar) {
-    case Scalar::boolean:
-        return bool_type(H5T_STD_I8BE);
-    case Scalar::complex64:
-        return complex_type(H5T_IEEE_F32BE);
-    case Scalar::complex128:
-        return complex_type(H5T_IEEE_F64BE);
-    default:
-        TypeHandle type(H5Tcopy(number_type(scalar)), "a type cannot be copied");
-        check(H5Tset_order(type.get(), H5T_ORDER_BE), "a type has no order of bytes");
-        return type;
-    }
+TypeHandle make_type(Scalar scalar, H5T_order_t order) {
+    TypeHandle number(H5Tcopy(number_type(scalar)), "a type cannot be copied");
+    check(H5Tset_order(number.get(), order), "a type has no order of bytes");
+    if (scalar == Scalar::boolean) return bool_type(number.get());
+    if (model::is_complex(scalar)) return complex_type(number.get());
+    return number;
 }
 
 // The elements may be arrays, too.
@@ -88,24 +79,13 @@ std::optional<StoredType> array_type(hid_t type) {
 
 } // namespace
 
-TypeHandle make_type(Scalar scalar) {
-    switch (scalar) {
-    case Scalar::boolean:
-        return bool_type(H5T_STD_I8LE);
-    case Scalar::complex64:
-        return complex_type(H5T_IEEE_F32LE);
-    case Scalar::complex128:
-        return complex_type(H5T_IEEE_F64LE);
-    default:
-        return {H5Tcopy(number_type(scalar)), "a type cannot be copied"};
-    }
-}
+TypeHandle make_type(Scalar scalar) { return make_type(scalar, H5T_ORDER_LE); }
 
 std::optional<StoredType> stored_type(hid_t type) {
     if (H5Tget_class(type) == H5T_ARRAY) return array_type(type);
-    for (auto const scalar : kScalars) {
+    for (auto const scalar : model::kScalars) {
         if (H5Tequal(type, make_type(scalar).get()) > 0) return StoredType{scalar, false, {}};
-        if (H5Tequal(type, make_big_endian(scalar).get()) > 0) return StoredType{scalar, true, {}};
+        if (H5Tequal(type, make_type(scalar, H5T_ORDER_BE).get()) > 0) return StoredType{scalar, true, {}};
     }
     return std::nullopt;
 }
@@ -123,15 +103,8 @@ std::string lh5_array(std::size_t item_rank, std::string const& element) {
 }
 
 std::string lh5_scalar(Scalar scalar) {
-    switch (scalar) {
-    case Scalar::boolean:
-        return "bool";
-    case Scalar::complex64:
-    case Scalar::complex128:
-        return "complex";
-    default:
-        return "real";
-    }
+    if (scalar == Scalar::boolean) return "bool";
+    return model::is_complex(scalar) ? "complex" : "real";
 }
 
 } // namespace thalweg::format::hdf5

@@ -43,33 +43,42 @@ constexpr std::array kColumns = {ColumnFacts{bit, "bit", 1, Content::numbers, Sc
                                  ColumnFacts{real32_truncated, "", 0, Content::numbers, Scalar::float32},
                                  ColumnFacts{real32_quantized, "", 0, Content::numbers, Scalar::float32}};
 
+// A type in C++, and the encodings of its columns.
 struct TypeName {
-    Scalar scalar;
     std::string_view name;
     std::string_view plain;
     std::string_view split;
 };
 
-constexpr std::array kTypeNames = {
-    TypeName{Scalar::boolean, "bool", "bit", "bit"},
-    TypeName{Scalar::int8, "std::int8_t", "int8", "int8"},
-    TypeName{Scalar::int16, "std::int16_t", "int16", "splitint16"},
-    TypeName{Scalar::int32, "std::int32_t", "int32", "splitint32"},
-    TypeName{Scalar::int64, "std::int64_t", "int64", "splitint64"},
-    TypeName{Scalar::uint8, "std::uint8_t", "uint8", "uint8"},
-    TypeName{Scalar::uint16, "std::uint16_t", "uint16", "splituint16"},
-    TypeName{Scalar::uint32, "std::uint32_t", "uint32", "splituint32"},
-    TypeName{Scalar::uint64, "std::uint64_t", "uint64", "splituint64"},
-    TypeName{Scalar::float32, "float", "real32", "splitreal32"},
-    TypeName{Scalar::float64, "double", "real64", "splitreal64"},
-};
-
-TypeName const& type_of(Scalar scalar) {
-    auto const found = std::ranges::find(kTypeNames, scalar, &TypeName::scalar);
-    if (found == kTypeNames.end()) {
-        base::fail_usage({fmt::format("RNTuple has no type for {}", name_of(scalar)), "", "store real and imag"});
+TypeName type_of(Scalar scalar) {
+    switch (scalar) {
+    case Scalar::boolean:
+        return {"bool", "bit", "bit"};
+    case Scalar::int8:
+        return {"std::int8_t", "int8", "int8"};
+    case Scalar::int16:
+        return {"std::int16_t", "int16", "splitint16"};
+    case Scalar::int32:
+        return {"std::int32_t", "int32", "splitint32"};
+    case Scalar::int64:
+        return {"std::int64_t", "int64", "splitint64"};
+    case Scalar::uint8:
+        return {"std::uint8_t", "uint8", "uint8"};
+    case Scalar::uint16:
+        return {"std::uint16_t", "uint16", "splituint16"};
+    case Scalar::uint32:
+        return {"std::uint32_t", "uint32", "splituint32"};
+    case Scalar::uint64:
+        return {"std::uint64_t", "uint64", "splituint64"};
+    case Scalar::float32:
+        return {"float", "real32", "splitreal32"};
+    case Scalar::float64:
+        return {"double", "real64", "splitreal64"};
+    case Scalar::complex64:
+    case Scalar::complex128:
+        break;
     }
-    return *found;
+    base::fail_usage({fmt::format("RNTuple has no type for {}", name_of(scalar)), "", "store real and imag"});
 }
 
 } // namespace

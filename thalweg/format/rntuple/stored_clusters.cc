@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <map>
 #include <string_view>
 
@@ -24,23 +23,6 @@ bool is_same(std::string_view a, std::string_view b) {
     constexpr std::array<std::string_view, 4> kBytes = {"byte", "char", "int8", "uint8"};
     auto const is_byte = [&](auto each) { return std::ranges::find(kBytes, each) != kBytes.end(); };
     return !a.empty() && (a == b || (is_byte(a) && is_byte(b)));
-}
-
-// What of `codec_of` gives this number.
-std::string name_of(std::uint32_t compression) {
-    auto const level = compression % 100;
-    switch (compression / 100) {
-    case 0:
-        return "none";
-    case 1:
-        return fmt::format("deflate-{}", level);
-    case 4:
-        return "lz4";
-    case 5:
-        return fmt::format("zstd-{}", level);
-    default:
-        return {}; // it can be read, and not written
-    }
 }
 
 } // namespace
@@ -95,7 +77,7 @@ std::optional<std::string> usual_codec(StoredClusters const& stored, std::span<s
     for (std::size_t cluster = 0; cluster < stored.clusters().size(); ++cluster) {
         for (auto const column : columns) {
             auto const pages = stored.pages(cluster, column);
-            auto const name = pages ? name_of(pages->compression) : "";
+            auto const name = pages ? codec::compression_of_settings(pages->compression) : "";
             if (name.empty()) continue;
             std::uint64_t size = 0;
             for (auto const& page : pages->pages) size += page.locator.stored_bytes;

@@ -21,6 +21,25 @@ template <class T> T body_of(ReceivedMessage const& message) {
     return value;
 }
 
+// No for what only clients send, and for a number that no message has.
+bool is_answer(MessageType type) {
+    switch (type) {
+    case MessageType::welcome:
+    case MessageType::taken:
+    case MessageType::events:
+    case MessageType::cleared:
+    case MessageType::refused:
+        return true;
+    case MessageType::hello:
+    case MessageType::take:
+    case MessageType::get:
+    case MessageType::clear:
+    case MessageType::bye:
+        return false;
+    }
+    return false;
+}
+
 } // namespace
 
 // A message must make sense. Otherwise the connection ends, and its requests are repeated.
@@ -34,6 +53,9 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
         if (request.range) request.range->part(connection.handler).tag = 0;
     }
     try {
+        if (!is_answer(message.head.type)) {
+            base::fail_data({fmt::format("it sent a message of type {}", static_cast<int>(message.head.type))});
+        }
         switch (message.head.type) {
         case MessageType::welcome:
             on_welcome(connection, message);
@@ -50,8 +72,12 @@ void Client::State::handle(HandlerConnection& connection, ReceivedMessage messag
         case MessageType::refused:
             on_refused(connection, is_known ? &request : nullptr, message);
             break;
-        default:
-            base::fail_data({fmt::format("it sent a message of type {}", static_cast<int>(message.head.type))});
+        case MessageType::hello:
+        case MessageType::take:
+        case MessageType::get:
+        case MessageType::clear:
+        case MessageType::bye:
+            break;
         }
     } catch (base::DataError const& error) {
         connection.link.fail(error.what());

@@ -40,9 +40,15 @@ std::optional<std::size_t> size_of(MessageType type) {
         return sizeof(Clear);
     case MessageType::bye:
         return 0;
-    default:
-        return std::nullopt;
+    case MessageType::hello: // the first message, which has been read
+    case MessageType::welcome:
+    case MessageType::taken:
+    case MessageType::events:
+    case MessageType::cleared:
+    case MessageType::refused:
+        break;
     }
+    return std::nullopt; // also for a number that no message has
 }
 
 } // namespace

@@ -6,7 +6,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/format/hdf5/files/test_run.h"
 #include "thalweg/format/hdf5/ours/header.h"
-#include "thalweg/storage/faulty.h"
+#include "thalweg/storage/test_faulty.h"
 
 namespace thalweg::format::hdf5::files {
 namespace {

@@ -34,9 +34,18 @@ std::optional<model::Scalar> sum_type(model::Scalar stored) {
     case model::Scalar::int64:
     case model::Scalar::uint64:
         return model::Scalar::uint64;
-    default:
+    case model::Scalar::boolean:
+    case model::Scalar::int8:
+    case model::Scalar::int16:
+    case model::Scalar::uint8:
+    case model::Scalar::uint16:
+    case model::Scalar::float32:
+    case model::Scalar::float64:
+    case model::Scalar::complex64:
+    case model::Scalar::complex128:
         return std::nullopt;
     }
+    return std::nullopt;
 }
 
 std::optional<std::uint64_t> common_rows(std::vector<FoundField> const& fields) {
