@@ -34,12 +34,8 @@ std::unique_ptr<Codec> make_root_codec(std::string_view name, std::size_t elemen
 // ROOT's settings number of a codec by its name: 100 * algorithm (zlib 1, lzma 2, lz4 4, zstd 5) + level; 0: none.
 std::uint32_t compression_settings(std::string_view name);
 
-// ROOT's settings number of a codec by its name: 100 * algorithm (zlib 1, lzma 2, lz4 4, zstd 5) + level; 0: none.
-std::uint32_t compression_settings(std::string_view name);
-
 // Returns the part of a codec's name behind the plus for that number: "zstd-5". Empty if it can be read, and not
 // written.
-std::string compression_of_settings(std::uint32_t settings);
 std::string compression_of_settings(std::uint32_t settings);
 
 // One or many of ROOT's compression blocks (chunks of at most 0xffffff bytes, each with 9 bytes in front): also keys of
