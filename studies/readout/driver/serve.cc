@@ -100,7 +100,7 @@ Served serve(readout::Index& index, ReceiverOptions& options, std::uint64_t dura
     config.congestion_control = kCongestionControl;
     readout::Server server(config, 1, "dh0");
     server.begin_run(kRun, index, kGroups, 1 << 16);
-    server.set_state(readout::State::running);
+    server.set_state(readout::ReadoutState::running);
     receivers.tell(server.address());
     std::this_thread::sleep_for(std::chrono::milliseconds(500)); // connects and warms up
     auto const begin_ns = base::monotonic_ns();
