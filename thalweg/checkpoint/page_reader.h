@@ -9,7 +9,7 @@
 
 namespace thalweg::checkpoint {
 
-// What one thread reads at once: a piece of a page, or a whole page if it is encoded.
+// A thread reads this at once: a piece of a page, or a whole page if it is encoded.
 struct Reading {
     StoredArray const* array = nullptr;
     ArrayPart const* part = nullptr;

@@ -1,4 +1,4 @@
-// What the function of an event loop gets: one range of events, and the outputs for its rows.
+// The function of an event loop gets this: one range of events, and the outputs for its rows.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What this process must know about the other nodes of a run before it completes that run alone.
+// Tells what this process must know about the other nodes of a run before it completes that run alone.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 //
 // A run that is resumed goes from "open" or "settled" back to "open" (Writer::resume, by a RESUMED record).
 //
-// What is trusted:
+// A reader trusts:
 //
 //     before the last BARRIER   Pages and rows are durable, and are believed without being read. If a record is damaged
 //                               there all the same, the disk has failed: then nothing counts as durable any more.
