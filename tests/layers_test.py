@@ -16,6 +16,11 @@ def test_every_line_of_layers_is_a_folder(repository: Path) -> None:
     assert [name for name in names if not (repository / "thalweg" / name).is_dir()] == []
 
 
+def test_no_import_is_hidden_and_no_modules_import_each_other(repository: Path) -> None:
+    root = repository / "python" / "thalweg"
+    assert [*layers.hidden(root), *layers.circles(root)] == []
+
+
 def test_no_module_imports_what_it_may_not(repository: Path) -> None:
     assert list(layers.violations(repository / "python" / "thalweg", layers.imports)) == []
 
@@ -61,6 +66,12 @@ def test_layers_only_look_down() -> None:
         layers.read_layers("base: model\nmodel: base\n")
 
 
+@pytest.mark.parametrize("line", ["base model:", " base:", ": base", "base model: other"])
+def test_a_line_has_one_name(line: str) -> None:
+    with pytest.raises(ValueError, match="is not one name"):
+        layers.read_layers(f"other:\n{line}\n")
+
+
 def test_a_folder_has_one_line() -> None:
     with pytest.raises(ValueError, match="base has two lines"):
         layers.read_layers("base:\nbase:\n")
@@ -93,11 +104,13 @@ def test_a_test_of_a_part_uses_what_the_whole_may_use(tree: Path) -> None:
 def package(tmp_path: Path) -> Path:
     root = tmp_path / "package"
     (root / "cli").mkdir(parents=True)
-    (root / "LAYERS").write_text("_core:\n_errors:\n_rows _arrow: _errors\n__init__: _rows\ncli: _core __init__\n")
+    (root / "LAYERS").write_text(
+        "_core:\n_errors:\n_arrow: _errors\n_rows: _errors _arrow\n__init__: _rows\ncli: _core __init__\n"
+    )
     files = {
         "_errors.py": "import json\n",
-        "_rows.py": "from package._errors import Error\n\n\ndef late():\n    from package import _arrow\n",
-        "_arrow.py": "from package._rows import Rows\n",
+        "_rows.py": "from package._errors import Error\nfrom package import _arrow\n",
+        "_arrow.py": "from package._errors import Error\n",
         "__init__.py": "from package._rows import Rows\n",
         "cli/show.py": "from package import Rows, _core\nfrom package.cli.other import x\n",
     }
@@ -127,3 +140,49 @@ def test_an_import_that_nobody_has_is_found(package: Path) -> None:
     (package / "cli" / "show.py").write_text("from package import Rows\n")
     (message,) = layers.violations(package, layers.imports)
     assert message == "LAYERS: cli does not use _core itself; take it out of its line"
+
+
+@pytest.mark.parametrize("line", ['import_module("package.cli")', '["python", "-m", "package.cli.show"]'])
+def test_a_module_that_is_named_in_a_string_is_used(package: Path, line: str) -> None:
+    (package / "_errors.py").write_text(f"x = {line}\n")
+    (message,) = layers.violations(package, layers.imports)
+    assert message == "_errors.py: uses cli, and LAYERS does not let _errors use it"
+
+
+@pytest.mark.parametrize("call", ["importlib.import_module", "import_module", "__import__"])
+@pytest.mark.parametrize("place", ["x = {}(name)\n", "def late():\n    return {}(name).x\n"])
+def test_only_init_and_cli_import_by_a_name(package: Path, call: str, place: str) -> None:
+    for file in ("__init__.py", "cli/show.py"):
+        (package / file).write_text(place.format(call))
+    assert list(layers.hidden(package)) == []
+    (package / "_rows.py").write_text(place.format(call))
+    (message,) = layers.hidden(package)
+    assert "by which only __init__ and cli may import" in message
+
+
+LATE = "def late():\n    from package._errors import Error\n"
+
+
+@pytest.mark.parametrize("text", [LATE, LATE.replace("from package._errors import Error", "import package._errors")])
+def test_only_init_and_cli_import_in_functions(package: Path, text: str) -> None:
+    for file in ("__init__.py", "cli/show.py"):
+        (package / file).write_text(text)
+    assert list(layers.hidden(package)) == []
+    (package / "_rows.py").write_text(text)
+    (message,) = layers.hidden(package)
+    assert message == "_rows.py:2: imports package._errors in a function, as only __init__ and cli may"
+
+
+def test_what_needs_a_library_may_be_imported_where_that_is_there(package: Path) -> None:
+    (package / "_errors.py").write_text("import h5py\n")
+    (package / "_rows.py").write_text(LATE)
+    assert list(layers.hidden(package)) == []
+
+
+@pytest.mark.parametrize("place", ["{}\n", "if TYPE_CHECKING:\n    {}\n", "def late():\n    {}\n"])
+def test_modules_that_import_each_other_are_found(package: Path, place: str) -> None:
+    assert list(layers.circles(package)) == []
+    (package / "_errors.py").write_text(place.format("from package._rows import Rows"))
+    assert list(layers.circles(package)) == [
+        "these modules import each other: package._arrow, package._errors, package._rows"
+    ]

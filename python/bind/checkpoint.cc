@@ -4,6 +4,7 @@
 
 #include "bind.h"
 #include "buffer.h"
+#include "ranks.h"
 #include "thalweg/checkpoint/restore.h"
 #include "thalweg/checkpoint/saving.h"
 #include "thalweg/model/schema.h"
@@ -14,49 +15,6 @@ namespace {
 namespace nb = nanobind;
 using namespace checkpoint;
 using WithoutGil = nb::call_guard<nb::gil_scoped_release>;
-
-nb::bytes to_python(Bytes const& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
-
-Bytes from_python(nb::handle object) {
-    auto const bytes = nb::cast<nb::bytes>(object);
-    auto const* const begin = static_cast<std::byte const*>(bytes.data());
-    return {begin, begin + bytes.size()};
-}
-
-// Ranks implemented by a Python object of thalweg/checkpoint/ranks.py.
-class PythonCommunicator final : public Communicator {
-  public:
-    explicit PythonCommunicator(nb::handle ranks)
-        : ranks_(nb::borrow(ranks)), rank_(nb::cast<int>(ranks.attr("rank"))),
-          size_(nb::cast<int>(ranks.attr("size"))) {}
-
-    int rank() const override { return rank_; }
-    int size() const override { return size_; }
-
-    std::vector<Bytes> gather(Bytes const& own) override {
-        nb::gil_scoped_acquire const gil;
-        auto const all = ranks_.attr("gather")(to_python(own));
-        std::vector<Bytes> gathered;
-        if (rank_ != 0) return gathered;
-        for (auto const each : all) gathered.push_back(from_python(each));
-        return gathered;
-    }
-
-    Bytes broadcast(Bytes const& of_rank_0) override {
-        nb::gil_scoped_acquire const gil;
-        return from_python(ranks_.attr("broadcast")(to_python(of_rank_0)));
-    }
-
-    std::uint64_t exclusive_sum(std::uint64_t own) override {
-        nb::gil_scoped_acquire const gil;
-        return nb::cast<std::uint64_t>(ranks_.attr("exclusive_sum")(own));
-    }
-
-  private:
-    nb::object ranks_;
-    int rank_;
-    int size_;
-};
 
 // A block as (start, shape, strides, array); the data of the array begin with its first element.
 Block block_of(nb::handle given, std::vector<Buffer>& buffers) {

@@ -20,9 +20,14 @@ void bind_model(nb::module_& module) {
         .def_ro("shape", &Column::shape)
         .def_ro("parent", &Column::parent, nb::sig("def parent(self) -> int | None"));
 
+    nb::enum_<model::LeftOut::Reason>(module, "LeftOutReason")
+        .value("other", model::LeftOut::Reason::other)
+        .value("tree", model::LeftOut::Reason::tree)
+        .value("group_name", model::LeftOut::Reason::group_name);
     nb::class_<model::LeftOut>(module, "LeftOut")
         .def_ro("path", &model::LeftOut::path)
-        .def_ro("why", &model::LeftOut::why);
+        .def_ro("why", &model::LeftOut::why)
+        .def_ro("reason", &model::LeftOut::reason);
 
     module.def(
         "flatten",

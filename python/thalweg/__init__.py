@@ -12,7 +12,8 @@ from thalweg._base.errors import SystemError as SystemError  # noqa: A004
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.recover import recover, snapshot
 from thalweg._reading.column import Column
-from thalweg._reading.run import Run, read_memory
+from thalweg._reading.read_memory import read_memory
+from thalweg._reading.run import Run
 from thalweg._reading.table import Table
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.schema import Schema, TableSchema, schema
@@ -44,7 +45,9 @@ from thalweg._schema.types import (
 from thalweg._values.ragged import Ragged
 from thalweg._values.rows import Rows
 from thalweg._writing.attached import Attached, attach
-from thalweg._writing.create import create, join
+from thalweg._writing.begin import join
+from thalweg._writing.create import create
+from thalweg._writing.over_mpi import Shared
 from thalweg._writing.producer import Producer
 from thalweg._writing.work_unit import UnitOfGroup, WorkGroup, WorkUnit
 from thalweg._writing.writer import Writer
@@ -145,7 +148,6 @@ if TYPE_CHECKING:
     from thalweg._files.verify import verify
     from thalweg._schema.left_out import LeftOut
     from thalweg._values.row_groups import NewRows, Unit, UnitRows
-    from thalweg._writing.over_mpi import Shared
     from thalweg._writing.reports import (
         AbandonedProducer,
         EndedProducers,
@@ -165,7 +167,6 @@ _LATE = {
     "_derive.make": ("derive",),
     "_derive.report": ("DerivationError", "DerivationReport"),
     "_files.merge": ("MergeReport", "MergedTable", "merge"),
-    "_writing.over_mpi": ("Shared",),
     "_writing.reports": (
         "AbandonedProducer",
         "EndedProducers",

@@ -178,9 +178,9 @@ class Programs(programs.Programs):
 
 def _writers(trace: Path, path: Path) -> str:
     """Ranks that wrote raw data of the file, with their shares."""
-    from thalweg._trace.trace_file import load
+    from thalweg._trace.trace_file import load_trace
 
-    loaded = load(str(trace))
+    loaded = load_trace(str(trace))
     calls = loaded.posix
     mine = calls.where((calls.kind == "write") & np.array([loaded.files[n] == str(path) for n in calls.file], bool))
     total = max(1, int(mine.moved.sum()))

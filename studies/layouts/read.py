@@ -15,8 +15,9 @@ from layouts import page_cache
 from layouts.memory import pss_bytes
 from layouts.products import SELECTIONS
 
+import thalweg
 from thalweg import _core, layouts
-from thalweg._reading.run import Run
+from thalweg._reading.stored_run import StoredRun
 
 WARM_READS = 3
 Columns = Mapping[str, list[str] | None]  # of each table; None: all
@@ -40,7 +41,7 @@ def _read(path: Path, columns: Columns, threads: int) -> dict[str, Any]:
     """Opening is in the time, and that the system gives memory for the arrays."""
     before_bytes, begin = pss_bytes(), time.perf_counter()
     core = _core.Reader.open(str(path))
-    run = Run(core)
+    run = StoredRun(core, thalweg.open)
     rows = [run[table].read(names, threads=threads) for table, names in columns.items()]
     seconds = time.perf_counter() - begin
     memory_bytes = pss_bytes() - before_bytes

@@ -18,7 +18,7 @@ import numpy as np
 
 from thalweg._trace import records
 from thalweg._trace.names import Names
-from thalweg._trace.tables import Calls, Clock, create_trace
+from thalweg._trace.tables import CallsTable, Clock, create_trace
 
 HERE = Path(__file__).parent
 THALWEG = Path(sys.executable).with_name("thalweg")
@@ -124,7 +124,7 @@ def drain(folder: Path, rounds: int) -> dict[str, float]:
         calls["offset"] = np.arange(batch) * 4096
         begin = time.process_time()
         with create_trace(str(folder / "drained.root"), 10, force=True) as out:
-            tables, names = Calls(out, Clock((0, 0), 10)), Names()
+            tables, names = CallsTable(out, Clock((0, 0), 10)), Names()
             for _ in range(100):
                 taken = names.learn(calls.copy(), 1, 0)
                 tables.append(taken, names.rows(taken["file"]), {"process": 1, "thread": 0, "rank": -1})

@@ -3,6 +3,7 @@ Open MPI finds, and on one."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import random
@@ -30,8 +31,11 @@ class Mpi:
         self._environment = launcher.environment | (more or {})
 
     def start(self, path: Path, rows: int, *more: str, preload: Path | None = None) -> subprocess.Popen[str]:
-        program = Path(__file__).with_name("rank.py")
-        command = [*self._launcher, "-n", str(_RANKS), sys.executable, str(program), str(path), str(rows), *more]
+        return self.start_program("rank.py", str(path), str(rows), *more, preload=preload)
+
+    def start_program(self, name: str, *words: str, preload: Path | None = None) -> subprocess.Popen[str]:
+        program = Path(__file__).with_name(name)
+        command = [*self._launcher, "-n", str(_RANKS), sys.executable, str(program), *words]
         environment = os.environ | self._environment
         if preload:
             environment["LD_PRELOAD"] = str(preload)
@@ -40,7 +44,9 @@ class Mpi:
 
     def __call__(self, path: Path, *more: str, preload: Path | None = None) -> list[str]:
         """What the ranks said, in their order."""
-        process = self.start(path, _ROWS, *more, preload=preload)
+        return self.said_by(self.start(path, _ROWS, *more, preload=preload))
+
+    def said_by(self, process: subprocess.Popen[str]) -> list[str]:
         try:
             out, err = process.communicate(timeout=120)
         finally:
@@ -123,6 +129,32 @@ def test_ranks_of_other_paths_hear_it_all(over_mpi: Mpi, tmp_path: Path) -> None
     for line in over_mpi(tmp_path / "run.h5", "1", "path"):
         assert "ranks 0 and 1 do not write the same file" in line
     assert not list(tmp_path.glob("*.h5*"))
+
+
+def test_an_error_is_of_the_same_kind_with_and_without_mpi(over_mpi: Mpi, tmp_path: Path) -> None:
+    (tmp_path / "exists.h5").write_text("here already")
+    (tmp_path / "damaged.h5").write_bytes(b"no run")
+    (tmp_path / "damaged.h5.journal").write_bytes(b"no journal" * 100)
+    lines = over_mpi.said_by(over_mpi.start_program("mpi_errors.py", str(tmp_path)))
+    by_rank = dict(map(json.loads, lines))
+    assert sorted(by_rank) == list(range(_RANKS))
+    alone = {name: found["alone"] for name, found in by_rank[0].items() if "alone" in found}
+    assert {kind for kind, _ in alone.values()} == {"UsageError", "SystemError", "DataError"}
+    for rank, found in by_rank.items():
+        for name, (kind, text) in alone.items():
+            over_kind, over_text = found[name]["over MPI"]
+            assert over_kind == kind, f"rank {rank}, {name}: {over_text}"
+            assert text in over_text, f"rank {rank}, {name}"
+            assert "cannot be written by all ranks (rank 0: " in over_text, f"rank {rank}, {name}"
+        last = _RANKS - 1
+        kind, text = found["metadata of the last rank"]["over MPI"]
+        assert (kind, f"(rank {last}: " in text, "the metadata 'a' is 7" in text) == ("UsageError", True, True), text
+        kind, text = found["schema of the last rank"]["over MPI"]
+        assert (kind, text.count("(")) == ("UsageError", 1), text
+        assert f"(rank {last} gives another schema than rank 0: " in text
+        kind, text = found["a wrong row of the last rank"]["over MPI"]
+        assert (kind, "text" in text) == ("UsageError", True), f"rank {rank}: {text}"
+        assert (f"(rank {last}: " in text) == (rank != last), text
 
 
 def wait_until_gone(pids: list[int]) -> None:

@@ -8,7 +8,7 @@ from derive_cases import EVENTS, write_input
 
 import thalweg as tw
 from thalweg._derive.state import JobState, WorkerState
-from thalweg.cli._derive_progress import sentence, view
+from thalweg.cli._derive_progress import job_sentence, job_view
 
 TRAIN = """
 import time
@@ -120,9 +120,9 @@ def test_how_a_job_is_shown() -> None:
     workers = tuple(WorkerState(pid, 100 * pid, pid % 2 * 50, 1.5, 0.25, 40_000_000) for pid in range(1, 41))
     state = JobState(1000, 250, 50.0, 7, 5.0, 15.0, 1_500_000, "", 1, workers)
     said = "250 of 1,000 events, 50 events/s, 40 workers, 7 ranges waiting, 1.5 MB written, 1 failed, 15.0 s left"
-    assert sentence(state) == f"5.0 s: {said}"
+    assert job_sentence(state) == f"5.0 s: {said}"
     console = Console(width=120, file=open("/dev/null", "w"), record=True)  # noqa: SIM115
-    console.print(view(state))
+    console.print(job_view(state))
     shown = console.export_text()
     console.file.close()
     assert "50 events" in shown

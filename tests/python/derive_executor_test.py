@@ -15,7 +15,7 @@ from derive_cases import EVENTS, check, muons, train, two_muons, write_input
 
 import thalweg as tw
 from thalweg._derive import executors
-from thalweg._derive.nodes import Place
+from thalweg._derive.nodes import NodePlace
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ class Elsewhere(Executor):
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        call = replace(arguments[0], places={"another machine": Place(1, (None,))})
+        call = replace(arguments[0], places={"another machine": NodePlace(1, (None,))})
         future.set_result(function(call))
         return future
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import thalweg as tw
-from thalweg._derive.job_folder import BEGUN, DOING, JOB, JobFolder, durable, joined, owned
+from thalweg._derive.job_folder import BEGUN, DOING, JOB, JobFolder, durable, joined_path, owned
 from thalweg._derive.machines import machine
 from thalweg._derive.node_process import Rules, come
 from thalweg._derive.nodes import Nodes
@@ -49,7 +49,7 @@ def nodes(tmp_path: Path, outputs: list[Output]) -> Nodes:
     made.make_folder()
     for node in (2, 3):
         assert made.folder.take(owned(node), f"machine {node}")
-        made.folder.put(joined(node), json.dumps([f"host{node}", ["x", "y"]]))
+        made.folder.put(joined_path(node), json.dumps([f"host{node}", ["x", "y"]]))
     made.wait_until_joined(outputs)
     return made
 

@@ -13,9 +13,9 @@ from rule_programs import FILES, START
 from tracing import MPI_COMPILER, MPI_RUN, THALWEG, compile_c, trace
 
 import thalweg as tw
-from thalweg._explain.findings import places
+from thalweg._explain.findings import call_places
 from thalweg._explain.verdict import explain
-from thalweg._trace.trace_file import load
+from thalweg._trace.trace_file import load_trace
 
 RANKS = r"""
 #include <mpi.h>
@@ -151,11 +151,11 @@ def test_places_of_reads_follow_the_descriptor(tmp_path: Path) -> None:
     code = "os.write(fd, bytes(100)); os.lseek(fd, 10, 0); os.read(fd, 30); os.read(fd, 5); os.pread(fd, 7, 50)"
     code += "; os.read(fd, 1)"
     traced = trace(tmp_path / "t.root", sys.executable, "-c", START + code, tmp_path / "out")
-    loaded = load(str(traced.path))
+    loaded = load_trace(str(traced.path))
     calls = loaded.posix.where(
         np.array([loaded.files[number] == str(tmp_path / "out") for number in loaded.posix.file])
     )
-    assert places(calls)[calls.kind == "read"].tolist() == [10, 40, 50, 45]
+    assert call_places(calls)[calls.kind == "read"].tolist() == [10, 40, 50, 45]
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ from recording import SMALL, record
 
 import thalweg as tw
 from thalweg import _core
-from thalweg.cli.knobs import page
+from thalweg.cli.knobs import knobs_page
 
 SCHEMA = {"t": {"x": tw.uint32}}
 NAMES = [knob.name for knob in _core.knobs()]
@@ -21,7 +21,7 @@ CONTAINERS = pytest.mark.parametrize("ending", ["h5", "root"])
 
 def test_the_page_is_up_to_date(repository: Path) -> None:
     there = (repository / "docs" / "knobs.md").read_text()
-    assert there == page(), "make it anew: thalweg knobs --markdown > docs/knobs.md"
+    assert there == knobs_page(), "make it anew: thalweg knobs --markdown > docs/knobs.md"
 
 
 def test_every_default_is_a_value_of_its_knob() -> None:

@@ -13,7 +13,7 @@ from round_trip_test import TYPES, as_read, values_of
 
 import thalweg as tw
 from thalweg._append.columns import columns_of
-from thalweg._reading.table import selected_row
+from thalweg._reading.asked import selected_row
 from thalweg.layouts import ALL, Batch, EventModel, Layout, Plan, event_model, plan, read
 from thalweg.layouts.rows import rows_of, selected
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import thalweg as tw
 from thalweg._readout.collect import read_token
-from thalweg._readout.configuration import dump_default, load
+from thalweg._readout.configuration import dump_default, load_configuration
 from thalweg._readout.toml import dumps
 
 SMALL = '[[handler]]\nname = "a"\n[[handler.group]]\nsource_id = 0x11\nelinks = ["0-3"]\n'
@@ -24,7 +24,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_file_is_read_and_kept_as_it_was_understood(tmp_path: Path) -> None:
-    configuration = load(write(tmp_path, SMALL + "[[handler]]\n"))
+    configuration = load_configuration(write(tmp_path, SMALL + "[[handler]]\n"))
     assert configuration.handlers == ["a", "dh1"]
     assert tomllib.loads(configuration.text) == tomllib.loads(SMALL + "[[handler]]\n")
     assert json.loads(configuration.json)["handler"][0]["group"] == [{"source_id": 17, "elinks": ["0-3"]}]
@@ -34,7 +34,7 @@ def test_a_file_is_read_and_kept_as_it_was_understood(tmp_path: Path) -> None:
 def test_tokens_are_not_kept(tmp_path: Path, token: str) -> None:
     written = json.dumps(token)
     text = f"# it was {token}, then {written}\n[server]\ntoken = {written} # {token}\nallow = []\n" + SMALL
-    configuration = load(write(tmp_path, text + f"[handler.server]\ntoken = {written}\n"))
+    configuration = load_configuration(write(tmp_path, text + f"[handler.server]\ntoken = {written}\n"))
     assert json.loads(configuration.json)["server"]["token"] == token
     assert tomllib.loads(configuration.text)["server"] == {"allow": []}
     assert tomllib.loads(configuration.text)["handler"][0]["server"] == {}
@@ -46,7 +46,9 @@ def test_tokens_are_not_kept(tmp_path: Path, token: str) -> None:
 def test_files_are_found_beside_the_configuration(tmp_path: Path) -> None:
     hook = '[hook]\nlibrary = "hook.so"\n'
     inner = '[handler.server]\ntoken_file = "secret"\n'
-    configuration = load(write(tmp_path, hook + SMALL.replace("name", 'control_socket = "a.sock"\nname') + inner))
+    configuration = load_configuration(
+        write(tmp_path, hook + SMALL.replace("name", 'control_socket = "a.sock"\nname') + inner)
+    )
     assert tomllib.loads(configuration.text)["hook"] == {"library": "hook.so"}, "as it was written"
     tables = json.loads(configuration.json)
     assert tables["hook"]["library"] == str(tmp_path / "hook.so")
@@ -81,17 +83,19 @@ def test_any_tables_are_read_back_as_they_were(tables: dict[str, Any]) -> None:
 def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, why: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(tw.UsageError, match=f"{path}.*{why}"):
-        load(path)
+        load_configuration(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(tw.UsageError, match=r"cannot read .*none\.toml"):
-        load(tmp_path / "none.toml")
+        load_configuration(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize("mode", ["build", "relay", "triggerless"])
 def test_the_default_shares_all_links_out(tmp_path: Path, mode: str) -> None:
-    configuration = load(write(tmp_path, dump_default(43, buffers=2, groups=3, first_elink=64, mode=mode)))
+    configuration = load_configuration(
+        write(tmp_path, dump_default(43, buffers=2, groups=3, first_elink=64, mode=mode))
+    )
     handlers = json.loads(configuration.json)["handler"]
     assert configuration.handlers == ["dh0", "dh1"]
     links: list[int] = []
@@ -106,7 +110,7 @@ def test_the_default_shares_all_links_out(tmp_path: Path, mode: str) -> None:
 
 
 def test_the_default_has_room_for_a_packet_of_every_stream(tmp_path: Path) -> None:
-    configuration = load(write(tmp_path, dump_default(14, groups=1, packet_bytes=25)))
+    configuration = load_configuration(write(tmp_path, dump_default(14, groups=1, packet_bytes=25)))
     assert json.loads(configuration.json)["handler"][0]["group"][0]["fragment_bytes"] >= 64 + 14 * 4 + 14 * 28
 
 

@@ -5,11 +5,11 @@ import io
 from rich.console import Console
 
 from thalweg._recording.counts import Channel
-from thalweg._recording.progress import sentence, view
-from thalweg._recording.snapshot import Snapshot
+from thalweg._recording.progress import progress_sentence, progress_view
+from thalweg._recording.snapshot import RecordingSnapshot
 
 
-def busy(channels: int) -> Snapshot:
+def busy(channels: int) -> RecordingSnapshot:
     names = [f"ch{number}" for number in range(channels)]
     channel = Channel(
         rows=5000,
@@ -24,7 +24,7 @@ def busy(channels: int) -> Snapshot:
         onboard_limit_bytes=4_000_000,
         queue_fill=0.5,
     )
-    return Snapshot(
+    return RecordingSnapshot(
         elapsed_s=75,
         state="recording",
         file="run.h5",
@@ -39,9 +39,9 @@ def busy(channels: int) -> Snapshot:
     )
 
 
-def shown(snapshot: Snapshot, height: int) -> list[str]:
+def shown(snapshot: RecordingSnapshot, height: int) -> list[str]:
     console = Console(file=io.StringIO(), width=110)
-    console.print(view(snapshot, height))
+    console.print(progress_view(snapshot, height))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
@@ -61,7 +61,7 @@ def test_many_channels_fit_on_the_screen() -> None:
 
 
 def test_the_same_as_a_sentence() -> None:
-    assert sentence(busy(2)) == (
+    assert progress_sentence(busy(2)) == (
         "1 min 15 s: 42 MB/s, 10,000 records, stored/raw 0.300, queue 50%, durable lag 0.8 s, dead time 10.0%, "
         "1,000 lost, disk full in 1 h 00 min"
     )

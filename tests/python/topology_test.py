@@ -13,10 +13,10 @@ from tracing import MPI_RUN, THALWEG
 
 from thalweg._base.errors import DataError, UsageError
 from thalweg._topology.clusters import agrees, levels, nearest
-from thalweg._topology.command import Findings, find
+from thalweg._topology.command import Findings, find_plan
 from thalweg._topology.matrix import STEADY, Matrix, measure, of_json
-from thalweg._topology.picture import draw
-from thalweg._topology.plan import Plan, as_mpich, as_open_mpi, as_readout, as_slurm, make_plan
+from thalweg._topology.picture import draw_latencies
+from thalweg._topology.plan import RankPlan, as_mpich, as_open_mpi, as_readout, as_slurm, make_plan
 
 # The workstation of the study of aggregators: 64 cores in 8 complexes; medians as it drew them.
 INSIDE_NS, BETWEEN_NS, THREAD_NS = 22.0, 95.0, 7.0
@@ -98,7 +98,7 @@ def test_a_machine_of_one_complex_has_no_clusters(count: int, seed: int) -> None
 
 
 def of_paper() -> Findings:
-    return find(synthetic(EIGHT, 0.1, 3), PAPER)
+    return find_plan(synthetic(EIGHT, 0.1, 3), PAPER)
 
 
 def test_what_was_measured_is_held_against_the_description() -> None:
@@ -106,7 +106,7 @@ def test_what_was_measured_is_held_against_the_description() -> None:
     assert findings.agrees
     assert any(re.match(r"8 clusters: 2[123] ns inside, 9\d ns between them", line) for line in findings.lines())
     assert any("so the machine describes itself: 8 groups" in line for line in findings.lines())
-    other = find(synthetic(EIGHT, 0.1, 3), "pack:1 l3:4 core:16 pu:1")
+    other = find_plan(synthetic(EIGHT, 0.1, 3), "pack:1 l3:4 core:16 pu:1")
     assert other.agrees is False
     assert any("NOT how the machine describes itself (4 groups" in line for line in other.lines())
     assert other.clusters() == EIGHT
@@ -163,7 +163,7 @@ def test_plans_that_cannot_be_are_refused(ranks: int, aggregators: int) -> None:
 
 
 def test_plans_as_launchers_read_them() -> None:
-    plan = Plan([3, 5, 4, 6], [0, 1], [2, 3], [2], [0], [])
+    plan = RankPlan([3, 5, 4, 6], [0, 1], [2, 3], [2], [0], [])
     assert as_mpich(plan) == "-bind-to user:3,5,4,6"
     assert as_open_mpi(plan, "node") == "".join(
         f"rank {rank}=node slot={core}\n" for rank, core in enumerate((3, 5, 4, 6))
@@ -187,7 +187,7 @@ def test_a_pair_is_measured_until_it_is_steady() -> None:
     calls = 10
     matrix = measure([0, 1], 20, 4, one)
     assert (calls, matrix.unsteady) == (14, [(0, 1)])
-    assert "never steady" in " ".join(find(matrix).lines())
+    assert "never steady" in " ".join(find_plan(matrix).lines())
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core")
@@ -221,7 +221,7 @@ def test_a_plan_of_another_machine_is_written_for_launchers(tmp_path: Path) -> N
 @pytest.mark.skipif(MPI_RUN is None, reason="there is no MPICH: `tools/system-packages bench` installs it")
 def test_mpich_puts_ranks_where_the_plan_says() -> None:
     cores = sorted(os.sched_getaffinity(0))[-2:]
-    plan = Plan([cores[-1], cores[0]], [0], [1], [1], [], [])
+    plan = RankPlan([cores[-1], cores[0]], [0], [1], [1], [], [])
     script = "echo $PMI_RANK $(taskset -cp $$ | sed 's/.*: //')"
     words = [str(MPI_RUN), *as_mpich(plan).split(), "-n", "2", "bash", "-c", script]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -256,6 +256,6 @@ def test_what_is_no_matrix_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_the_picture_of_many_cores_is_drawn(tmp_path: Path) -> None:
     matrix = synthetic(EIGHT, 0.1, 3)
-    draw(matrix, str(tmp_path / "m.png"))
+    draw_latencies(matrix, str(tmp_path / "m.png"))
     assert (tmp_path / "m.png").stat().st_size > 10_000
     assert STEADY == 1.1

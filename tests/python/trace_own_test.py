@@ -18,11 +18,11 @@ import thalweg as tw
 from thalweg._explain.page import pictures
 from thalweg._explain.verdict import explain
 from thalweg._trace.account import Account
-from thalweg._trace.export import places
+from thalweg._trace.export import track_places
 from thalweg._trace.own_work import device_of, places_of, under_way
 from thalweg._trace.records import LEVELS, operations
 from thalweg._trace.tables import CALL, NAMES
-from thalweg._trace.trace_file import load
+from thalweg._trace.trace_file import load_trace
 
 START = """
 import os, sys, threading
@@ -243,12 +243,12 @@ def test_timelines_show_writes_that_were_under_way(tmp_path: Path) -> None:
     assert "writes under way 1" in names
     perfetto = tmp_path / "t.pftrace"
     subprocess.run([THALWEG, "trace", "export", traced.path, "--out", perfetto], check=True, capture_output=True)
-    assert perfetto.read_bytes().count(b"writes under way") == len(list(places(load(str(traced.path)))))
+    assert perfetto.read_bytes().count(b"writes under way") == len(list(track_places(load_trace(str(traced.path)))))
 
 
 def test_a_place_in_the_queue_has_one_write_at_a_time(tmp_path: Path) -> None:
     traced, _ = recorded(tmp_path, ONE, ".h5", "threads")
-    writes = load(str(traced.path)).in_flight
+    writes = load_trace(str(traced.path)).in_flight
     times = {"start": np.array([0.0, 1.0, 1.5, 3.0]), "duration": np.array([2.0, 1.0, 1.0, 1.0])}
     some = writes.where(np.arange(4))
     some = type(some)(**{**vars(some), **times})

@@ -8,7 +8,7 @@ import pytest
 import thalweg as tw
 from thalweg._trace import records
 from thalweg._trace.names import Names
-from thalweg._trace.tables import Calls, Clock, create_trace
+from thalweg._trace.tables import CallsTable, Clock, create_trace
 
 MANY = 200_000
 
@@ -29,7 +29,7 @@ def written(path: Path, calls: np.ndarray, resolution_ns: int, pieces: int = 7) 
     sizes = []
     for some in (calls[:1], calls):
         with create_trace(str(path), resolution_ns, force=True) as out:
-            tables, names = Calls(out, Clock((0, 0), resolution_ns)), Names()
+            tables, names = CallsTable(out, Clock((0, 0), resolution_ns)), Names()
             for part in np.array_split(some, pieces if len(some) > pieces else 1):
                 taken = names.learn(part.copy(), 1, 0)
                 tables.append(taken, names.rows(taken["file"]), {"process": 1, "thread": 0, "rank": -1})

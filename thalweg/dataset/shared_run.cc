@@ -1,10 +1,13 @@
 #include "thalweg/dataset/shared_run.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/attach.h"
 #include "thalweg/ranks/agreement.h"
@@ -39,10 +42,29 @@ Places places_of(std::vector<Json> const& said) {
 
 Json nothing(std::vector<Json> const&) { return nullptr; }
 
+// Where ranks cannot go on together, this is the head of the error on all of them.
+std::string problem_of(std::string const& path) { return path + " cannot be written by all ranks"; }
+
+// The same for equal schemas; null for none, which only a resumed run may have.
+Json digest_of(std::optional<model::Schema> const& schema) {
+    if (!schema) return nullptr;
+    auto const text = model::to_json(*schema);
+    return base::xxh3(std::as_bytes(std::span(text)));
+}
+
+void check_schemas(std::vector<Json> const& said) {
+    for (auto const& each : said) {
+        auto const &own = each.at("schema"), &first = said[0].at("schema");
+        if (own == first || own.is_null() || first.is_null()) continue;
+        base::fail_usage({fmt::format("rank {} gives another schema than rank 0", &each - said.data()), "",
+                          "give the same one on all ranks"});
+    }
+}
+
 } // namespace
 
 SharedRun::SharedRun(ranks::Communicator& comm, std::string path)
-    : comm_(comm), path_(std::move(path)), problem_(path_ + " cannot be written by all ranks") {}
+    : comm_(comm), path_(std::move(path)), problem_(problem_of(path_)) {}
 
 SharedRun::~SharedRun() { abandon("the run was not closed"); }
 
@@ -67,15 +89,27 @@ std::unique_ptr<SharedRun> SharedRun::begun(ranks::Communicator& comm, std::stri
     return run;
 }
 
+void SharedRun::refuse(ranks::Communicator& comm, std::string const& path, std::exception_ptr const& why) {
+    ranks::agree(
+        comm, problem_of(path),
+        [&]() -> Json {
+            static_cast<void>(comm.first_rank_here()); // which the others ask for, and all ranks have to
+            std::rethrow_exception(why);
+        },
+        nothing);
+    std::rethrow_exception(why); // agree has thrown it
+}
+
 void SharedRun::begin(Beginning beginning) {
     auto const schema = beginning.schema;
     auto const plan = ranks::agree(
         comm_, problem_,
         [&] {
-            return Json{{"path", path_}, {"first", comm_.first_rank_here()}};
+            return Json{{"path", path_}, {"first", comm_.first_rank_here()}, {"schema", digest_of(schema)}};
         },
         [](std::vector<Json> const& said) {
             auto const places = places_of(said);
+            check_schemas(said);
             return Json{{"nodes", places.nodes}, {"first", places.first_ranks}};
         });
     auto const node = plan.at("nodes").at(static_cast<std::size_t>(comm_.rank())).get<std::uint32_t>();
@@ -100,6 +134,7 @@ void SharedRun::begin_node(Beginning&& beginning, std::uint32_t node, std::uint3
     auto& [schema, options, metadata, resumes] = beginning;
     options.shared = true;
     options.nodes.nodes = nodes;
+    if (nodes == 1) options.nodes.rules.keys_together = 0; // one node alone shares them with no other
     if (node == 0) {
         writer_ = resumes ? Writer::resume(path_, schema, options)
                           : Writer::create(path_, std::move(*schema), options, std::move(metadata));
@@ -128,8 +163,7 @@ Producer SharedRun::producer(std::string const& table) {
 }
 
 WorkUnit SharedRun::work_unit(UnitKey const& key, std::string summary) {
-    auto& units = writer_ ? writer_->work_units() : *units_;
-    return units.begin(key, std::move(summary));
+    return work_units().begin(key, std::move(summary));
 }
 
 template <class Work> void SharedRun::together(Work const& work) {
@@ -163,11 +197,15 @@ std::optional<CompleteResult> SharedRun::close(std::uint64_t timeout_ns) {
 }
 
 void SharedRun::abandon(std::string const& reason) noexcept {
+    abandon(std::make_exception_ptr(base::SystemError(reason, ECANCELED)));
+}
+
+void SharedRun::abandon(std::exception_ptr const& why) noexcept {
     if (std::exchange(ended_, true)) return;
     try {
         if (units_) units_->abandon();
         if (writer_) writer_->abandon();
-        together([&] { base::fail_system({"this rank has given up", reason}); });
+        together([&] { std::rethrow_exception(why); });
     } catch (...) {
         // as the others are told
     }

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,25 +44,29 @@ class SharedRun {
     // each is the node that it was. Where a schema is given it has to be that of the run.
     static std::unique_ptr<SharedRun> resume(ranks::Communicator& comm, std::string const& path,
                                              std::optional<model::Schema> schema = {}, CreateOptions options = {});
+    // A rank whose request is wrong already calls it in the place of `create` and `resume`: all ranks throw `why` then.
+    [[noreturn]] static void refuse(ranks::Communicator& comm, std::string const& path, std::exception_ptr const& why);
     SharedRun(SharedRun const&) = delete;
     SharedRun& operator=(SharedRun const&) = delete;
     // A run that was not closed is abandoned.
     ~SharedRun();
 
     std::string const& path() const { return path_; }
+    model::Schema const& schema() const { return writer_ ? writer_->head().schema : run_->head.schema; }
 
     // One for each thread; it has to be finished, or gone, before `close`.
     Producer producer(std::string const& table);
     // See Writer::work_unit.
     WorkUnit work_unit(UnitKey const& key, std::string summary = {});
+    WorkUnits& work_units() { return writer_ ? writer_->work_units() : *units_; }
 
     // All ranks call it. Completes the file, or throws on all ranks, naming the first that failed: `recover` completes
     // the file then. Has a result on the lowest rank of each machine.
     std::optional<CompleteResult> close(std::uint64_t timeout_ns);
 
-    // Ends the run for all ranks, without completing the file. The others hear the reason from their `close`, for which
-    // this waits.
-    void abandon(std::string const& reason) noexcept;
+    // Ends the run for all ranks, without completing the file. The `close` of the others throws `why`; this waits for it.
+    void abandon(std::exception_ptr const& why) noexcept;
+    void abandon(std::string const& reason) noexcept; // which the others throw as a base::SystemError
 
   private:
     SharedRun(ranks::Communicator& comm, std::string path);

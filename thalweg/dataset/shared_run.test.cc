@@ -102,7 +102,7 @@ TEST_P(SharedRuns, a_rank_that_gives_up_is_heard_by_all) {
     });
     for (int rank = 0; rank < kRanks; ++rank) {
         auto const& each = said[static_cast<std::size_t>(rank)];
-        auto const* const expected = rank == 1 ? "this rank has had enough" : "rank 1: this rank has given up";
+        auto const* const expected = rank == 1 ? "this rank has had enough" : "rank 1: the run was not closed";
         EXPECT_NE(each.find(expected), std::string::npos) << each;
     }
     recover(path(), {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -44,8 +45,11 @@ struct RunFacts {
 
 // An object of another program's file that is not in the map, and why.
 struct LeftOut {
+    // Readers that stand behind this one decide by the reason, and not by the words of `why`.
+    enum class Reason : std::uint8_t { other, tree /* a TTree */, group_name /* no group of ours can have its name */ };
     std::string path; // "/detector/waveform" in HDF5; the table and the field, "events/hits.x", in RNTuple
     std::string why;
+    Reason reason = Reason::other;
 
     std::string str() const; // a sentence
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._append.awkward_columns import flat_columns
-from thalweg._append.count import Place, has_items, one_row, row_count
+from thalweg._append.count import ValuePlace, has_items, one_row, row_count
 from thalweg._append.optional import lists_of_optional, numbers_of_times
 from thalweg._base.errors import UsageError
 from thalweg._schema.schema import TableSchema
@@ -29,7 +29,7 @@ def columns_of(table: TableSchema, rows: Any, fields: Mapping[str, Any]) -> tupl
     """Returns the number of rows and one contiguous array for each column.
 
     Raises UsageError if a value does not fit, and names table, column and row."""
-    place = Place(table.name)
+    place = ValuePlace(table.name)
     row = Type("struct", members=table.fields)
     if flat := flat_columns(row, fields if rows is None else rows if not fields else None):
         return flat
@@ -67,7 +67,7 @@ def _nested(fields: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
-def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def _member_values(struct: Type, value: Mapping[str, Any], place: ValuePlace) -> dict[str, Any]:
     """Returns the values of the members of a struct, in their order. Raises UsageError if one is missing or unknown."""
     names = [name for name, _ in struct.members]
     if unknown := [name for name in value if name not in names]:  # checked first, since a misspelt name is missing, too
@@ -77,11 +77,11 @@ def _member_values(struct: Type, value: Mapping[str, Any], place: Place) -> dict
     return {name: _given(member, value[name], place.inside(name)) for name, member in struct.members}
 
 
-def _given(type_: Type, value: Any, place: Place) -> Any:
+def _given(type_: Type, value: Any, place: ValuePlace) -> Any:
     return _plain(lists_of_optional(value) if type_.is_optional and not type_.shape else value, place)
 
 
-def _plain(value: Any, place: Place) -> Any:
+def _plain(value: Any, place: ValuePlace) -> Any:
     try:
         return plain(value)
     except UsageError as error:
@@ -91,7 +91,7 @@ def _plain(value: Any, place: Place) -> Any:
 # In the functions below, every value has the leading axes `shape`: the rows or elements, and outer fixed sizes.
 
 
-def _columns(type_: Type, value: Any, shape: Shape, place: Place) -> Sequence[Array]:
+def _columns(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> Sequence[Array]:
     shape += type_.shape
     value = plain(value)
     if type_.name == "struct":
@@ -108,7 +108,7 @@ def _split_complex(values: Array) -> list[Array]:
     return [np.ascontiguousarray(values.real), np.ascontiguousarray(values.imag)]
 
 
-def _struct(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
+def _struct(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> list[Array]:
     if not isinstance(value, Mapping):
         items = _items(value, shape, place, "a struct")
         for index, item in enumerate(items):
@@ -122,7 +122,7 @@ def _struct(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
     return list(chain.from_iterable(found))
 
 
-def _lists(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
+def _lists(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> list[Array]:
     assert type_.element is not None
     if isinstance(value, Mapping):
         return _lists_of_members(type_.element, value, shape, place)
@@ -133,7 +133,7 @@ def _lists(type_: Type, value: Any, shape: Shape, place: Place) -> list[Array]:
     return [np.ascontiguousarray(lengths, np.uint64), *inner]
 
 
-def _lists_of_members(element: Type, value: Mapping[str, Any], shape: Shape, place: Place) -> list[Array]:
+def _lists_of_members(element: Type, value: Mapping[str, Any], shape: Shape, place: ValuePlace) -> list[Array]:
     """Converts lists of structs that are given as a dictionary of lists."""
     values = _member_values(element, value, place)
     split = {name: _split(plain(member), shape, place.inside(name)) for name, member in values.items()}
@@ -146,7 +146,7 @@ def _lists_of_members(element: Type, value: Mapping[str, Any], shape: Shape, pla
     return [np.ascontiguousarray(lengths, np.uint64), *inner]
 
 
-def _split(value: Any, shape: Shape, place: Place) -> tuple[Array, Any]:
+def _split(value: Any, shape: Shape, place: ValuePlace) -> tuple[Array, Any]:
     """Returns the lengths of lists and all their elements."""
     if isinstance(value, Ragged):
         if value.shape != shape:
@@ -165,7 +165,7 @@ def _split(value: Any, shape: Shape, place: Place) -> tuple[Array, Any]:
     return np.array([length_of(item) for item in lists], np.uint64), _joined(lists)
 
 
-def _items(value: Any, shape: Shape, place: Place, what: str) -> list[Any]:
+def _items(value: Any, shape: Shape, place: ValuePlace, what: str) -> list[Any]:
     """Returns the items at all positions of `shape`, in C order."""
     items = [value]
     for axis, size in enumerate(shape):
@@ -190,7 +190,7 @@ def _joined(lists: list[Any]) -> Any:
     return list(chain.from_iterable(lists))
 
 
-def _texts(value: Any, shape: Shape, place: Place) -> list[Array]:
+def _texts(value: Any, shape: Shape, place: ValuePlace) -> list[Array]:
     if isinstance(value, Ragged):
         lengths, content = _split(value, shape, place)
         return [np.ascontiguousarray(lengths, np.uint64), np.ascontiguousarray(content, np.uint8)]
@@ -208,7 +208,7 @@ def _texts(value: Any, shape: Shape, place: Place) -> list[Array]:
     return [lengths, np.frombuffer(b"".join(encoded), np.uint8)]
 
 
-def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
+def _values(type_: Type, value: Any, shape: Shape, place: ValuePlace) -> Array:
     dtype = type_.dtype
     if type_.time_dtype is not None:
         value = numbers_of_times(value, type_.time_dtype, place)
@@ -221,7 +221,7 @@ def _values(type_: Type, value: Any, shape: Shape, place: Place) -> Array:
     return np.ascontiguousarray(array, dtype)
 
 
-def _cast(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
+def _cast(array: Array, dtype: np.dtype[Any], place: ValuePlace) -> Array:
     """Returns an array in the declared type. Raises UsageError if values would change.
 
     Integers may be converted if the values fit. Floats are never converted to a smaller type or to integers, even if
@@ -247,7 +247,7 @@ def _cast(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
     return held
 
 
-def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Array:
+def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: ValuePlace) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):
@@ -270,7 +270,7 @@ def _of_list(value: Any, dtype: np.dtype[Any], shape: Shape, place: Place) -> Ar
 _GENERALITY = {"b": 0, "i": 1, "u": 1, "O": 1, "f": 2, "c": 3}
 
 
-def _numbers(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
+def _numbers(array: Array, dtype: np.dtype[Any], place: ValuePlace) -> Array:
     if array.size == 0:
         return array
     if _GENERALITY.get(array.dtype.kind, 4) > _GENERALITY[dtype.kind]:
@@ -288,13 +288,13 @@ def _numbers(array: Array, dtype: np.dtype[Any], place: Place) -> Array:
     return held
 
 
-def _fail_shape(array: Array, shape: Shape, place: Place) -> NoReturn:
+def _fail_shape(array: Array, shape: Shape, place: ValuePlace) -> NoReturn:
     if array.ndim == len(shape) and array.shape[1:] == shape[1:]:
         place.fail(f"{array.shape[0]} {place.item}s were given", f"{shape[0]} are needed")
     place.fail(f"{place.item}s of shape {array.shape[1:]} were given", f"shape {shape[1:]} is declared")
 
 
-def _fail_items(value: Any, shape: Shape, place: Place) -> NoReturn:
+def _fail_items(value: Any, shape: Shape, place: ValuePlace) -> NoReturn:
     """Raises UsageError for the first item of a list that does not fit."""
     for index, item in enumerate(value if has_items(value) else [value]):
         try:

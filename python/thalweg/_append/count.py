@@ -14,18 +14,18 @@ from thalweg._values.from_others import plain
 from thalweg._values.ragged import Ragged, Text, length_of
 
 
-class Place(NamedTuple):
+class ValuePlace(NamedTuple):
     """The place of a value in a table, for messages."""
 
     table: str
     column: str = ""
     item: str = "row"
 
-    def inside(self, name: str) -> Place:
-        return Place(self.table, f"{self.column}/{name}" if self.column else name, self.item)
+    def inside(self, name: str) -> ValuePlace:
+        return ValuePlace(self.table, f"{self.column}/{name}" if self.column else name, self.item)
 
-    def elements(self) -> Place:
-        return Place(self.table, f"{self.column}/*", "element")
+    def elements(self) -> ValuePlace:
+        return ValuePlace(self.table, f"{self.column}/*", "element")
 
     def fail(self, problem: str, why: str = "", index: int | None = None) -> NoReturn:
         where = f"table '{self.table}'"
@@ -34,7 +34,7 @@ class Place(NamedTuple):
         raise UsageError(f"{where}: {problem}" + (f" ({why})" if why else ""))
 
 
-def row_count(row: Type, values: Mapping[str, Any], place: Place) -> int | None:
+def row_count(row: Type, values: Mapping[str, Any], place: ValuePlace) -> int | None:
     """Returns the number of rows, or None if each value is one row without a leading axis.
 
     Raises UsageError if the values have different numbers of rows."""

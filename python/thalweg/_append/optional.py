@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thalweg._append.count import Place
+from thalweg._append.count import ValuePlace
 from thalweg._values.from_others import plain
 from thalweg._values.ragged import Ragged, Text
 
@@ -57,7 +57,7 @@ def _of_awkward(value: Any) -> Any:
     return _lists(is_there, plain(value[is_there]) if is_there.all() else plain(ak.drop_none(value)))
 
 
-def numbers_of_times(value: Any, declared: np.dtype[Any], place: Place) -> Any:
+def numbers_of_times(value: Any, declared: np.dtype[Any], place: ValuePlace) -> Any:
     """Returns times as numbers in the declared unit; numbers stay as they are.
 
     Raises UsageError if a time does not fit or would lose digits."""
@@ -76,7 +76,7 @@ def numbers_of_times(value: Any, declared: np.dtype[Any], place: Place) -> Any:
     return held.view(np.int64)
 
 
-def _of_list(value: Any, declared: np.dtype[Any], place: Place) -> Any:
+def _of_list(value: Any, declared: np.dtype[Any], place: ValuePlace) -> Any:
     array = np.asarray(value)
     if array.dtype.kind in "mMiu" or array.size == 0:
         return array

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from thalweg._derive.ranges import Plan, Range
+from thalweg._derive.ranges import Range, RangePlan
 from thalweg._derive.session import Task
 
 
@@ -16,7 +16,7 @@ class Fault(NamedTuple):
 
 
 class Books:
-    def __init__(self, plan: Plan, outputs: int) -> None:
+    def __init__(self, plan: RangePlan, outputs: int) -> None:
         self._plan = plan
         self._waiting = deque(plan.tasks)
         self.ranges = plan.ranges

@@ -21,7 +21,7 @@ from thalweg._values.take import taken_of
 Array = npt.NDArray[Any]
 
 
-class Source:
+class RowSource:
     """A range of the input. All outputs share it, so that each column is read once."""
 
     def __init__(self, form: Callable[[], LazyForm], table: Table, start: int, stop: int, used: set[str]) -> None:
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Derived:
-    source: Source
+    source: RowSource
     chosen: Array | None
     """The positions of the selected events in the range, or None if all events are selected."""
     computed: dict[str, Any]
@@ -64,7 +64,7 @@ class Derived:
         return {name: taken_of(value, self.chosen) for name, value in columns.items()}
 
 
-def derived(derivation: Derivation, kept: Sequence[str], source: Source) -> Derived:
+def derived(derivation: Derivation, kept: Sequence[str], source: RowSource) -> Derived:
     """Computes one output from a range.
 
     Raises UsageError if a function returns a value that does not fit. What a function raises is passed on.

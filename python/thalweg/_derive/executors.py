@@ -17,14 +17,14 @@ from thalweg._base.errors import Error, UsageError
 from thalweg._derive.job_folder import DOING, JobFolder
 from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import come
-from thalweg._derive.nodes import Nodes, Place
+from thalweg._derive.nodes import NodePlace, Nodes
 from thalweg._derive.report import WorkerReport
-from thalweg._derive.session import Job, Session, check_handles
+from thalweg._derive.session import Job, WorkerSession, check_handles
 from thalweg._derive.worker import failure_of, usage
-from thalweg._derive.workers import Worker, Workers
+from thalweg._derive.workers import LocalWorkers, Worker
 
 Messages = list[tuple[Any, ...]]
-_sessions: dict[tuple[str, int], Session] = {}  # the open inputs of this process, by job and thread
+_sessions: dict[tuple[str, int], WorkerSession] = {}  # the open inputs of this process, by job and thread
 _BEGIN_S = 2.0  # time in which a free worker begins with a call
 _AWAY_S = 0.5  # time for which a worker that can do nothing is occupied, so that others take the work
 
@@ -37,7 +37,7 @@ class Call:
     """Identifies the job."""
     number: int
     """Differs between all calls of the job, since Dask treats equal calls as one."""
-    places: Mapping[str, Place]
+    places: Mapping[str, NodePlace]
     """The handles of the outputs, by machine."""
     folder: str | None
     """The folder of the job, if it uses several machines."""
@@ -53,7 +53,7 @@ def answer(call: Call) -> Messages:
     here = call.places.get(machine())
     if call.folder is None and here is None:
         return [("failed", None, _elsewhere(), "", True)]
-    session = _sessions.setdefault((call.token, threading.get_ident()), Session(call.job))
+    session = _sessions.setdefault((call.token, threading.get_ident()), WorkerSession(call.job))
     if call.what == "describe":
         return _described(session, call.argument)
     if here is None:
@@ -81,14 +81,14 @@ def _away(why: str) -> Messages:
     return [("away", why)]
 
 
-def _described(session: Session, argument: Any) -> Messages:
+def _described(session: WorkerSession, argument: Any) -> Messages:
     try:
         return [("described", session.describe(argument))]
     except BaseException as error:
         return [failure_of(error, None)]
 
 
-def _done(session: Session, here: Place, call: Call) -> Messages:
+def _done(session: WorkerSession, here: NodePlace, call: Call) -> Messages:
     messages: Messages = []
     end: tuple[Any, ...]
     try:
@@ -109,7 +109,7 @@ def _done(session: Session, here: Place, call: Call) -> Messages:
     return [*messages, end]
 
 
-def _why_not(place: Place) -> str:
+def _why_not(place: NodePlace) -> str:
     """Returns why this node cannot write any more, or an empty text if it can."""
     try:
         check_handles(place.handles)
@@ -150,7 +150,7 @@ class Slot(Worker):
         return self.ended_by or "a worker of the executor died"
 
 
-class ExecutorWorkers(Workers):
+class ExecutorWorkers(LocalWorkers):
     def __init__(self, job: Job, executor: Any, nodes: Nodes | None) -> None:
         super().__init__(job, "spawn")
         self._executor = executor
@@ -158,7 +158,7 @@ class ExecutorWorkers(Workers):
         self._token = uuid.uuid4().hex
         self._numbers = itertools.count()
         self._doing: dict[Future[Messages], Given] = {}
-        self._places: Mapping[str, Place] = {machine(): Place(1, (None,) * len(job.train))}
+        self._places: Mapping[str, NodePlace] = {machine(): NodePlace(1, (None,) * len(job.train))}
         self._away_since: float | None = None
         self.said: deque[tuple[Slot, tuple[Any, ...] | None]] = deque()
 
@@ -172,7 +172,7 @@ class ExecutorWorkers(Workers):
     def open(self, handles: list[str | None]) -> None:
         """Takes the handles of the outputs, if the job uses one machine."""
         if self._nodes is None:
-            self._places = {machine(): Place(1, tuple(handles))}
+            self._places = {machine(): NodePlace(1, tuple(handles))}
 
     def ask_machines(self, count: int) -> Iterator[tuple[str, str]]:
         """Submits `count` calls that make the machines of their workers join. Yields the machines with their hosts."""

@@ -14,7 +14,7 @@ from typing import Any
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.paths import Path
 from thalweg._derive.clusters import page_ends
-from thalweg._derive.opened import OpenInput, OpenInputs, opened
+from thalweg._derive.opened import OpenInput, OpenInputs, opened_input
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.run import Run
 from thalweg._reading.table import Table
@@ -104,7 +104,7 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
         for path, table in _files_of(os.fspath(each)):
             run = open(path)
             name = _table_of(run, path, table)
-            table_of = opened(run[name])
+            table_of = opened_input(run[name])
             files.append(_described(path, table_of))
             kept.keep(path, table_of)
             schemas.append(run.schema[name])

@@ -8,13 +8,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from thalweg._derive.loop import Loop
+    from thalweg._derive.loop import JobLoop
 
 
 class Interrupts:
     """Stops a loop on SIGINT if it runs in the main thread. In other threads, Python handles no signals."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: JobLoop) -> None:
         self._loop = loop
         self._before: Any = None
         self.count = 0

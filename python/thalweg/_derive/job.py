@@ -14,7 +14,7 @@ from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, machines_of, workers_of
 from thalweg._derive.inputs import Inputs, open_inputs
 from thalweg._derive.interrupts import Interrupts
-from thalweg._derive.loop import Loop
+from thalweg._derive.loop import JobLoop
 from thalweg._derive.nodes import Nodes
 from thalweg._derive.outputs import (
     NODES,
@@ -26,14 +26,14 @@ from thalweg._derive.outputs import (
     resume_output,
     stored_plan,
 )
-from thalweg._derive.ranges import Cut, Plan, as_text, plan
+from thalweg._derive.ranges import RangeCut, RangePlan, as_text, range_plan
 from thalweg._derive.report import DerivationError, DerivationReport, OutputReport
 from thalweg._derive.session import Job
-from thalweg._derive.state import Progress, state_of
+from thalweg._derive.state import JobProgress, state_of
 from thalweg._derive.summaries import Summary, merged
-from thalweg._derive.unit import Loop as EventLoop
+from thalweg._derive.unit import EventLoop
 from thalweg._derive.usage import own_cpu_seconds
-from thalweg._derive.workers import Workers, check_start
+from thalweg._derive.workers import LocalWorkers, check_start
 from thalweg._schema.types import Type
 
 _ORDERS, _ON_ERROR = ("any", "input"), ("retry", "skip", "stop")
@@ -79,7 +79,7 @@ class DerivationJob:
     def ranges(self) -> int:
         return len(self._plan.ranges)
 
-    def run(self, progress: Progress | None = None) -> DerivationReport:
+    def run(self, progress: JobProgress | None = None) -> DerivationReport:
         """Runs the job and returns its report. `progress` is called some times a second with the state of the job.
 
         Ctrl-C finishes the current ranges and stops; a second Ctrl-C stops at once. Both jobs can be resumed. Raises
@@ -93,8 +93,8 @@ class DerivationJob:
             count = self._begin_workers(workers)
             outputs = self._open_outputs(workers, nodes)
             books = self._books(outputs)
-            loop = Loop(self._job, books, outputs, workers, self.report, self._on_error, self._attempts, self._timeout,
-                        nodes)  # fmt: skip
+            report, rules = self.report, (self._on_error, self._attempts, self._timeout)
+            loop = JobLoop(self._job, books, outputs, workers, report, *rules, nodes)
             with Interrupts(loop) as interrupts:
                 loop.run(
                     count,
@@ -130,13 +130,13 @@ class DerivationJob:
             return None
         return Nodes([os.fspath(each.path) for each in self._train], self._machines.count, self._machines.timeout)
 
-    def _new_workers(self, nodes: Nodes | None) -> Workers:
+    def _new_workers(self, nodes: Nodes | None) -> LocalWorkers:
         if self._executor is not None:
             return ExecutorWorkers(self._job, self._executor, nodes)
         check_start(self._start, self._job)
-        return Workers(self._job, self._start)
+        return LocalWorkers(self._job, self._start)
 
-    def _begin_workers(self, workers: Workers) -> int:
+    def _begin_workers(self, workers: LocalWorkers) -> int:
         """Starts the workers before outputs are created, so that forked workers hold no files or threads of these."""
         count = max(1, min(self._workers, len(self._plan.tasks)))
         if count < self._workers:
@@ -145,7 +145,7 @@ class DerivationJob:
             workers.start()
         return count
 
-    def _open_outputs(self, workers: Workers, nodes: Nodes | None) -> list[Output]:
+    def _open_outputs(self, workers: LocalWorkers, nodes: Nodes | None) -> list[Output]:
         fields = self._described(workers)
         if nodes is not None:
             assert isinstance(workers, ExecutorWorkers)
@@ -180,7 +180,7 @@ class DerivationJob:
             )
         nodes.begin()
 
-    def _described(self, workers: Workers) -> list[tuple[tuple[str, Type], ...]]:
+    def _described(self, workers: LocalWorkers) -> list[tuple[tuple[str, Type], ...]]:
         """Returns the fields of the outputs. The first worker finds them: functions may change or end its process."""
         first = workers.alive[0]
         first.tell("describe", self._plan.ranges)
@@ -207,7 +207,7 @@ class DerivationJob:
         books.skip_what_is_missing(Fault("it was left out before the job was resumed, and its group is complete", ""))
         return books
 
-    def _note(self, loop: Loop, books: Books) -> None:
+    def _note(self, loop: JobLoop, books: Books) -> None:
         self.report.failures = [loop.failure(number, fault) for number, fault in sorted(books.faults.items())]
 
     def _close(self, outputs: Sequence[Output], books: Books, nodes: Nodes | None) -> None:
@@ -239,10 +239,10 @@ class DerivationJob:
         skipped = [[each.path, each.start, each.stop, each.reason] for each in self.report.skipped]
         return {**summary.to_json(), "skipped": skipped}
 
-    def _chosen_plan(self, ranges_per_group: int | None, range_bytes: int | None) -> Plan:
+    def _chosen_plan(self, ranges_per_group: int | None, range_bytes: int | None) -> RangePlan:
         """Returns the plan of the job; if the job is resumed, the plan that its outputs hold."""
         in_order = self._order == "input"
-        chosen = plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes, _cut_of(self._train))
+        chosen = range_plan(self.inputs, self._workers, in_order, ranges_per_group, range_bytes, _cut_of(self._train))
         for each in self._train if self._resume else ():
             path = os.fspath(each.path)
             if is_there(path) and (stored := stored_plan(path)):
@@ -253,11 +253,11 @@ class DerivationJob:
         return chosen
 
 
-def _cut_of(train: Sequence[Derivation]) -> Cut:
+def _cut_of(train: Sequence[Derivation]) -> RangeCut:
     is_asked_for = any(each.copies and each.copy_pages for each in train)
     if is_asked_for or all(each.only_keeps and each.copies for each in train):
-        return Cut.whole
-    return Cut.clusters if any(each.copies for each in train) else Cut.pages
+        return RangeCut.whole
+    return RangeCut.clusters if any(each.copies for each in train) else RangeCut.pages
 
 
 def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -> int:

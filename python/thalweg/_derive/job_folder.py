@@ -95,7 +95,7 @@ class JobFolder:
             return []
 
 
-def joined(node: int) -> str:
+def joined_path(node: int) -> str:
     """Returns the name whose text is the host of a node and its handles, once it has joined all outputs."""
     return f"joined-{node}"
 

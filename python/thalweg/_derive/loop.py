@@ -13,16 +13,26 @@ from thalweg._derive.outputs import Output
 from thalweg._derive.report import DerivationReport, Failure
 from thalweg._derive.session import Job, Task
 from thalweg._derive.usage import Sample, cpu_seconds_of, own_cpu_seconds, pss_bytes
-from thalweg._derive.workers import Worker, Workers
+from thalweg._derive.workers import LocalWorkers, Worker
 
 _WAIT_S = 0.1
 _SAMPLE_EVERY_S = 1.0
 _MOST_DEATHS = 5  # consecutive deaths of workers that did nothing
 
 
-class Loop:
-    def __init__(self, job: Job, books: Books, outputs: Sequence[Output], workers: Workers, report: DerivationReport,
-                 on_error: str, attempts: int, timeout: float | None, nodes: Nodes | None = None) -> None:  # fmt: skip
+class JobLoop:
+    def __init__(
+        self,
+        job: Job,
+        books: Books,
+        outputs: Sequence[Output],
+        workers: LocalWorkers,
+        report: DerivationReport,
+        on_error: str,
+        attempts: int,
+        timeout: float | None,
+        nodes: Nodes | None = None,
+    ) -> None:
         self._job = job
         self._books = books
         self._outputs = outputs

@@ -8,14 +8,14 @@ from typing import Any
 from thalweg._base.paths import Path
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.job import DerivationJob
-from thalweg._derive.unit import Loop
+from thalweg._derive.unit import EventLoop
 
 
 def derive(
     inputs: Path | Iterable[Path],
     train: Sequence[Derivation],
     *,
-    loop: Loop | None = None,
+    loop: EventLoop | None = None,
     workers: int | None = None,
     executor: Any = None,
     order: str = "any",

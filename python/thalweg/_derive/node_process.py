@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 from thalweg._base.errors import Error, SystemError, UsageError, text_of  # noqa: A004
-from thalweg._derive.job_folder import BEGUN, CLOSING, JOB, JobFolder, durable, failed, joined, owned
+from thalweg._derive.job_folder import BEGUN, CLOSING, JOB, JobFolder, durable, failed, joined_path, owned
 from thalweg._derive.machines import host, machine
-from thalweg._writing.create import join
+from thalweg._writing.begin import join
 from thalweg._writing.writer import Writer
 
 _TELL_EVERY_S = 0.5
@@ -114,7 +114,7 @@ def main(path: str, node: int) -> None:
         with _as_long_as_the_job(folder):
             for output in rules.outputs:
                 writers.append(join(output, node=node, nodes=rules.nodes, node_timeout=rules.timeout))
-        folder.put(joined(node), json.dumps([host(), [writer.handle for writer in writers]]))
+        folder.put(joined_path(node), json.dumps([host(), [writer.handle for writer in writers]]))
         _stay(folder, node, writers)
         while writers:
             writers[0].close()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
-from thalweg._derive.job_folder import BEGUN, CLOSING, DOING, JOB, JobFolder, durable, failed, joined, owned
+from thalweg._derive.job_folder import BEGUN, CLOSING, DOING, JOB, JobFolder, durable, failed, joined_path, owned
 from thalweg._derive.machines import host, machine
 from thalweg._derive.node_process import Rules, durable_times
 from thalweg._derive.outputs import Output
@@ -24,7 +24,7 @@ _PAUSE_S = 0.05
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """One node, as the workers on its machine see it."""
 
     node: int
@@ -45,7 +45,7 @@ class Nodes:
         self.folder = JobFolder(f"{absolute[0]}.{uuid.uuid4().hex[:8]}.job")
         self._rules = Rules(machine(), absolute, count, timeout)
         self.hosts: dict[int, str] = {1: host()}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, NodePlace] = {}
         """The living nodes by machine."""
         self.dead: dict[int, str] = {}
         """The failed nodes, each with the reason why it counts as failed."""
@@ -87,11 +87,11 @@ class Nodes:
 
     def wait_until_joined(self, outputs: Sequence[Output]) -> None:
         """Waits until all nodes have joined the outputs. Raises SystemError if a node fails or does not answer."""
-        mine = Place(1, tuple(each.writer.handle if each.writer else None for each in outputs))
+        mine = NodePlace(1, tuple(each.writer.handle if each.writer else None for each in outputs))
         self.places = {self._rules.machine: mine}
         end = time.monotonic() + self.timeout
         for node in range(2, self.count + 1):
-            while (text := self.folder.text(joined(node))) is None:
+            while (text := self.folder.text(joined_path(node))) is None:
                 self._check_failures()
                 if time.monotonic() > end:
                     raise SystemError(
@@ -101,7 +101,7 @@ class Nodes:
             self.hosts[node], handles = json.loads(text)
             owner = self.folder.owner(owned(node))
             assert owner is not None
-            self.places[owner] = Place(node, tuple(handles))
+            self.places[owner] = NodePlace(node, tuple(handles))
 
     def _check_failures(self) -> None:
         for node in range(2, self.count + 1):

@@ -19,7 +19,7 @@ class OpenInput:
     """The places of its pages; None if they cannot be copied."""
 
 
-def opened(table: Table) -> OpenInput:
+def opened_input(table: Table) -> OpenInput:
     reader_and_index = table.stored_in()
     return OpenInput(table, _core.stored_clusters(*reader_and_index) if reader_and_index else None)
 
@@ -36,7 +36,7 @@ class OpenInputs:
             self._kept[path, each.table.name] = each
 
     def open(self, path: str, table: str) -> OpenInput:
-        return self._kept.get((path, table)) or opened(open(path)[table])
+        return self._kept.get((path, table)) or opened_input(open(path)[table])
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_kept": {}}

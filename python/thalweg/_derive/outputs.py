@@ -12,7 +12,7 @@ from thalweg import _core
 from thalweg._base.errors import Error, UsageError
 from thalweg._derive.function_identity import PYTHON, hash_of
 from thalweg._derive.inputs import Inputs
-from thalweg._derive.ranges import Plan, as_text
+from thalweg._derive.ranges import RangePlan, as_text
 from thalweg._derive.session import Job
 from thalweg._files.open import open  # noqa: A004
 from thalweg._files.recover import recover
@@ -36,7 +36,7 @@ class Output:
     """The summaries of the ranges that it had before this job began."""
 
 
-def options_of(job: Job, index: int) -> dict[str, Any]:
+def creation_options_of(job: Job, index: int) -> dict[str, Any]:
     """Returns the options that determine an output, so that another job does not resume it."""
     derivation = job.train[index]
     functions: tuple[Any, ...] = (derivation.function, derivation.summary, *(cut for _, cut in derivation.cuts))
@@ -53,7 +53,7 @@ def options_of(job: Job, index: int) -> dict[str, Any]:
     }
 
 
-def plan_text(plan: Plan, inputs: Inputs) -> str:
+def plan_text(plan: RangePlan, inputs: Inputs) -> str:
     return as_text({"inputs": [file.to_json() for file in inputs.files], "ranges": plan.to_json()})
 
 
@@ -62,7 +62,7 @@ def is_there(path: str) -> bool:
     return (os.path.exists(path) or os.path.exists(f"{path}.journal")) and not _core.is_stub(path)
 
 
-def opened(path: str) -> Run:
+def opened_output(path: str) -> Run:
     """Opens an output: a complete file, or a run whose processes have ended. Raises UsageError if it cannot."""
     try:
         return open(path)
@@ -79,11 +79,11 @@ class Machines:
 
 
 def create_output(
-    job: Job, index: int, plan: Plan, fields: Sequence[tuple[str, Type]], force: bool, machines: Machines
+    job: Job, index: int, plan: RangePlan, fields: Sequence[tuple[str, Type]], force: bool, machines: Machines
 ) -> Output:
     derivation = job.train[index]
     schema = Schema((TableSchema(job.tables[index], tuple(fields)),))
-    metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(options_of(job, index))}
+    metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(creation_options_of(job, index))}
     writer = create(
         derivation.path,
         schema,
@@ -118,7 +118,7 @@ def resume_output(job: Job, index: int) -> Output:
             f"{path} cannot be resumed (it was begun on several machines): complete it with tw.recover(path, "
             "all_nodes_are_down=True), or begin anew with force=True"
         )
-    run = opened(path)
+    run = opened_output(path)
     _check(path, run.metadata, job, index)
     if not run.is_open and os.path.exists(f"{path}.journal"):
         recover(path)  # the job was killed between completing the file and removing the journal; this removes it
@@ -134,10 +134,10 @@ def resume_output(job: Job, index: int) -> Output:
     return Output(path, writer, committed)
 
 
-def stored_plan(path: str) -> Plan | None:
+def stored_plan(path: str) -> RangePlan | None:
     """Returns the plan that an output holds, or None if no job has written it."""
-    text = opened(path).metadata.get(PLAN)
-    return Plan.from_json(json.loads(text)["ranges"]) if text else None
+    text = opened_output(path).metadata.get(PLAN)
+    return RangePlan.from_json(json.loads(text)["ranges"]) if text else None
 
 
 def _check(path: str, metadata: dict[str, str], job: Job, index: int) -> None:
@@ -155,7 +155,7 @@ def _check(path: str, metadata: dict[str, str], job: Job, index: int) -> None:
             else f"{len(now)} input files are given instead of {len(then)}"
         )
         raise UsageError(f"{path} cannot be resumed ({what}): begin anew with force=True")
-    options, wanted = json.loads(metadata[OPTIONS]), options_of(job, index)
+    options, wanted = json.loads(metadata[OPTIONS]), creation_options_of(job, index)
     for name in ("table", "keep", "cuts", "hash"):
         if name == "hash" and options["python"] != wanted["python"]:
             raise UsageError(

@@ -32,7 +32,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RangePlan:
     """All ranges of a job. The outputs keep the plan, so that a resumed job has the same ranges."""
 
     files: tuple[tuple[int, ...], ...]
@@ -61,11 +61,11 @@ class Plan:
         return {"files": [list(ends) for ends in self.files], "per_group": self.per_group}
 
     @staticmethod
-    def from_json(stored: Any) -> Plan:
-        return Plan(tuple(tuple(ends) for ends in stored["files"]), stored["per_group"])
+    def from_json(stored: Any) -> RangePlan:
+        return RangePlan(tuple(tuple(ends) for ends in stored["files"]), stored["per_group"])
 
 
-class Cut(Enum):
+class RangeCut(Enum):
     """The rows at which ranges may end."""
 
     pages = "at the ends of pages of all columns"
@@ -73,21 +73,21 @@ class Cut(Enum):
     whole = "only at the ends of clusters, since half a cluster cannot be copied"
 
 
-def plan(
-    inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None, cut: Cut
-) -> Plan:
+def range_plan(
+    inputs: Inputs, workers: int, in_order: bool, ranges_per_group: int | None, range_bytes: int | None, cut: RangeCut
+) -> RangePlan:
     """Returns the plan of a job. With `in_order`, it does not depend on the number of workers."""
     most_bytes = range_bytes or (RANGE_BYTES if in_order else min(RANGE_BYTES, inputs.raw_bytes // (8 * workers)))
     # If there are few clusters, decoding some of them costs less than leaving workers idle.
-    enough = 1 if in_order or cut is Cut.whole else _CLUSTERS_PER_WORKER * workers
-    by_clusters = cut is not Cut.pages and sum(len(file.clusters) for file in inputs.files) >= enough
+    enough = 1 if in_order or cut is RangeCut.whole else _CLUSTERS_PER_WORKER * workers
+    by_clusters = cut is not RangeCut.pages and sum(len(file.clusters) for file in inputs.files) >= enough
     files = [list(_ends(file, by_clusters, most_bytes)) for file in inputs.files]
     if not in_order:
-        files = files if cut is Cut.whole else _with_halves(files, workers)
-        return Plan(tuple(map(tuple, files)), 0)
+        files = files if cut is RangeCut.whole else _with_halves(files, workers)
+        return RangePlan(tuple(map(tuple, files)), 0)
     count = sum(map(len, files))
     chosen = GROUP_BYTES * count // max(1, inputs.raw_bytes)
-    return Plan(tuple(map(tuple, files)), ranges_per_group or max(1, min(chosen, count // 16)))
+    return RangePlan(tuple(map(tuple, files)), ranges_per_group or max(1, min(chosen, count // 16)))
 
 
 def _ends(file: InputFile, by_clusters: bool, most_bytes: int) -> Iterator[int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from thalweg._append.columns import columns_of
 from thalweg._base.errors import UsageError
-from thalweg._derive.compute import Derived, Source, derived
+from thalweg._derive.compute import Derived, RowSource, derived
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.kept import Kept, kept_columns
@@ -20,8 +20,8 @@ from thalweg._derive.lazy import LazyForm
 from thalweg._derive.opened import OpenInput
 from thalweg._derive.ranges import Range
 from thalweg._derive.summaries import Summary
-from thalweg._derive.types import UnknownTypeError, type_of
-from thalweg._derive.unit import EventRange, Loop, OutputRows, looped
+from thalweg._derive.types import UnknownTypeError, type_of_values
+from thalweg._derive.unit import EventLoop, EventRange, OutputRows, looped
 from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type, as_type
 from thalweg._writing.attached import Attached, attach
@@ -41,7 +41,7 @@ class Job:
     """The columns that each derivation keeps."""
     tables: tuple[str, ...]
     """The table of each output."""
-    loop: Loop | None = None
+    loop: EventLoop | None = None
     """The event loop, if rows come from one and not from functions."""
 
 
@@ -70,7 +70,7 @@ Announce = Callable[[tuple[Any, ...]], None]
 job knows what happened if this worker dies."""
 
 
-class Session:
+class WorkerSession:
     """The state of one thread of a worker. It opens each file and each output once."""
 
     def __init__(self, job: Job) -> None:
@@ -144,7 +144,7 @@ class Session:
         source = self._source(each.file, each.start, each.stop)
         return [(out, derived(self._job.train[out], self._job.kept[out], source)) for out in outputs]
 
-    def _looped(self, loop: Loop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
+    def _looped(self, loop: EventLoop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
         file = self._job.inputs.files[each.file]
         range_ = EventRange(each.number, file.path, file.table, each.start, each.stop, file)
         paths = [os.fspath(derivation.path) for derivation in self._job.train]
@@ -202,8 +202,8 @@ class Session:
             self._inputs[file] = self._job.inputs.open(file)
         return self._inputs[file]
 
-    def _source(self, file: int, start: int, stop: int) -> Source:
-        return Source(lambda: self._form, self._input(file).table, start, stop, self.used)
+    def _source(self, file: int, start: int, stop: int) -> RowSource:
+        return RowSource(lambda: self._form, self._input(file).table, start, stop, self.used)
 
     def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
         derivation = self._job.train[index]
@@ -222,7 +222,7 @@ class Session:
                 for name, value in columns.items():
                     if name not in fields:
                         what = f"the derivation of {derivation.path}: column '{name}'"
-                        fields[name] = given[name] if name in given else type_of(value, what)
+                        fields[name] = given[name] if name in given else type_of_values(value, what)
                 self._expect(given, fields, derivation)
             except Exception as first:
                 if isinstance(first, UsageError) and not isinstance(first, UnknownTypeError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from thalweg._derive.loop import Loop
+    from thalweg._derive.loop import JobLoop
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class JobState:
     workers: tuple[WorkerState, ...]
 
 
-Progress: TypeAlias = "Callable[[JobState], None]"
+JobProgress: TypeAlias = "Callable[[JobState], None]"
 
 
-def state_of(loop: Loop, events: int, seconds: float) -> JobState:
+def state_of(loop: JobLoop, events: int, seconds: float) -> JobState:
     report, done = loop.report, loop.books.events_done()
     rate = report.events_done / seconds if seconds else 0.0
     now = time.monotonic()

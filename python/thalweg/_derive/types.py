@@ -28,7 +28,7 @@ def columns_in(returned: Any, what: str) -> dict[str, Any]:
     return {str(name): value for name, value in returned.items()}
 
 
-def type_of(value: Any, what: str) -> Type:
+def type_of_values(value: Any, what: str) -> Type:
     """Returns the type of one row of a column. Raises UnknownTypeError if the values do not show it."""
     import awkward as ak
 

@@ -14,7 +14,7 @@ from thalweg._derive.summaries import Summary, added, checked_values
 from thalweg._reading.table import Table
 from thalweg._schema.schema import TableSchema
 
-Loop: TypeAlias = "Callable[[LoopJob, EventRange], None]"
+EventLoop: TypeAlias = "Callable[[LoopJob, EventRange], None]"
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class LoopJob:
         return self.made
 
 
-def looped(loop: Loop, range_: EventRange, schemas: Mapping[str, TableSchema]) -> LoopJob:
+def looped(loop: EventLoop, range_: EventRange, schemas: Mapping[str, TableSchema]) -> LoopJob:
     """Calls the loop for one range. Raises UsageError if it makes no unit, and what the loop raises."""
     job = LoopJob(range_, schemas)
     loop(job, range_)

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._derive.session import Job, Session, Task
+from thalweg._derive.session import Job, Task, WorkerSession
 from thalweg._derive.usage import own_cpu_seconds, pss_bytes
 
 _PR_SET_PDEATHSIG = 1
@@ -27,7 +27,7 @@ def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _die_with(parent)
     try:
-        session = Session(job)
+        session = WorkerSession(job)
         while (message := pipe.recv()) is not None:
             what, *arguments = message
             _ANSWERS[what](session, pipe, *arguments)
@@ -37,21 +37,21 @@ def main(pipe: Connection[Any, Any], job: Job, parent: int) -> None:
         os._exit(1)
 
 
-def _describe(session: Session, pipe: Connection[Any, Any], ranges: Any) -> None:
+def _describe(session: WorkerSession, pipe: Connection[Any, Any], ranges: Any) -> None:
     try:
         pipe.send(("described", session.describe(ranges)))
     except Exception as error:
         pipe.send(("failed", None, str(error), _text(), False))
 
 
-def _open(session: Session, pipe: Connection[Any, Any], handles: list[str | None]) -> None:
+def _open(session: WorkerSession, pipe: Connection[Any, Any], handles: list[str | None]) -> None:
     try:
         session.open(handles)
     except Exception as error:
         pipe.send(("failed", None, str(error), _text(), True))
 
 
-def _do(session: Session, pipe: Connection[Any, Any], task: Task) -> None:
+def _do(session: WorkerSession, pipe: Connection[Any, Any], task: Task) -> None:
     range_: list[int] = []
 
     def announce(message: tuple[Any, ...]) -> None:

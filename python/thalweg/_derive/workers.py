@@ -66,7 +66,7 @@ class Worker:
         return f"worker {self.pid} was killed by {name}{memory}"
 
 
-class Workers:
+class LocalWorkers:
     """The worker processes of a job. They are started one by one, if possible before the outputs exist."""
 
     def __init__(self, job: Job, start: str) -> None:

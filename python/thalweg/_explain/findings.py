@@ -90,7 +90,7 @@ def of_kind(calls: Calls, *kinds: str) -> Calls:
     return calls.where(np.isin(calls.kind, kinds))
 
 
-def places(calls: Calls) -> Integers:
+def call_places(calls: Calls) -> Integers:
     """Returns the offset in the file of each call of one process and file.
 
     A call without an offset reads or writes at the position after the calls before it. This is correct if one thread
@@ -106,7 +106,7 @@ def places(calls: Calls) -> Integers:
     return np.where(calls.offset >= 0, calls.offset, at)
 
 
-def ranks_of(trace: Trace) -> int:
+def ranks_in(trace: Trace) -> int:
     """Returns the number of ranks that a launcher has started."""
     return len({each["rank"] for each in trace.processes if each["rank"] >= 0})
 
@@ -122,7 +122,7 @@ def aggregators_of(trace: Trace, file: int, listed: str) -> list[int]:
     return [opened[int(rank)] for rank in listed.split() if int(rank) < len(opened)]
 
 
-def gathered(calls: Calls, size: int = 1 << 20) -> float:
+def gathered_by_file(calls: Calls, size: int = 1 << 20) -> float:
     """Returns the fraction of calls that would be saved if each moved `size` bytes."""
     if not len(calls):
         return 0.0

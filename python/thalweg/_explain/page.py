@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import SystemError  # noqa: A004
-from thalweg._explain.findings import data, places
+from thalweg._explain.findings import call_places, data
 from thalweg._explain.verdict import Verdict
 from thalweg._trace.account import KINDS, Account, own_seconds, together
-from thalweg._trace.own_work import Device, sentences, under_way
+from thalweg._trace.own_work import Device, under_way, work_sentences
 from thalweg._trace.records import IN_FLIGHT
 from thalweg._trace.trace_file import Calls, Trace
 
@@ -22,7 +22,7 @@ _MOST_LANES, _MOST_MAPS = 64, 6
 _COLUMNS, _LINES = 400, 120
 
 
-def page(verdict: Verdict) -> str:
+def html_page(verdict: Verdict) -> str:
     """Returns the page as HTML."""
     template = (Path(__file__).parent / "page.html").read_text()
     text = json.dumps({**verdict.to_dict(), **pictures(verdict)}, separators=(",", ":"))
@@ -32,7 +32,7 @@ def page(verdict: Verdict) -> str:
 
 def write_page(verdict: Verdict, path: str) -> None:
     try:
-        Path(path).write_text(page(verdict))
+        Path(path).write_text(html_page(verdict))
     except OSError as error:
         raise SystemError(error.errno or 0, f"{path} cannot be written ({error.strerror})") from None
 
@@ -53,7 +53,7 @@ def pictures(verdict: Verdict) -> dict[str, Any]:
             for each in _shown(verdict.accounts)
         ],
         "own_work": [
-            {"name": _name(each), "sentences": list(sentences(each.own_work, each.device))}
+            {"name": _name(each), "sentences": list(work_sentences(each.own_work, each.device))}
             for each in _shown(verdict.accounts)
             if each.own_work or each.device
         ],
@@ -142,7 +142,7 @@ def _map(trace: Trace, file: int, start: float, duration: float) -> dict[str, An
     at = np.zeros(len(calls), np.int64)
     for process in np.unique(calls.process):
         mine = calls.process == process
-        at[mine] = places(calls.where(mine))
+        at[mine] = call_places(calls.where(mine))
     is_move = np.isin(calls.kind, ("read", "write")) & (calls.moved > 0)
     moves, at = calls.where(is_move), at[is_move]
     end = int((at + moves.moved).max(initial=1))

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from thalweg._base.quantities import as_bytes
-from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, places, seconds
+from thalweg._explain.findings import (
+    Finding,
+    by_file,
+    call_places,
+    data,
+    distinct,
+    found,
+    gathered_by_file,
+    of_kind,
+    seconds,
+)
 from thalweg._trace.trace_file import Calls, Trace
 
 MANY = 1000
@@ -33,7 +43,7 @@ def small_requests(trace: Trace) -> Iterator[Finding]:
                 trace,
                 calls,
                 f"{len(calls):,} reads and writes move only {as_bytes(mean)} each: combine them, or use a buffer",
-                gain=gathered(calls),
+                gain=gathered_by_file(calls),
             )
 
 
@@ -58,7 +68,7 @@ def unaligned(trace: Trace) -> Iterator[Finding]:
 def redundant_reads(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         for process, mine in by_process(calls):
-            at = places(mine)
+            at = call_places(mine)
             is_read = (mine.kind == "read") & (mine.moved > 0)
             total, needed = int(mine.moved[is_read].sum()), distinct(at[is_read], mine.moved[is_read])
             if total >= LARGE and total >= 2 * needed:
@@ -77,7 +87,7 @@ def redundant_reads(trace: Trace) -> Iterator[Finding]:
 def random_reads(trace: Trace) -> Iterator[Finding]:
     for _, calls in by_file(trace.on_disk(trace.posix)):
         for process, mine in by_process(calls):
-            at = places(mine)
+            at = call_places(mine)
             is_read = (mine.kind == "read") & (mine.moved > 0)
             reads, begin = mine.where(is_read), at[is_read]
             if len(reads) < MANY or reads.moved.mean() >= 16 * BLOCK:
@@ -92,7 +102,7 @@ def random_reads(trace: Trace) -> Iterator[Finding]:
                     f"{100 * share:.0f} % of {len(reads):,} reads by process {pid(trace, process)}, of "
                     f"{as_bytes(reads.moved.mean())} on average, do not begin where the read before them ended, so "
                     "that reading ahead does not help: sort them, or read larger parts",
-                    gain=gathered(reads),
+                    gain=gathered_by_file(reads),
                     where="error == 0 and result > 0",
                     share=share,
                 )
@@ -231,7 +241,7 @@ def direct_and_small(trace: Trace) -> Iterator[Finding]:
                 f"it is opened with O_DIRECT, but {len(moves):,} reads and writes move only "
                 f"{as_bytes(moves.moved.mean())} each and wait for the device, since no cache combines them: move "
                 "1 MiB or more in each call",
-                gain=gathered(moves),
+                gain=gathered_by_file(moves),
             )
 
 

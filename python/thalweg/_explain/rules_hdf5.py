@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg._base.quantities import as_bytes
-from thalweg._explain.findings import Finding, by_file, data, distinct, found, gathered, of_kind, outer_of, seconds
+from thalweg._explain.findings import (
+    Finding,
+    by_file,
+    data,
+    distinct,
+    found,
+    gathered_by_file,
+    of_kind,
+    outer_of,
+    seconds,
+)
 from thalweg._explain.rules_files import BLOCK, LARGE, MANY
 from thalweg._trace.trace_file import Calls, Integers, Trace
 
@@ -162,7 +172,7 @@ def split_by_chunks(trace: Trace) -> Iterator[Finding]:
                 f"{len(moves):,} H5Dread and H5Dwrite become {len(inner):,} reads and writes of "
                 f"{as_bytes(inner.moved.mean())}, since chunks of {small[0].name} have only "
                 f"{as_bytes(small[0].chunk)}: make chunks of about 1 MiB",
-                gain=gathered(inner),
+                gain=gathered_by_file(inner),
                 where="depth > 0",
                 transfers=len(moves),
                 chunk=small[0].chunk,

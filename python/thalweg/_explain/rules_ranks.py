@@ -17,7 +17,7 @@ from thalweg._explain.findings import (
     interleaved,
     of_kind,
     outer_of,
-    ranks_of,
+    ranks_in,
     seconds,
 )
 from thalweg._explain.rules_files import BLOCK, LARGE
@@ -31,7 +31,7 @@ def is_collective(calls: Calls) -> Mask:
 
 
 def one_rank_does_all(trace: Trace) -> Iterator[Finding]:
-    ranks = ranks_of(trace)
+    ranks = ranks_in(trace)
     for _, calls in by_file(data(trace.on_disk(trace.posix))):
         mine = calls.where(calls.rank >= 0)
         total = int(mine.moved.sum())
@@ -54,7 +54,7 @@ def one_rank_does_all(trace: Trace) -> Iterator[Finding]:
 def stragglers(trace: Trace) -> Iterator[Finding]:
     calls = data(trace.on_disk(trace.posix))
     spent = {int(rank): seconds(calls.where(calls.rank == rank)) for rank in np.unique(calls.rank) if rank >= 0}
-    if ranks_of(trace) < 3 or len(spent) < 3:
+    if ranks_in(trace) < 3 or len(spent) < 3:
         return
     middle = float(np.median(list(spent.values())))
     rank, most = max(spent.items(), key=lambda each: each[1])
@@ -120,7 +120,7 @@ def independent_and_interleaved(trace: Trace) -> Iterator[Finding]:
 def collective_and_apart(trace: Trace) -> Iterator[Finding]:
     for number, calls in by_file(data(trace.levels["mpi"])):
         together = calls.where(is_collective(calls) & (calls.size > 0))
-        if not len(together) or together.size.mean() < LARGE or ranks_of(trace) < 2:
+        if not len(together) or together.size.mean() < LARGE or ranks_in(trace) < 2:
             continue
         inner = data(trace.posix.where((trace.posix.file == number) & (trace.posix.depth > 0)))
         asked = {rank: int(together.size[together.rank == rank].sum()) for rank in np.unique(together.rank)}
@@ -150,7 +150,7 @@ def shared_pointer(trace: Trace) -> Iterator[Finding]:
                 shared,
                 f"{len(shared):,} reads and writes use the shared file pointer, for which each rank locks a hidden "
                 "file and waits: give offsets (MPI_File_write_at)",
-                gain=1 - 1 / max(2, ranks_of(trace)),
+                gain=1 - 1 / max(2, ranks_in(trace)),
                 table="mpi",
             )
 
@@ -175,7 +175,7 @@ def _ranks(trace: Trace) -> list[dict[str, object]]:
 
 
 def more_ranks_than_cores(trace: Trace) -> Iterator[Finding]:
-    ranks = ranks_of(trace)
+    ranks = ranks_in(trace)
     cores = {core for each in _ranks(trace) for core in of_ranges(str(each.get("cores", "")))}
     waits = of_kind(trace.levels["mpi"], "wait")
     waits = waits.where(waits.rank >= 0)

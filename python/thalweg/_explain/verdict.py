@@ -11,8 +11,8 @@ from thalweg._explain.judged import Judged
 from thalweg._explain.rules import RULES
 from thalweg._explain.settings import judge
 from thalweg._trace.account import Account, accounts
-from thalweg._trace.own_work import sentences
-from thalweg._trace.trace_file import Trace, load
+from thalweg._trace.own_work import work_sentences
+from thalweg._trace.trace_file import Trace, load_trace
 
 _MOST_ACCOUNTS = 20
 
@@ -64,7 +64,7 @@ class Verdict:
             found.append(f"{self.trace.hidden} processes of the launcher are left out")
         shown = sorted(self.accounts, key=lambda each: each.outside_s - each.elapsed_s)[:_MOST_ACCOUNTS]
         for each in sorted(shown, key=lambda each: (each.rank, each.process)):
-            found += [_sentence(each), *(f"  {text}" for text in sentences(each.own_work, each.device))]
+            found += [_sentence(each), *(f"  {text}" for text in work_sentences(each.own_work, each.device))]
         if len(self.accounts) > len(shown):
             found.append(f"{len(self.accounts) - len(shown):,} more processes spend less time in I/O (see --json)")
         for call in map(self._named, self.trace.unfinished):
@@ -102,7 +102,7 @@ def _figures(finding: Finding) -> str:
 
 def explain(path: str) -> Verdict:
     """Loads a trace and applies all rules. Raises what `trace_file.load` raises."""
-    trace = load(path)
+    trace = load_trace(path)
     findings = [finding for rule in RULES for finding in rule.findings(trace)]
     missing = {rule.name: levels for rule in RULES if (levels := rule.missing(trace))}
     findings.sort(key=lambda each: (-each.gain_s, -each.seconds))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 from thalweg import _core
 from thalweg._base.errors import DataError, UsageError
@@ -14,12 +14,7 @@ from thalweg._base.given import path_of
 from thalweg._base.paths import Path
 from thalweg._reading.far import FarFile, Readable, far_file
 from thalweg._reading.run import Run
-from thalweg._reading.table import Table
-
-if TYPE_CHECKING:
-    from thalweg._values.row_groups import NewRows
-
-_IS_TREE = "it is a TTree"  # so begins what the core says of them
+from thalweg._reading.stored_run import StoredRun
 
 
 def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
@@ -54,23 +49,17 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
         if trees := _with_trees(name, None):
             return trees
         raise
-    if any(each.why.startswith(_IS_TREE) for each in core.left_out):
-        return _with_trees(name, core) or Run(core)
+    if any(each.reason == _core.LeftOutReason.tree for each in core.left_out):
+        stored = StoredRun(core, open)
+        return _with_trees(name, stored) or stored
     return run_of(core, folders)
 
 
 def _of_far(file: FarFile) -> Run:
-    run = Run(_core.Reader.open_far(file.name, file.size_bytes, file.read_ranges))
+    run = StoredRun(_core.Reader.open_far(file.name, file.size_bytes, file.read_ranges), open)
     if not run and run.problems:
         _core.fail_without_tables(run.path, [str(problem) for problem in run.problems])
     return run
-
-
-def followed(*request: Any) -> Iterator[NewRows]:
-    """Yields the new rows for `follow` of runs and tables."""
-    from thalweg._reading.follow import followed as found
-
-    return found(*request)
 
 
 def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
@@ -82,34 +71,9 @@ def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
     return tuple(os.path.abspath(each) for each in folders)
 
 
-def reopened_run(path: str, id_: str, was_open: bool, rows: dict[str, int], external: tuple[str, ...] = ()) -> Run:
-    """Opens the file of a pickled run again. Raises DataError if it is another run by now."""
-    run = open(path, external=external)
-    for table, count in rows.items():
-        _check_same(run, id_, was_open, table, count)
-    return run
-
-
-def reopened_table(path: str, id_: str, was_open: bool, table: str, rows: int, external: tuple[str, ...] = ()) -> Table:
-    """Opens the file of a pickled table again. Raises DataError if it is another run by now."""
-    run = open(path, external=external)
-    _check_same(run, id_, was_open, table, rows)
-    return run[table]
-
-
-def _check_same(run: Run, id_: str, was_open: bool, table: str, rows: int) -> None:
-    where = f"{run.path} is not the file that was pickled"
-    if run.id != id_:
-        raise DataError(f"{where} (it was run {id_}, and is {run.id or 'a file of another program'} now)")
-    if table not in run.schema:
-        raise DataError(f"{where} (it has no table '{table}' now)")
-    if len(run[table]) < rows or (len(run[table]) > rows and not was_open):
-        raise DataError(f"{where} (its table '{table}' had {rows} rows, and has {len(run[table])} now)")
-
-
 def run_of(core: _core.Reader, external: tuple[str, ...] = ()) -> Run:
     """Returns the run, with what h5py can read besides the core. Raises DataError if there is no table."""
-    run = (_with_h5py(core, external) if core.left_out else None) or Run(core)
+    run = (_with_h5py(core, external) if core.left_out else None) or StoredRun(core, open)
     if not run and run.problems:
         _core.fail_without_tables(core.path, [str(problem) for problem in run.problems])
     return run
@@ -125,9 +89,9 @@ def _with_h5py(core: _core.Reader, external: tuple[str, ...]) -> Run | None:
         return None
     with suppress(ImportError):
         import hdf5plugin  # noqa: F401 (it gives h5py more filters)
-    from thalweg._others.hdf5_run import with_h5py
+    from thalweg._others.hdf5_run import open_with_h5py
 
-    return with_h5py(core, external)
+    return open_with_h5py(core, partial(open, external=external) if external else open, external)
 
 
 def _begins_with(path: str, signature: bytes) -> bool:
@@ -137,14 +101,14 @@ def _begins_with(path: str, signature: bytes) -> bool:
         return file.read(len(signature)) == signature
 
 
-def _with_trees(path: str, core: _core.Reader | None) -> Run | None:
+def _with_trees(path: str, others: StoredRun | None) -> Run | None:
     """Returns the run with what uproot reads, or None if it has no TTrees, or if uproot is not installed."""
     if not _begins_with(path, b"root"):
         return None
     try:
-        import uproot
+        import uproot  # noqa: F401
     except ImportError:
         return None
     from thalweg._others.trees import open_trees
 
-    return open_trees(uproot, path, core)
+    return open_trees(path, others, open)

@@ -32,10 +32,10 @@ def verify(path: Path, *, threads: int = 0, external: Path | Iterable[Path] = ()
     """
     name, folders = path_of(path), external_folders(external)
     count = integer_of(threads, "threads", most=MOST_THREADS)
-    return with_h5py(Verification.of(_core.verify(name, count), path=name), folders)
+    return verified_by_h5py(Verification.of(_core.verify(name, count), path=name), folders)
 
 
-def with_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:
+def verified_by_h5py(found: Verification, external: tuple[str, ...] = ()) -> Verification:
     """Adds what h5py, if it is installed, reads of the objects that the core left out."""
     if not found.problems or find_spec("h5py") is None or not sys.executable:
         return found

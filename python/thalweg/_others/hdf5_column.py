@@ -12,8 +12,8 @@ import h5py
 import numpy as np
 
 from thalweg._base.errors import DataError, UsageError
-from thalweg._others.hdf5_objects import Source, check_places, open_dataset
-from thalweg._others.hdf5_types import LeaveOut, name_of, type_of, values_of, with_bytes
+from thalweg._others.hdf5_objects import H5Source, check_places, open_dataset
+from thalweg._others.hdf5_types import LeaveOut, hdf5_name_of, type_of_hdf5, values_of_hdf5, with_bytes
 from thalweg._others.tree_types import NoTypeError
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type
@@ -34,7 +34,7 @@ NOT_SHOWN = ("DIMENSION_LIST", "REFERENCE_LIST", "datatype")
 class H5Column:
     """A dataset as a column. The constructor raises NoTypeError, or what h5py raises, if it cannot be a column."""
 
-    def __init__(self, path: str, source: Source, leave_out: LeaveOut, notes: list[str]) -> None:
+    def __init__(self, path: str, source: H5Source, leave_out: LeaveOut, notes: list[str]) -> None:
         self.path = path
         self.source = source
         self.cached: h5py.Dataset | None = None
@@ -42,7 +42,7 @@ class H5Column:
             self.type = self._examine(file, open_dataset(file, path), leave_out)
             tried = self._open(file)[: self._tried_rows()]
         self.type = with_bytes(self.type, tried, path, notes)
-        self.row_bytes = max(1, bytes_of(values_of(self.type, tried)) // max(1, len(tried)))
+        self.row_bytes = max(1, bytes_of(values_of_hdf5(self.type, tried)) // max(1, len(tried)))
 
     def _examine(self, file: h5py.File, dataset: h5py.Dataset, leave_out: LeaveOut) -> Type:
         if not dataset.shape:
@@ -64,7 +64,7 @@ class H5Column:
             sizes = zip(self._shape[1:], self._chunks[1:], strict=True)
             chunk_bytes = math.prod(self._chunks) * dataset.dtype.itemsize
             self._band_bytes = chunk_bytes * math.prod(-(-size // chunk) for size, chunk in sizes)
-        type_ = type_of(dataset.dtype, lambda name, why: leave_out(f"{self.path}.{name}", why))
+        type_ = type_of_hdf5(dataset.dtype, lambda name, why: leave_out(f"{self.path}.{name}", why))
         type_ = replace(type_, shape=(*dataset.shape[1:], *type_.shape))
         return with_attributes(type_, dataset, self.path, leave_out)
 
@@ -101,9 +101,9 @@ class H5Column:
                 dataset = self._open(file)
                 if type_.name == "struct" and len(type_.members) < len(dataset.dtype.names):
                     wanted = dict(type_.members)
-                    dataset = dataset.fields([name for name in dataset.dtype.names if name_of(name) in wanted])
+                    dataset = dataset.fields([name for name in dataset.dtype.names if hdf5_name_of(name) in wanted])
                 values = dataset[start : start + count]
-            return values_of(type_, values)
+            return values_of_hdf5(type_, values)
         except Exception as error:
             where = f"{self.source.path}: rows {start} to {start + count} of {self.path}"
             raise DataError(f"{where} cannot be read by h5py ({type(error).__name__}: {error})") from error

@@ -42,7 +42,7 @@ def open_file(path: str) -> h5py.File:
     raise refusal or OSError(f"{path} cannot be opened")
 
 
-class Source:
+class H5Source:
     """A file that is open only while it is read, since other code of this process may use it with h5py, too."""
 
     def __init__(self, path: str, external: Iterable[str] = ()) -> None:
@@ -69,7 +69,7 @@ class Source:
                     self._file.close()
 
 
-def find(file: h5py.File, path: str) -> Any:
+def find_object(file: h5py.File, path: str) -> Any:
     """Returns a group or dataset, following hard and soft links only. Raises NotFoundError."""
     group, name = find_link(file, path)
     return group[name] if name else group
@@ -149,7 +149,7 @@ def check_places(file: h5py.File, dataset: h5py.Dataset, folders: list[str], dep
 
 def _check_source(file: h5py.File, path: str, folders: list[str], depth: int) -> None:
     try:
-        source = find(file, path)
+        source = find_object(file, path)
     except NotFoundError:
         raise NoTypeError(f"it refers to {path} of {os.path.basename(file.filename)}, which does not exist") from None
     check_places(file, source, folders, depth + 1)

@@ -24,7 +24,7 @@ class Planned:
     columns: dict[str, H5Column] = field(default_factory=dict)
 
 
-class Plan:
+class H5Plan:
     """Tables to which columns and attributes are added. `root` is the name of the table of datasets without a group."""
 
     def __init__(self, stored: Schema, rows: Mapping[str, int], root: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import PurePath
 from typing import Any, Self
@@ -12,34 +12,44 @@ import h5py
 from thalweg import _core
 from thalweg._base.errors import UsageError
 from thalweg._others.hdf5_column import NOT_SHOWN, H5Column, value_of
-from thalweg._others.hdf5_objects import NotFoundError, Source, attribute_in, check_places, class_of, find, open_dataset
-from thalweg._others.hdf5_plan import Plan
+from thalweg._others.hdf5_objects import (
+    H5Source,
+    NotFoundError,
+    attribute_in,
+    check_places,
+    class_of,
+    find_object,
+    open_dataset,
+)
+from thalweg._others.hdf5_plan import H5Plan
 from thalweg._others.hdf5_table import H5Table
 from thalweg._others.tree_types import NoTypeError
 from thalweg._reading.run import Run
+from thalweg._reading.stored_run import StoredRun
+from thalweg._reading.stored_table import StoredTable
 from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut, problems_of
 
 # What is left out for reasons that are none of the page map.
 _NEVER_TRIED = ("it says that it has ", "it is a link ", "it is nested too deeply", "another program has added it")
 
-_NO_GROUP = "no group of ours can have that name"  # whose attributes are left out
 _SCALAR = object()
 
 
-class H5Run(Run):
+class H5Run(StoredRun):
     """A run of which h5py reads a part."""
 
-    def __init__(self, core: _core.Reader, source: Source, file: h5py.File) -> None:
+    def __init__(self, core: _core.Reader, open_: Callable[[str], Run], source: H5Source, file: h5py.File) -> None:
         """`file`: the source while it is open, which is only now."""
-        super().__init__(core)
+        super().__init__(core, open_)
         self._source = source
         self._file = file
         self._stored = self._schema
         self._left_out: list[LeftOut] = []
         self._h5py_notes: list[str] = []
         rows = {name: core.rows(index) for index, name in enumerate(self._stored)}
-        self._plan = Plan(self._stored, rows, self._root())
+        self._plan = H5Plan(self._stored, rows, self._root())
+        nameless = {each.path for each in core.left_out if each.reason == _core.LeftOutReason.group_name}
         found = [(each, self._found(each)) for each in problems_of(core.left_out)]
         columns = [object_ for _, object_ in found if isinstance(object_, H5Column)]
         for path, why in self._plan.add(columns):
@@ -47,7 +57,7 @@ class H5Run(Run):
         for problem, object_ in found:
             if object_ is _SCALAR:
                 self._add_scalar(problem)
-            elif problem.why == _NO_GROUP:
+            elif problem.path in nameless:
                 self._left_out.append(problem)
             elif attribute := attribute_in(problem.path):
                 self._add_old_attribute(problem, *attribute)
@@ -70,18 +80,14 @@ class H5Run(Run):
             raise UsageError(f"{self.path} is written by another program: open it again for newer rows")
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        function, arguments = super().__reduce__()
-        return function, (*arguments, self._source.external)
-
     def _table(self, name: str) -> Table:
-        table = self._schema[name]
-        planned = self._plan.tables[name]
-        if not planned.columns:
-            shown = Table(self._core, self._stored, name, self._columns)
-            shown.schema = table  # which may have more attributes
-            return shown
-        return H5Table(self._core, self._stored, table, self._columns, planned.columns)
+        schema, planned = self._schema[name], self._plan.tables[name].columns
+        index = self._stored.index(name) if name in self._stored else None
+        columns = [] if index is None else self._columns[index]
+        if planned:
+            return H5Table(self._core, self.origin, schema, index, columns, planned)
+        assert index is not None
+        return StoredTable(self._core, self.origin, schema, index, columns)  # the schema may have more attributes
 
     def _root(self) -> str:
         """The name of the table of what lies in no group, as the page map has it, or would have it."""
@@ -94,7 +100,7 @@ class H5Run(Run):
     def _is_group(self, path: str, fields: Iterable[str]) -> bool:
         """There is a group of that path, and it has all these."""
         try:
-            group = find(self._file, path)
+            group = find_object(self._file, path)
         except NotFoundError:
             return False
         return isinstance(group, h5py.Group) and all(group.get(name, getlink=True) is not None for name in fields)
@@ -141,7 +147,7 @@ class H5Run(Run):
     def _add_old_attribute(self, problem: LeftOut, name: str | None, path: str) -> None:
         """One that the page map leaves out; without a name, all of an object."""
         try:
-            attrs = find(self._file, path).attrs
+            attrs = find_object(self._file, path).attrs
             names = [each for each in attrs if each not in NOT_SHOWN] if name is None else [name]
         except Exception:
             self._left_out.append(problem)
@@ -162,15 +168,15 @@ class H5Run(Run):
             self._left_out.append(problem)
 
 
-def with_h5py(core: _core.Reader, external: Iterable[str] = ()) -> Run | None:
+def open_with_h5py(core: _core.Reader, open_: Callable[[str], Run], external: Iterable[str] = ()) -> Run | None:
     """None where it is a file of ours, or h5py cannot open it. `external`: folders in which values may lie, too.
 
     Damaged metadata make it raise anything, anywhere: what the page map shows is there without it.
     """
-    source = Source(core.path, external)
+    source = H5Source(core.path, external)
     with ExitStack() as stack:
         try:
             file = stack.enter_context(source.opened())
-            return None if "/thalweg/run" in file else H5Run(core, source, file)
+            return None if "/thalweg/run" in file else H5Run(core, open_, source, file)
         except Exception:
             return None

@@ -14,16 +14,18 @@ import numpy.typing as npt
 from thalweg import _core
 from thalweg._base.errors import DataError
 from thalweg._others.hdf5_column import H5Column
+from thalweg._reading.asked import BATCH_BYTES, check_batches, has_path, selected_row
+from thalweg._reading.origin import Origin
 from thalweg._reading.scan import Items, Scan
-from thalweg._reading.table import Table, check_batches, has_path, selected_row
-from thalweg._schema.schema import Schema, TableSchema
+from thalweg._reading.stored_table import StoredTable
+from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
 from thalweg._values.rows import Rows
 
 _CACHE_BYTES = 64 << 20  # of chunks, where batches may take any memory
 
 
-class H5Table(Table):
+class H5Table(StoredTable):
     """`columns`: by path, those that h5py reads, one thread at a time; or, by "", a compound whose members they are.
 
     The others are the page map's, as in any table.
@@ -32,17 +34,15 @@ class H5Table(Table):
     def __init__(
         self,
         core: _core.Reader,
-        stored: Schema,
+        origin: Origin,
         schema: TableSchema,
-        core_columns: list[list[_core.Column]],
+        index: int | None,
+        core_columns: Iterable[_core.Column],
         columns: Mapping[str, H5Column],
     ) -> None:
-        self._has_core = schema.name in stored
-        if self._has_core:
-            super().__init__(core, stored, schema.name, core_columns)
-        else:
-            self._core, self._index, self._columns = core, -1, {}
-        self.schema = schema
+        """`index`: its number in the core; None: the core has nothing of it."""
+        super().__init__(core, origin, schema, -1 if index is None else index, core_columns)
+        self._has_core = index is not None
         self._by_h5py = dict(columns)
         self._h5py = next(iter(columns.values())).source
 
@@ -50,13 +50,12 @@ class H5Table(Table):
         self._check_is_open()
         return super().__len__() if self._has_core else len(next(iter(self._by_h5py.values())))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        function, arguments = super().__reduce__()
-        return function, (*arguments, self._h5py.external)
-
     @property
     def by_h5py(self) -> Mapping[str, H5Column]:
         return self._by_h5py
+
+    def stored_in(self) -> None:
+        self._check_is_open()
 
     def storage(self) -> list[tuple[int, int]]:
         self._check_is_open()
@@ -68,7 +67,7 @@ class H5Table(Table):
         columns: str | Iterable[str] | None = None,
         *,
         rows: int = 10_000,
-        memory_bytes: int | None = 64 << 20,
+        memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
         """As of any table. What h5py reads keeps to the memory in the mean, where it holds lists or strings."""
@@ -82,7 +81,7 @@ class H5Table(Table):
             return
         if memory_bytes is not None and others.members:
             memory_bytes = max(1, memory_bytes // 2)
-        source = _H5Scan(self._core, self._index, self._columns, threads, memory_bytes)
+        source = _H5Scan(self._open_core(), self._index, self._columns, threads, memory_bytes)
         each_bytes = (_CACHE_BYTES if memory_bytes is None else memory_bytes) // len(wanted)
         with self._opened(wanted, 0, len(self)) as file:
             source.by_h5py = {path: column.scanned(file, each_bytes) for path, column in wanted.items()}

@@ -26,23 +26,23 @@ LeaveOut = Callable[[str, str], None]
 _NOT_IN_NAMES = str.maketrans(dict.fromkeys("./*{},", "_"))
 
 
-def name_of(text: str) -> str:
+def hdf5_name_of(text: str) -> str:
     """Returns the name of a member of a compound in a form that all containers accept."""
     return text.translate(_NOT_IN_NAMES) or "_"
 
 
-def type_of(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
+def type_of_hdf5(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     """Returns the type of values of a dtype. Members without a type are left out. Raises NoTypeError if none is
     left."""
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        return _shaped(type_of(base, leave_out), shape)
+        return _shaped(type_of_hdf5(base, leave_out), shape)
     if dtype.names is not None:
         return _struct(dtype, leave_out)
     if h5py.check_string_dtype(dtype) is not None:
         return Type("string")
     if (inner := h5py.check_vlen_dtype(dtype)) is not None:
-        return Type("list", element=type_of(inner, leave_out))
+        return Type("list", element=type_of_hdf5(inner, leave_out))
     if h5py.check_ref_dtype(dtype) is not None:
         raise NoTypeError("it holds references, which mean nothing in another file")
     if (labels := h5py.check_enum_dtype(dtype)) is not None:
@@ -69,9 +69,9 @@ def _struct(dtype: np.dtype[Any], leave_out: LeaveOut) -> Type:
     members: dict[str, Type] = {}
     for field in dtype.names or ():
         try:
-            if name_of(field) in members:
+            if hdf5_name_of(field) in members:
                 raise NoTypeError("two members have this name")
-            members[name_of(field)] = type_of(dtype[field], _inside(field, leave_out))
+            members[hdf5_name_of(field)] = type_of_hdf5(dtype[field], _inside(field, leave_out))
         except NoTypeError as error:
             leave_out(field, str(error))
     if not members:
@@ -112,18 +112,18 @@ def with_bytes(type_: Type, array: Array, path: str, notes: list[str]) -> Type:
     return type_
 
 
-def values_of(type_: Type, array: Array) -> Any:
+def values_of_hdf5(type_: Type, array: Array) -> Any:
     """Returns the values of an array that h5py has read. `type_` may have fewer members than the array."""
     if type_.name == "struct":
         names = _fields(array)
-        members = {name: values_of(member, array[names[name]]) for name, member in type_.members}
+        members = {name: values_of_hdf5(member, array[names[name]]) for name, member in type_.members}
         return Rows(type_, members, len(array))
     if type_.name == "string" or (type_.element == uint8 and _is_text(array)):
         return _strings(array, Text if type_.name == "string" else Ragged)
     if type_.element is not None:
         lengths = np.fromiter(map(len, array.reshape(-1)), np.int64, array.size).reshape(array.shape)
         elements = _joined(array)
-        content = _nothing(type_.element) if elements is None else values_of(type_.element, elements)
+        content = _nothing(type_.element) if elements is None else values_of_hdf5(type_.element, elements)
         return Ragged.from_lengths(lengths, content)
     if array.dtype.kind in "mM":
         array = array.view(f"{array.dtype.str[0]}i8")
@@ -136,7 +136,7 @@ def values_of(type_: Type, array: Array) -> Any:
 def _fields(array: Array) -> dict[str, str]:
     fields: dict[str, str] = {}
     for field in array.dtype.names or ():
-        fields.setdefault(name_of(field), field)
+        fields.setdefault(hdf5_name_of(field), field)
     return fields
 
 

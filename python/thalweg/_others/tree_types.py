@@ -19,21 +19,21 @@ class NoTypeError(Exception):
     """Raised if no type can hold the values; the text says why."""
 
 
-def name_of(text: str) -> str:
+def field_name_of(text: str) -> str:
     """Returns the name of a branch in a form that all containers accept: without dots, like ROOT's own converter."""
     return text.rstrip(".").translate(_NOT_IN_NAMES) or "_"
 
 
-def type_of(form: Any) -> Type:
+def type_of_form(form: Any) -> Type:
     """Returns the type of an Awkward form. Raises NoTypeError."""
     if form.is_numpy:
         return _shaped(_scalar(form.primitive), tuple(form.inner_shape))
     if form.is_regular and form.parameter("__array__") is None:
-        return _shaped(type_of(form.content), (form.size,))
+        return _shaped(type_of_form(form.content), (form.size,))
     if form.is_list and form.parameter("__array__") == "string":
         return Type("string")
     if form.is_list and form.parameter("__array__") is None:
-        return Type("list", element=type_of(form.content))
+        return Type("list", element=type_of_form(form.content))
     if form.is_record:
         return _struct(form)
     raise NoTypeError(f"there is no type for values that uproot calls {form.type}")
@@ -55,7 +55,7 @@ def _shaped(type_: Type, shape: tuple[int, ...]) -> Type:
 def _struct(form: Any) -> Type:
     if form.is_tuple:
         raise NoTypeError("its members have no names")
-    members = {name_of(field): type_of(form.content(field)) for field in form.fields}
+    members = {field_name_of(field): type_of_form(form.content(field)) for field in form.fields}
     if len(members) < len(form.fields):
         raise NoTypeError("two of its members have the same name")
     if not members:
@@ -63,14 +63,14 @@ def _struct(form: Any) -> Type:
     return Type("struct", members=tuple(members.items()))
 
 
-def values_of(type_: Type, array: Any) -> Any:
+def values_of_array(type_: Type, array: Any) -> Any:
     """Returns the values of an Awkward array. `type_` is the type of its form, or has fewer members."""
     return _values(type_, plain(array), len(array))
 
 
 def _values(type_: Type, value: Any, count: int) -> Any:
     if type_.name == "struct":
-        members = {name_of(field): member for field, member in value.items()}
+        members = {field_name_of(field): member for field, member in value.items()}
         return Rows(type_, {name: _values(member, members[name], count) for name, member in type_.members}, count)
     if type_.element is not None and isinstance(value, Ragged):
         content = _values(type_.element, value.content, int(value.offsets[-1]))

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakSet
 
 import numpy.typing as npt
+import uproot
 
-from thalweg import _core
 from thalweg._base.errors import DataError, UsageError
-from thalweg._others.tree_types import NoTypeError, name_of, strings_in, type_of, values_of
-from thalweg._reading.origin import closed_reader
+from thalweg._others.tree_types import NoTypeError, field_name_of, strings_in, type_of_form, values_of_array
+from thalweg._reading.asked import BATCH_BYTES, check_batches, selected_row
+from thalweg._reading.gather import read_chosen
+from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
-from thalweg._reading.table import Table, check_batches, selected_row
+from thalweg._reading.stored_run import StoredRun
+from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema, TableSchema
 from thalweg._schema.types import Type
 from thalweg._values.from_others import plain
 from thalweg._values.ragged import Text
-from thalweg._values.row_groups import Unit
 from thalweg._values.rows import Rows
+from thalweg._values.select import Chosen
 
 _CLASSES = ("TTree", "TNtuple", "TNtupleD")
 
@@ -30,50 +32,60 @@ _CLASSES = ("TTree", "TNtuple", "TNtupleD")
 class TreeTable(Table):
     """A TTree. Its branches are read one after the other, by one thread: `threads` is not used."""
 
-    def __init__(self, path: str, tree: Any, schema: TableSchema, branches: Mapping[str, Any], lock: Any) -> None:
-        self.schema = schema
-        self._path = path
+    def __init__(
+        self, origin: Origin, tree: Any, schema: TableSchema, branches: Mapping[str, Any], lock: threading.Lock
+    ) -> None:
+        super().__init__(schema, origin)
         self._tree = tree
         self._branches = branches
         self._lock = lock
+        self._is_closed = False
 
     def __len__(self) -> int:
+        self._check_is_open()
         return int(self._tree.num_entries)
 
     def close(self) -> None:
-        self._tree = closed_reader(self._path)
+        self._is_closed = True
 
-    def _file(self) -> tuple[str, str, bool]:
-        return self._path, "", False
+    def _check_is_open(self) -> None:
+        if self._is_closed:
+            raise self.origin.closed()
 
     def storage(self) -> list[tuple[int, int]]:
+        self._check_is_open()
         return [(int(branch.uncompressed_bytes), 0) for branch in self._branches.values()]
 
     def page_ends(self, most: int) -> Iterator[list[int]]:
-        """Of its baskets."""
+        """As of any table; its pages are the baskets of its branches."""
+        self._check_is_open()
         branches = list(self._branches.values())
         for branch in branches[:: max(1, -(-len(branches) // most))]:
             yield [int(end) for end in branch.entry_offsets[1:]]
 
-    def _stretch(
+    def _read(
         self,
         columns: str | list[str] | None,
-        start: int,
-        stop: int,
+        chosen: Chosen,
         threads: int,  # noqa: ARG002
-        out: Mapping[str, npt.NDArray[Any]],
+        out: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Rows:
         if out:
             raise UsageError(f"TTree '{self.name}' cannot be read into `out` (uproot makes arrays of its own)")
-        row = selected_row(self.schema, columns)
-        return Rows(row, {name: self._values(name, type_, start, stop) for name, type_ in row.members}, stop - start)
+        members = selected_row(self.schema, columns)
+
+        def stretch(start: int, stop: int, _: object) -> Rows:
+            values = {name: self._values(name, type_, start, stop) for name, type_ in members.members}
+            return Rows(members, values, stop - start)
+
+        return read_chosen(self, stretch, chosen, {})
 
     def batches(
         self,
         columns: str | Iterable[str] | None = None,
         *,
         rows: int = 10_000,
-        memory_bytes: int | None = 64 << 20,
+        memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,  # noqa: ARG002
     ) -> Iterator[Rows]:
         """As of any table, with batches of so many rows as take the memory in the mean."""
@@ -92,27 +104,26 @@ class TreeTable(Table):
             with self._lock:
                 return _read(branch, type_, start, stop)
         except Exception as error:
-            where = f"{self._path}: rows {start} to {stop} of branch '{branch.name}' of TTree '{self.name}'"
+            where = f"{self.origin.path}: rows {start} to {stop} of branch '{branch.name}' of TTree '{self.name}'"
             raise DataError(f"{where} cannot be read ({type(error).__name__}: {error})") from error
 
 
 class TreeRun(Run):
     """The TTrees of a file of ROOT, and behind them what it has of RNTuples."""
 
-    def __init__(self, path: str, file: Any, core: _core.Reader | None) -> None:
-        self._name = path
+    def __init__(self, origin: Origin, file: Any, others: StoredRun | None) -> None:
         self._file = file
-        self._tables = WeakSet()
-        self._others = Run(core) if core else None
+        self._others = others
         self._lock = threading.Lock()  # uproot's files are read by one thread at a time
         self._left_out: list[LeftOut] = []
         self._trees: dict[str, TreeTable] = {}
+        self._names = frozenset(tree_names(file))
         for name in tree_names(file):
-            self._add(name)
-        others = self._others.schema.tables if self._others else ()
-        self._schema = Schema((*others, *(table.schema for table in self._trees.values())))
+            self._add(origin, name)
+        stored = others.schema.tables if others else ()
+        super().__init__(origin, Schema((*stored, *(table.schema for table in self._trees.values()))))
 
-    def _add(self, name: str) -> None:
+    def _add(self, origin: Origin, name: str) -> None:
         tree = self._file[name]
         fields: dict[str, Type] = {}
         branches = {}
@@ -126,50 +137,30 @@ class TreeRun(Run):
         title = tree.title if tree.title != tree.name else ""
         if fields:
             schema = TableSchema(name, tuple(fields.items()), title)
-            self._trees[name] = TreeTable(self._name, tree, schema, branches, self._lock)
+            self._trees[name] = TreeTable(origin, tree, schema, branches, self._lock)
         else:
             self._left_out.append(LeftOut(name, "no branch of this TTree can be read"))
 
     @property
     def metadata(self) -> dict[str, str]:
+        self._check_is_open()
         return self._others.metadata if self._others else {}
 
     @property
     def problems(self) -> tuple[LeftOut, ...]:
+        self._check_is_open()
         others = self._others.problems if self._others else ()
-        trees = set(tree_names(self._file))
-        return (*(each for each in others if each.path not in trees), *self._left_out)
+        return (*(each for each in others if each.path not in self._names), *self._left_out)
 
     @property
     def notes(self) -> tuple[str, ...]:
+        self._check_is_open()
         return self._others.notes if self._others else ()
-
-    @property
-    def id(self) -> str:
-        return ""
-
-    @property
-    def keys_per_group(self) -> int:
-        return 0
-
-    @property
-    def knobs(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def path(self) -> str:
-        return self._name
-
-    @property
-    def units(self) -> tuple[Unit, ...]:
-        return ()
-
-    @property
-    def is_open(self) -> bool:
-        return False
 
     def close(self) -> None:
         super().close()
+        if self._others:
+            self._others.close()
         for tree in self._trees.values():
             tree.close()
         self._file.close()
@@ -178,15 +169,18 @@ class TreeRun(Run):
         return self._trees[name] if name in self._trees or not self._others else self._others[name]
 
 
-def open_trees(uproot: Any, path: str, core: _core.Reader | None) -> Run | None:
-    """None where there are none, or uproot cannot open the file. `core`: its RNTuples, where these can be read."""
+def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run]) -> Run | None:
+    """Returns the TTrees of a file, or None if it has none, or uproot cannot open it.
+
+    others: its RNTuples, if these can be read. open_: opens the path again.
+    """
     try:
         file = uproot.open({path: None})  # a path alone may be taken apart at a colon
     except Exception:
         return None
-    if not tree_names(file) or (core is None and "ROOT::RNTuple" in file.classnames().values()):
+    if not tree_names(file) or (others is None and "ROOT::RNTuple" in file.classnames().values()):
         return None
-    return TreeRun(path, file, core)
+    return TreeRun(Origin(path, "", False, open_), file, others)
 
 
 def tree_names(file: Any) -> list[str]:
@@ -203,7 +197,7 @@ def _leaves(tree: Any) -> Iterator[tuple[str, Any]]:
 
 def _free_name(path: str, taken: Mapping[str, Type]) -> str:
     """The last part of a branch's path, and where that is taken the whole."""
-    for name in (name_of(path.rpartition("/")[2]), name_of(path)):
+    for name in (field_name_of(path.rpartition("/")[2]), field_name_of(path)):
         if name not in taken:
             return name
     raise NoTypeError("its name is that of another branch")
@@ -216,7 +210,7 @@ def _type_of(branch: Any) -> Type:
         # uproot goes through their bytes by what the file says of the class, and may take all memory if that is wrong.
         raise NoTypeError(f"it holds objects streamed by ROOT, {what}")
     try:
-        type_ = type_of(interpretation.awkward_form(branch.file))
+        type_ = type_of_form(interpretation.awkward_form(branch.file))
         if not _is_plain(interpretation):
             _read(branch, type_, 0, 1)  # uproot knows only then whether it can
     except NoTypeError:
@@ -231,13 +225,11 @@ def _read(branch: Any, type_: Type, start: int, stop: int) -> Any:
     strings = branch.interpretation
     if type(strings).__name__ == "AsStrings" and strings.length_bytes == "1-5":
         return _read_strings(branch, start, stop)
-    return values_of(type_, branch.array(entry_start=start, entry_stop=stop, library="ak"))
+    return values_of_array(type_, branch.array(entry_start=start, entry_stop=stop, library="ak"))
 
 
 def _read_strings(branch: Any, start: int, stop: int) -> Text:
     """From their bytes: where an empty string takes none of them, uproot (up to 5.7) gives wrong ones behind it."""
-    import uproot
-
     as_bytes = uproot.AsJagged(uproot.AsDtype("u1"), branch.interpretation.header_bytes)
     items = plain(branch.array(as_bytes, entry_start=start, entry_stop=stop, library="ak"))
     return strings_in(items.offsets, items.content)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._reading.protocol import ReadsRows
 from thalweg._schema.attributes import Attributes
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged
@@ -19,7 +20,6 @@ from thalweg._values.to_frames import dtype_of
 if TYPE_CHECKING:
     import pandas
 
-    from thalweg._reading.table import Table
 
 _BATCH_ROWS = 10_000  # rows that iterating reads at a time
 
@@ -30,7 +30,7 @@ class Column:
     If the column is a struct, `column["values"]` is a column inside it.
     """
 
-    def __init__(self, table: Table, path: str) -> None:
+    def __init__(self, table: ReadsRows, path: str) -> None:
         """Raises UnknownNameError if the table has no such column."""
         self._table = table
         self.name = path
@@ -143,7 +143,7 @@ class Column:
         return key[0], tuple(key[1:])
 
 
-def _type_at(table: Table, path: str) -> tuple[Type, tuple[int, ...], bool]:
+def _type_at(table: ReadsRows, path: str) -> tuple[Type, tuple[int, ...], bool]:
     """Returns the type of a column, the sizes of fixed-size arrays around it, and whether it is inside lists."""
     type_, in_list = Type("struct", members=table.schema.fields), False
     outer: tuple[int, ...] = ()

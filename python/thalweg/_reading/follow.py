@@ -5,17 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
-from thalweg._reading.run import Run
+from thalweg._reading.protocol import ReadsRows
 from thalweg._values.row_groups import NewRows
 
 _LEAST_PAUSES = 10  # pauses are at least this many times as long as the looks at the run
 
 
+Tables = Callable[[_core.Reader], Mapping[str, ReadsRows]]
+"""Returns all tables of what is open, by name."""
+
+
 def followed(
+    tables: Tables,
     path: str,
     id_: str,
     table: str | None,
@@ -34,7 +39,7 @@ def followed(
             "give times from 0 on and a memory from 1 on"
         )
     names = columns if columns is None or isinstance(columns, str) else list(columns)
-    return _through_files(_Following(path, id_, table, names, memory_bytes), interval, timeout, next_files)
+    return _through_files(_Following(tables, path, id_, table, names, memory_bytes), interval, timeout, next_files)
 
 
 def _through_files(
@@ -47,8 +52,15 @@ def _through_files(
 
 class _Following:
     def __init__(
-        self, path: str, id_: str, table: str | None, columns: str | list[str] | None, memory_bytes: int
+        self,
+        tables: Tables,
+        path: str,
+        id_: str,
+        table: str | None,
+        columns: str | list[str] | None,
+        memory_bytes: int,
     ) -> None:
+        self._tables = tables
         self._follower = _core.Follower(path)
         self._path = path
         self._id = id_
@@ -89,17 +101,19 @@ class _Following:
                 f"{self._path} was followed to its end, but the run continues in {path}, which does not exist: put it "
                 "beside the first file, or give next_files=False"
             )
-        return _Following(path, metadata.get("next_file_id", ""), self._table, self._columns, self._memory_bytes)
+        id_ = metadata.get("next_file_id", "")
+        return _Following(self._tables, path, id_, self._table, self._columns, self._memory_bytes)
 
     def _rows_of(self, new: list[_core.NewRows]) -> Iterator[NewRows]:
-        run = Run(self._follower.reader)
-        if run.id != self._id:
-            raise UsageError(f"{run.path} is another run now: open it again")
-        names = list(run)
+        reader = self._follower.reader
+        if reader.id != self._id:
+            raise UsageError(f"{reader.path} is another run now: open it again")
+        tables = self._tables(reader)
+        names = list(tables)
         for each in new:
             if self._table not in (None, names[each.table]):
                 continue
-            table = run[names[each.table]]
+            table = tables[names[each.table]]
             first, source = each.first_row, each.source
             done = 0
             for rows in table[first : first + each.rows].batches(

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from thalweg._base.errors import UsageError
+from thalweg._reading.protocol import ReadsRows
 from thalweg._values.rows import Rows
-from thalweg._values.select import Chosen, Indices
+from thalweg._values.select import Chosen, Indices, is_stretch
 from thalweg._values.take import joined
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 _STRETCH_BYTES = 64 << 20  # the size of the values of a stretch
 _PAGE_ROWS = 4096  # assumed if pages have no common size
 
 
-def gathered(read: Callable[[int, int], Rows], chosen: Chosen, count: int, storage: Iterable[tuple[int, int]]) -> Rows:
+def read_chosen(table: ReadsRows, stretch: Callable[[int, int, Arrays], Rows], chosen: Chosen, out: Arrays) -> Rows:
+    """Returns the chosen rows of a table. `stretch` reads rows [start, stop), into `out` if that has their columns."""
+    if is_stretch(chosen):
+        return stretch(chosen.start, chosen.stop, out)
+    if out:
+        raise UsageError(f"rows of table '{table.name}' that do not follow each other cannot be read into `out`")
+    return gathered_rows(lambda start, stop: stretch(start, stop, {}), chosen, len(table), table.storage())
+
+
+def gathered_rows(
+    read: Callable[[int, int], Rows], chosen: Chosen, count: int, storage: Iterable[tuple[int, int]]
+) -> Rows:
     """Returns the rows with these numbers, in this order; a row may occur several times.
 
     read: reads rows [start, stop).

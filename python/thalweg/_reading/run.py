@@ -1,23 +1,22 @@
-"""Reading: closed files, and runs that are still being written."""
+"""Runs that are read: closed files, and runs that are still being written, whichever library reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, Self, cast
 from weakref import WeakSet
 
-from thalweg import _core
-from thalweg._base.errors import DataError, UsageError
-from thalweg._reading.origin import closed_reader, opener, path_of_followed, path_of_pickled
-from thalweg._reading.table import BATCH_BYTES, Table
+from thalweg._base.errors import UsageError
+from thalweg._reading.asked import BATCH_BYTES
+from thalweg._reading.follow import Tables, followed
+from thalweg._reading.origin import Origin, reopened_run
+from thalweg._reading.table import Table
 from thalweg._schema.attributes import Attributes
+from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
-from thalweg._schema.tuning import Value, in_effect
-
-if TYPE_CHECKING:
-    from thalweg._schema.left_out import LeftOut
-    from thalweg._values.row_groups import NewRows, Unit
+from thalweg._schema.tuning import Value
+from thalweg._values.row_groups import NewRows, Unit
 
 
 class Run(Mapping[str, Table]):
@@ -27,14 +26,12 @@ class Run(Mapping[str, Table]):
     opened again where it is loaded; of what a file object reads there is none.
     """
 
-    _is_closed = False
-
-    def __init__(self, core: _core.Reader) -> None:
-        self._core = core
+    def __init__(self, origin: Origin, schema: Schema) -> None:
+        self.origin = origin
+        """Its file, and how that is opened again."""
+        self._schema = schema
+        self._is_closed = False
         self._tables: WeakSet[Table] = WeakSet()
-        stored = core.schema
-        self._schema = Schema.from_json(stored)
-        self._columns = _core.flatten(stored)
 
     @property
     def schema(self) -> Schema:
@@ -43,23 +40,25 @@ class Run(Mapping[str, Table]):
     @property
     def id(self) -> str:
         """What no other run has. Empty in files of other programs."""
-        return self._core.id
+        return self.origin.id
 
     @property
-    def metadata(self) -> dict[str, str]:
-        return self._core.metadata
+    def path(self) -> str:
+        return self.origin.path
 
-    @cached_property
+    @property
+    @abstractmethod
+    def metadata(self) -> dict[str, str]: ...
+
+    @property
+    @abstractmethod
     def problems(self) -> tuple[LeftOut, ...]:
         """What the file has and the tables have not, and why: empty where all of it is read."""
-        from thalweg._schema.left_out import problems_of
-
-        return problems_of(self._core.left_out)
 
     @property
+    @abstractmethod
     def notes(self) -> tuple[str, ...]:
         """What is shown otherwise than it is stored, in files of other programs."""
-        return tuple(self._core.notes)
 
     @property
     def attrs(self) -> Attributes:
@@ -75,48 +74,33 @@ class Run(Mapping[str, Table]):
     @property
     def keys_per_group(self) -> int:
         """So many consecutive keys of its work units were committed together; 0: its rows are in no order of keys."""
-        return self._core.keys_per_group
+        return 0
 
     @property
     def knobs(self) -> dict[str, Value]:
         """The knobs it is written with, by name: sizes in bytes, times in seconds. Of somebody else's file: none."""
-        return in_effect(self._core.knobs)
+        return {}
 
     @property
-    def path(self) -> str:
-        return self._core.path
-
-    @cached_property
     def units(self) -> tuple[Unit, ...]:
         """The work units that were committed, in the order in which the run got to know of them. Of a run that is still
         open: those whose rows can be read.
 
         Raises DataError where the file's table of units is damaged; the rows can still be read.
         """
-        from thalweg._values.row_groups import Unit, UnitRows
-
-        names = list(self._schema)
-        return tuple(
-            Unit(
-                unit.key,
-                unit.summary,
-                tuple(UnitRows(names[each.table], each.producer, each.first_row, each.rows) for each in unit.ranges),
-            )
-            for unit in self._core.units()
-        )
+        return ()
 
     @property
     def is_open(self) -> bool:
         """The run is not closed: it is still being written, or waits for `recover`. Open it again for newer rows."""
-        return self._core.is_open_run
+        return False
 
     def __getitem__(self, name: str) -> Table:
         """A table, or a column of one: "ch0/waveform/values", which type checkers do not tell from a table.
 
         Raises UnknownNameError where there is none.
         """
-        if self._is_closed:
-            raise UsageError(f"{self.path} was closed by close(); open it again")
+        self._check_is_open()
         table = name
         while table and table not in self._schema:
             table = table.rpartition("/")[0]
@@ -126,8 +110,13 @@ class Run(Mapping[str, Table]):
         self._tables.add(found)
         return found if table == name else cast(Table, found[name[len(table) + 1 :]])
 
-    def _table(self, name: str) -> Table:
-        return Table(self._core, self._schema, name, self._columns)
+    @abstractmethod
+    def _table(self, name: str) -> Table: ...
+
+    def _check_is_open(self) -> None:
+        """Raises UsageError after `close`."""
+        if self._is_closed:
+            raise self.origin.closed()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._schema)
@@ -137,7 +126,6 @@ class Run(Mapping[str, Table]):
 
     def close(self) -> None:
         """From now on its tables cannot be read. Without it, the file is closed once nobody refers to the run."""
-        self._core = closed_reader(self.path)
         self._is_closed = True
         for table in self._tables:
             table.close()
@@ -148,14 +136,6 @@ class Run(Mapping[str, Table]):
 
         Raises DataError where another run has taken its place, UsageError in files of other programs.
         """
-        if not self.is_open:
-            return self
-        core = _core.Reader.open(self.path)
-        if core.id != self.id:
-            raise DataError(f"{self.path} is another run now (it was {self.id}, and is {core.id}); open it again")
-        self._core = core
-        self.__dict__.pop("problems", None)
-        self.__dict__.pop("units", None)
         return self
 
     def follow(
@@ -185,8 +165,17 @@ class Run(Mapping[str, Table]):
         It takes no notice of `close` and `refresh`. Raises UsageError in files of other programs, or where the file is
         or the next one is gone, DataError where another run has taken its place.
         """
-        follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(path_of_followed(self._core), self.id, None, None, interval, timeout, memory_bytes, next_files)
+        self._check_is_open()
+        path, id_ = self.origin.path_of_followed(), self.id
+        return followed(self._when_followed(), path, id_, None, None, interval, timeout, memory_bytes, next_files)
+
+    def _when_followed(self) -> Tables:
+        """Returns what makes tables of a run that is followed. Raises UsageError if the run cannot be followed."""
+        raise UsageError(f"{self.path} cannot be followed (it is no run of Thalweg's)")
+
+    # Of a mapping the values would be compared, and its tables are made anew each time.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __enter__(self) -> Self:
         return self
@@ -195,8 +184,9 @@ class Run(Mapping[str, Table]):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rows = {name: len(self[name]) for name in self}
-        return opener("reopened_run"), (path_of_pickled(self._core), self.id, self.is_open, rows)
+        self._check_is_open()
+        self.origin.path_of_pickled()
+        return reopened_run, (self.origin, {name: len(self[name]) for name in self})
 
     def __repr__(self) -> str:
         if self._is_closed:
@@ -204,19 +194,3 @@ class Run(Mapping[str, Table]):
         tables = ", ".join(f"'{name}': {len(table)} rows" for name, table in self.items())
         missing = f"; {len(self.problems)} left out, see problems" if self.problems else ""
         return f"<Run {self.path}{' (still open)' if self.is_open else ''}: {tables}{missing}>"
-
-
-def read_memory(size: int | str | None = None) -> int:
-    """What all that is read in this process may take for decoding at once, in bytes, beside what it returns.
-
-    size: sets it: bytes, or a text as "64 MiB". Without it, and without the environment variable THALWEG_READ_MEMORY,
-    that is 256 MiB. A page that takes more is decoded alone.
-
-    Raises UsageError where it is no size, or 0.
-    """
-    if size is not None:
-        bytes_ = _core.parse_size_bytes(size) if isinstance(size, str) else size
-        if bytes_ < 1:
-            raise UsageError(f"readers cannot do with {bytes_} bytes of memory: give them 1 at least")
-        _core.set_read_memory_bytes(bytes_)
-    return _core.read_memory_bytes()

@@ -1,49 +1,43 @@
-"""Tables: what is in them, and how rows of them are read."""
+"""Tables: what is in them, and how rows of them are read, whichever library does it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from thalweg import _core
-from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.errors import UsageError
+from thalweg._reading.asked import BATCH_BYTES, check_batches, paths_in, selected_row
 from thalweg._reading.column import Column
-from thalweg._reading.gather import gathered
-from thalweg._reading.origin import ClosedReader, closed_reader, opener, path_of_followed, path_of_pickled
-from thalweg._reading.scan import Items, Scan
+from thalweg._reading.follow import Tables, followed
+from thalweg._reading.origin import Origin, reopened_table
 from thalweg._reading.uproot_names import in_library, matching, step_of
 from thalweg._schema.attributes import Attributes
-from thalweg._schema.schema import Schema, TableSchema
-from thalweg._schema.types import Type, uint8
-from thalweg._values.ragged import Ragged, Text
+from thalweg._schema.schema import TableSchema
+from thalweg._schema.types import Type
+from thalweg._values.row_groups import NewRows
 from thalweg._values.rows import Rows
-from thalweg._values.select import chosen_rows, is_row_number, is_stretch, row_number
+from thalweg._values.select import Chosen, chosen_rows, is_row_number, part_of_chosen, row_number
 
 if TYPE_CHECKING:
     import pandas
 
-    from thalweg._values.row_groups import NewRows
 
-BATCH_BYTES = 64 << 20  # of `batches`
-
-
-class Table:
+class Table(ABC):
     """A table of a run. `len` is the number of its rows; iterating gives the names of its fields.
 
     `table["x"]` is a column, `table[3]` one row, and `table[10:20]` these rows as a table, of which nothing is read
     yet.
     """
 
-    def __init__(self, core: _core.Reader, schema: Schema, name: str, columns: list[list[_core.Column]]) -> None:
-        self._core = core
-        self._index = schema.index(name)
-        self._columns = {(column.path, column.is_lengths): index for index, column in enumerate(columns[self._index])}
-        self.schema: TableSchema = schema[name]
+    def __init__(self, schema: TableSchema, origin: Origin) -> None:
+        self.schema: TableSchema = schema
+        self.origin = origin
+        """The file that has it."""
 
     @property
     def name(self) -> str:
@@ -53,7 +47,7 @@ class Table:
     def columns(self) -> list[str]:
         """All that `read` can be asked for: fields, and what is nested in them, as "waveform/values"."""
         row = Type("struct", members=self.schema.fields)
-        return list(_paths(row))
+        return list(paths_in(row))
 
     @property
     def attrs(self) -> Attributes:
@@ -65,8 +59,8 @@ class Table:
         """Columns that h5py reads, by path; by "" a compound whose members they are."""
         return {}
 
-    def __len__(self) -> int:
-        return self._core.rows(self._index)
+    @abstractmethod
+    def __len__(self) -> int: ...
 
     # All together: with `__len__` and `__getitem__` alone Python would take a table for a sequence of rows.
     @overload
@@ -87,9 +81,7 @@ class Table:
             return self.read(rows=slice(row, row + 1))[0]
         if key is None or isinstance(key, tuple):
             raise UsageError(f"table '{self.name}' cannot be indexed with {key!r}; give a column, a row, or rows")
-        from thalweg._reading.some_rows import RowsOfTable
-
-        return RowsOfTable(self, chosen_rows(key, len(self), f"table '{self.name}'"))
+        return SomeRows(self, chosen_rows(key, len(self), f"table '{self.name}'"))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.schema)
@@ -111,27 +103,22 @@ class Table:
         """The number of its rows, as in uproot."""
         return len(self)
 
+    @abstractmethod
     def storage(self) -> list[tuple[int, int]]:
-        """Of each column: its bytes when they are decoded, and how many items its pages have, where that is one number
-        (else 0)."""
-        self._check_is_open()
-        return [(column.raw_bytes, column.page_items) for column in _core.storage_of(self._core, self._index)]
+        """Returns for each column the bytes of its values when they are decoded, and how many items each of its pages
+        has, or 0 if that is no single number. Raises UsageError if the run is closed."""
 
     def stored_in(self) -> tuple[_core.Reader, int] | None:
-        """Who reads it, and its number there; None where it is not the core alone."""
-        if type(self) is not Table:
-            return None
-        self._check_is_open()
-        return self._core, self._index
+        """Returns the reader of the core and the number of the table there, or None if the core alone cannot read it.
 
+        Raises UsageError if the run is closed.
+        """
+        self._check_is_open()
+        return None
+
+    @abstractmethod
     def page_ends(self, most: int) -> Iterator[list[int]]:
         """Yields the rows at which pages end, for at most `most` columns with one item a row, spread over the table."""
-        columns = [column for (path, _), column in self._columns.items() if "*" not in path.split("/")]
-        for column in columns[:: max(1, -(-len(columns) // most))]:
-            ends = [0]
-            while ends[-1] < len(self):
-                ends.append(self._core.page_end(self._index, column, ends[-1]))
-            yield ends[1:]
 
     def read(
         self,
@@ -153,32 +140,22 @@ class Table:
         row, DataError naming table, column and offset where the file is damaged.
         """
         names = columns if columns is None or isinstance(columns, str) else list(columns)
-        chosen = chosen_rows(rows, len(self), f"table '{self.name}'")
-        if is_stretch(chosen):
-            return self._stretch(names, chosen.start, chosen.stop, threads, out or {})
-        if out:
-            raise UsageError(f"rows of table '{self.name}' that do not follow each other cannot be read into `out`")
-        return gathered(
-            lambda start, stop: self._stretch(names, start, stop, threads, {}), chosen, len(self), self.storage()
-        )
+        return self._read(names, chosen_rows(rows, len(self), self._what()), threads, out)
 
-    def _stretch(
+    def _what(self) -> str:
+        """Returns what messages call its rows."""
+        return f"table '{self.name}'"
+
+    @abstractmethod
+    def _read(
         self,
         columns: str | list[str] | None,
-        start: int,
-        stop: int,
+        chosen: Chosen,
         threads: int,
-        out: Mapping[str, npt.NDArray[Any]],
-    ) -> Rows:
-        """Rows [start, stop)."""
-        row = selected_row(self.schema, columns)
-        source = Items(self._core, self._index, threads)
-        for path in out:
-            if not has_path(row, path):
-                raise UsageError(f"`out` has '{path}', which is not read of table '{self.name}'")
-        source.put_into(out, self._columns, self.name)
-        return Rows(row, self._struct(source, row, "", (), start, stop - start), stop - start)
+        out: Mapping[str, npt.NDArray[Any]] | None,
+    ) -> Rows: ...
 
+    @abstractmethod
     def batches(
         self,
         columns: str | Iterable[str] | None = None,
@@ -194,33 +171,18 @@ class Table:
         of a stretch, since it shares their pages, is kept for the next one, in as much memory again, or a quarter of
         `read_memory` where that is less: so every page is decoded once, unless it is larger than that.
         """
-        check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
-        row = selected_row(self.schema, names)
-        source = Scan(self._core, self._index, self._columns, threads, memory_bytes)
-        start = 0
-        while start < len(self):
-            count = source.rows_that_fit(row, start, min(rows, len(self) - start))
-            yield Rows(row, self._struct(source, row, "", (), start, count), count)
-            start += count
 
+    @abstractmethod
     def close(self) -> None:
-        """What `Run.close` does to its tables."""
-        if not isinstance(self._core, ClosedReader):
-            self._core = closed_reader(self._core.path)
+        """Closes it, as `Run.close` does with its tables: its rows can no longer be read."""
 
+    @abstractmethod
     def _check_is_open(self) -> None:
-        """Raises UsageError where it was closed."""
-        if isinstance(self._core, ClosedReader):
-            self._core.refuse()
-
-    def _file(self) -> tuple[str, str, bool]:
-        """Path, id of the run, and whether it was still open."""
-        return self._core.path, self._core.id, self._core.is_open_run
+        """Raises UsageError if it is closed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        path_of_pickled(self._core)
-        return opener("reopened_table"), (*self._file(), self.name, len(self))
+        self.origin.path_of_pickled()
+        return reopened_table, (self.origin, self.name, len(self))
 
     def arrays(
         self,
@@ -269,11 +231,15 @@ class Table:
 
         columns: as in `read`. Raises UsageError where there is no such column.
         """
+        self._check_is_open()
         names = columns if columns is None or isinstance(columns, str) else list(columns)
         selected_row(self.schema, names)
-        _, id_, _ = self._file()
-        follow: Callable[..., Iterator[NewRows]] = opener("followed")
-        return follow(path_of_followed(self._core), id_, self.name, names, interval, timeout, memory_bytes, next_files)
+        path, id_ = self.origin.path_of_followed(), self.origin.id
+        return followed(self._when_followed(), path, id_, self.name, names, interval, timeout, memory_bytes, next_files)
+
+    def _when_followed(self) -> Tables:
+        """Returns what makes tables of a run that is followed. Raises UsageError if the table cannot be followed."""
+        raise UsageError(f"table '{self.name}' cannot be followed (its rows are no run of Thalweg's)")
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """All rows, as `Rows.to_numpy`."""
@@ -283,85 +249,71 @@ class Table:
         """All rows, as `Rows.to_pandas`."""
         return self.read().to_pandas()
 
-    def _struct(
-        self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int
-    ) -> dict[str, Any]:
-        return {
-            name: self._member(source, member, f"{path}/{name}" if path else name, outer, first, count)
-            for name, member in type_.members
-        }
-
-    def _member(self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int) -> Any:
-        shape = (*outer, *type_.shape)
-        if type_.name == "struct":
-            return Rows(type_, self._struct(source, type_, path, shape, first, count), count)
-        if type_.is_split:
-            values = np.empty((count, *shape), type_.dtype)
-            for part in ("real", "imag"):
-                into = getattr(values, part)
-                into[...] = source.items(self._columns[f"{path}/{part}", False], into.dtype, into.shape, first)
-            return values
-        if type_.is_scalar:
-            return source.items(self._columns[path, False], type_.dtype, (count, *shape), first)
-        column = self._columns[path, True]
-        lengths = source.items(column, np.dtype(np.uint64), (count, *shape), first)
-        elements = source.elements(column, first, lengths)
-        content = self._member(source, type_.element or uint8, f"{path}/*", (), *elements)
-        return (Ragged if type_.element else Text).from_lengths(lengths, content)
-
     def __repr__(self) -> str:
         return f"<Table '{self.name}': {len(self)} rows of {{{', '.join(self.schema)}}}>"
 
 
-def _paths(type_: Type, path: str = "") -> Iterator[str]:
-    while type_.element is not None:
-        type_ = type_.element
-    for name, member in type_.members:
-        inner = f"{path}/{name}" if path else name
-        yield inner
-        yield from _paths(member, inner)
+class SomeRows(Table):
+    """Some rows of a table, as a table: nothing is read before it is asked for."""
 
+    def __init__(self, table: Table, chosen: Chosen) -> None:
+        super().__init__(table.schema, table.origin)
+        self._table = table
+        self._chosen = chosen
 
-def check_batches(rows: int, memory_bytes: int | None) -> None:
-    if rows < 1:
-        raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
-    if memory_bytes is not None and memory_bytes < 1:
-        raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
+    @property
+    def by_h5py(self) -> Mapping[str, Any]:
+        return self._table.by_h5py
 
+    def __len__(self) -> int:
+        return len(self._chosen)
 
-def selected_row(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
-    """The struct of what is asked for, in the order of the schema."""
-    row = Type("struct", members=table.fields)
-    if columns is None:
-        return row
-    names = [columns] if isinstance(columns, str) else list(columns)
-    for name in names:
-        if not isinstance(name, str):
-            raise UsageError(f"{name!r} is not the name of a column of table '{table.name}'")
-    return _pruned(row, [[part for part in name.split("/") if part != "*"] for name in names], table.name)
+    def close(self) -> None:
+        self._table.close()
 
+    def _check_is_open(self) -> None:
+        self._table._check_is_open()  # noqa: SLF001 (a table, as this one)
 
-def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
-    if [] in paths:
-        return type_
-    if type_.element is not None:
-        return replace(type_, element=_pruned(type_.element, paths, table))
-    known = dict(type_.members)
-    for path in paths:
-        if path[0] not in known:
-            raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; there are {', '.join(known)}")
-    members = []
-    for name, member in type_.members:
-        if inner := [path[1:] for path in paths if path[0] == name]:
-            members.append((name, _pruned(member, inner, table)))
-    return replace(type_, members=tuple(members))
+    def _when_followed(self) -> Tables:
+        raise UsageError(f"some rows of table '{self.name}' cannot be followed (no others come); follow the table")
 
+    def page_ends(self, most: int) -> Iterator[list[int]]:  # noqa: ARG002
+        """Yields nothing: rows that share a page of the file need not be together here."""
+        return iter(())
 
-def has_path(type_: Type, path: str) -> bool:
-    """A struct has such a member, if need be nested in others."""
-    for name in path.split("/") if path else ():
-        inner = dict(type_.members).get(name)
-        if inner is None:
-            return False
-        type_ = inner
-    return True
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SomeRows, (self._table, self._chosen)
+
+    def storage(self) -> list[tuple[int, int]]:
+        """As of the whole table, by the share of its rows."""
+        whole = max(1, len(self._table))
+        return [(raw_bytes * len(self) // whole, items) for raw_bytes, items in self._table.storage()]
+
+    def _read(
+        self,
+        columns: str | list[str] | None,
+        chosen: Chosen,
+        threads: int,
+        out: Mapping[str, npt.NDArray[Any]] | None,
+    ) -> Rows:
+        rows = part_of_chosen(self._chosen, chosen, self._what())
+        return self._table.read(columns, rows=rows, threads=threads, out=out)
+
+    def _what(self) -> str:
+        return f"these rows of table '{self.name}'"
+
+    def batches(
+        self,
+        columns: str | Iterable[str] | None = None,
+        *,
+        rows: int = 10_000,
+        memory_bytes: int | None = BATCH_BYTES,
+        threads: int = 0,
+    ) -> Iterator[Rows]:
+        """As of any table, with batches of so many rows as take the memory in the mean."""
+        check_batches(rows, memory_bytes)
+        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        if memory_bytes is not None and len(self):
+            rows = max(1, min(rows, memory_bytes * len(self) // max(1, sum(size for size, _ in self.storage()))))
+        for start in range(0, len(self), rows):
+            yield self.read(names, rows=slice(start, start + rows), threads=threads)

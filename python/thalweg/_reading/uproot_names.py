@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._reading.protocol import ReadsRows
 from thalweg._values.rows import Rows
-
-if TYPE_CHECKING:
-    from thalweg._reading.table import Table
 
 _UNITS = {
     "": 1,
@@ -26,7 +24,7 @@ _UNITS = {
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?)b\s*", re.IGNORECASE)
 
 
-def matching(table: Table, patterns: str | Iterable[str] | None) -> list[str] | None:
+def matching(table: ReadsRows, patterns: str | Iterable[str] | None) -> list[str] | None:
     """Returns the names of the columns that match, in the order of the patterns; None for None.
 
     Raises UnknownNameError if a pattern matches no column."""

@@ -31,7 +31,7 @@ def whole_blocks(size_bytes: int, block_format: _core.BlockFormat) -> int:
 
 
 @dataclass(frozen=True)
-class Report:
+class CardReport:
     options: _core.CardOptions
     events: int
     sent_bytes: int
@@ -98,7 +98,7 @@ class Emulation:
         self._runner = threading.Thread(target=self._card.run, daemon=True)
         self._live = LiveLine()
 
-    def run(self) -> Report:
+    def run(self) -> CardReport:
         """Runs until all is sent and read, or until a signal ends it. Returns the report."""
         start_s = time.monotonic()
         with listening() as stop:
@@ -109,7 +109,7 @@ class Emulation:
         self._live.close()
         card = self._card
         stalled_s = card.stall_ns / 1e9
-        return Report(
+        return CardReport(
             self._options, card.events_sent, card.bytes_sent, card.backlog_bytes, elapsed_s, stalled_s, card.tally()
         )
 

@@ -63,7 +63,7 @@ def read_token(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Report:
+class CollectorReport:
     path: Path
     ended_by: str
     run: int
@@ -198,7 +198,7 @@ class Collection:
         except Exception as error:
             self._error = error
 
-    def run(self) -> Report:
+    def run(self) -> CollectorReport:
         """Runs until the run ends, there are enough events, the duration is over, or a signal ends it."""
         with listening() as stop:
             self._runner.start()
@@ -244,9 +244,11 @@ class Collection:
         if result and not self._collector.rows():
             self._options.out.unlink(missing_ok=True)
 
-    def _report(self, ended_by: str, seconds: float, result: _core.CompleteResult | None, problem: str) -> Report:
+    def _report(
+        self, ended_by: str, seconds: float, result: _core.CompleteResult | None, problem: str
+    ) -> CollectorReport:
         collector = self._collector
-        return Report(
+        return CollectorReport(
             path=self._options.out,
             ended_by=ended_by,
             run=collector.run_number(),

@@ -27,7 +27,7 @@ class Configuration:
     """The names of the handlers, in the order of the file."""
 
 
-def load(path: Path) -> Configuration:
+def load_configuration(path: Path) -> Configuration:
     """Loads a configuration. Raises UsageError if it is not TOML or has no handlers; handlers check the rest."""
     try:
         text = path.read_text()

@@ -27,7 +27,7 @@ class Row:
 
 def of_configuration(path: Path, topology: _core.Topology, pinning: str = "") -> _core.Plan:
     """Returns the plan for the handlers of a configuration. `pinning` overrides that of the file, if it is given."""
-    return _core.place_configured(configuration.load(path).json, topology, pinning)
+    return _core.place_configured(configuration.load_configuration(path).json, topology, pinning)
 
 
 def of_handlers(
@@ -56,7 +56,7 @@ def rows(topology: _core.Topology, plan: _core.Plan) -> Iterator[Row]:
         )
 
 
-def facts(topology: _core.Topology, plan: _core.Plan) -> dict[str, Any]:
+def plan_facts(topology: _core.Topology, plan: _core.Plan) -> dict[str, Any]:
     """Returns machine and plan as plain values, for JSON."""
     chiplets = [
         {"package": each.package, "numa_node": each.numa_node, "cache_bytes": each.cache_bytes, "cores": each.cores}

@@ -31,7 +31,7 @@ class ServeOptions:
 
 
 @dataclass(frozen=True)
-class Report:
+class HandlerReport:
     name: str
     seconds: float
     counts: _core.HandlerReport
@@ -133,12 +133,12 @@ class Serving:
         self._handler = _core.Handler(self._config)
         self._live = LiveLine()
         self._begin_s = 0.0
-        self._reports: list[Report] = []
+        self._reports: list[HandlerReport] = []
         self._control_lock = threading.Lock()  # signals and requests change states from different threads
         self._is_leaving = threading.Event()
         self.was_cut_short = False  # a second signal came, and a thread still ends the run
 
-    def run(self) -> list[Report]:
+    def run(self) -> list[HandlerReport]:
         """Serves until a signal ends it. Returns the report of each run."""
         self._handler.configure()
         self._live.say(self._introduction())
@@ -215,7 +215,7 @@ class Serving:
 
     def _report(self) -> None:
         seconds = time.monotonic() - self._begin_s
-        self._reports.append(Report(self._config.name, seconds, self._handler.report()))
+        self._reports.append(HandlerReport(self._config.name, seconds, self._handler.report()))
 
     def _renew_report(self) -> None:
         """Updates the last report: until the next run, collectors may still fetch events."""

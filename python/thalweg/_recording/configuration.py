@@ -13,7 +13,7 @@ from thalweg._recording.options import RecordOptions
 NAMES = [field.name.replace("_", "-") for field in dataclasses.fields(RecordOptions)]
 
 
-def load(path: Path) -> dict[str, Any]:
+def load_options(path: Path) -> dict[str, Any]:
     """Returns the options of a file by their Python names. Raises UsageError if it is not TOML, or has other names."""
     try:
         values = tomllib.loads(path.read_text())
@@ -34,12 +34,12 @@ def suggestion(name: str) -> str:
 
 def dump(options: RecordOptions) -> str:
     lines = []
-    for name, value in zip(NAMES, as_json(options).values(), strict=True):
+    for name, value in zip(NAMES, options_as_json(options).values(), strict=True):
         # TOML writes strings, numbers, bools and lists of strings like JSON.
         lines.append(f"# {name} is not set" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}")
     return "\n".join(lines) + "\n"
 
 
-def as_json(options: RecordOptions) -> dict[str, Any]:
+def options_as_json(options: RecordOptions) -> dict[str, Any]:
     values = dataclasses.asdict(options)
     return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}

@@ -65,7 +65,7 @@ def _add_counts(channel: Channel, counted: _core.ProducerStatus | _core.EndedPro
         setattr(channel, name, getattr(channel, name) + counted.named.get(name, 0))
 
 
-def together(files: Iterable[Channels], names: list[str]) -> Channels:
+def counted_together(files: Iterable[Channels], names: list[str]) -> Channels:
     """Returns the sums over the files of a run, which must be given in their order."""
     total = {name: Channel() for name in names}
     for channels in files:

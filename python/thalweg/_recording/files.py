@@ -91,7 +91,7 @@ class Files:
     def channels(self) -> Channels:
         names = self.plan.names
         parts = [file.channels or counts.of_status(file.writer.status(), names) for file in self.all]
-        return self.plan.own(counts.together(parts, names))
+        return self.plan.own(counts.counted_together(parts, names))
 
     def durable_lag_ns(self) -> int:
         """Returns the longest durable lag of all files that are not closed, since a power cut may lose rows of each."""

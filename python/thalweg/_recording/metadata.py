@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._recording.configuration import as_json
+from thalweg._recording.configuration import options_as_json
 from thalweg._recording.options import RecordOptions
 
 
@@ -17,7 +17,7 @@ def run_metadata(options: RecordOptions, source: dict[str, str]) -> dict[str, st
         "kernel": f"{platform.system()} {platform.release()}",
         "thalweg_version": _core.version(),
         "hdf5_version": _core.hdf5_version(),
-        "configuration": _json(as_json(options)),
+        "configuration": _json(options_as_json(options)),
         "source": source["source"],
         "clock_domain": source["clock_domain"],
         "source_settings": _json({key: source[key] for key in source if key not in ("source", "clock_domain")}),

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from thalweg._base.errors import SystemError, UsageError  # noqa: A004
 from thalweg._recording.counts import Channel
-from thalweg._recording.snapshot import Snapshot
+from thalweg._recording.snapshot import RecordingSnapshot
 
 _COUNTERS: dict[str, tuple[str, Callable[[Channel], float]]] = {
     "records": ("Number of records in the run", lambda it: it.rows),
@@ -27,7 +27,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Channel], float]]] = {
     "onboard_bytes": ("Size of the records that wait in the on-board memory, in bytes", lambda it: it.onboard_bytes),
     "queue_fill_ratio": ("Used fraction of the memory of the producer, from 0 to 1", lambda it: it.queue_fill),
 }
-_OF_RUN: dict[str, tuple[str, Callable[[Snapshot], float]]] = {
+_OF_RUN: dict[str, tuple[str, Callable[[RecordingSnapshot], float]]] = {
     "elapsed_seconds": ("Time since the run began, in seconds", lambda it: it.elapsed_s),
     "durable_lag_seconds": (
         "Age of the oldest data that a power cut would lose, in seconds",
@@ -41,7 +41,7 @@ _OF_RUN: dict[str, tuple[str, Callable[[Snapshot], float]]] = {
 
 
 class RunCollector(Collector):
-    def __init__(self, look: Callable[[], Snapshot]) -> None:
+    def __init__(self, look: Callable[[], RecordingSnapshot]) -> None:
         self._look = look
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
@@ -54,14 +54,14 @@ class RunCollector(Collector):
             yield GaugeMetricFamily(f"thalweg_{name}", text, value=float(of_run(snapshot)))
 
 
-def _by_channel(family: Any, snapshot: Snapshot, value: Callable[[Channel], float]) -> Any:
+def _by_channel(family: Any, snapshot: RecordingSnapshot, value: Callable[[Channel], float]) -> Any:
     for name, channel in snapshot.channels.items():
         family.add_metric([name], value(channel))
     return family
 
 
 class MetricsServer:
-    def __init__(self, address: str, look: Callable[[], Snapshot]) -> None:
+    def __init__(self, address: str, look: Callable[[], RecordingSnapshot]) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or int(port) > 65535:
             raise UsageError(f"--metrics {address} is not an address: give for example 7790, 0.0.0.0:7790 or [::]:7790")

@@ -13,7 +13,7 @@ from rich.text import Text
 from thalweg._base.quantities import as_bytes, as_duration
 from thalweg._recording import control
 from thalweg._recording.counts import Channel
-from thalweg._recording.snapshot import Snapshot
+from thalweg._recording.snapshot import RecordingSnapshot
 
 _KEYS = {
     "recording": "p: pause, Ctrl-C: stop",
@@ -25,11 +25,11 @@ _STATES = {"paused": "yellow", "stopping": "yellow", "closing": "cyan"}
 
 
 class View(Protocol):
-    def show(self, snapshot: Snapshot) -> None: ...
+    def show(self, snapshot: RecordingSnapshot) -> None: ...
     def close(self) -> None: ...
 
 
-class Progress:
+class RecordingProgress:
     """Shows snapshots of a run. If stderr or its terminal is closed, the run goes on without progress."""
 
     def __init__(self, quiet: bool) -> None:
@@ -45,7 +45,7 @@ class Progress:
         if sys.stderr.isatty():
             self.say("Starting ...")
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: RecordingSnapshot) -> None:
         if self._quiet:
             return
         view = self._view = self._view or (TableProgress() if sys.stderr.isatty() else LineProgress())
@@ -66,17 +66,17 @@ class LineProgress:
     def __init__(self) -> None:
         self._next_s = time.monotonic() + 1
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: RecordingSnapshot) -> None:
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + 1
-        print(sentence(snapshot), file=sys.stderr, flush=True)  # noqa: T201
+        print(progress_sentence(snapshot), file=sys.stderr, flush=True)  # noqa: T201
 
     def close(self) -> None:
         pass
 
 
-def sentence(snapshot: Snapshot) -> str:
+def progress_sentence(snapshot: RecordingSnapshot) -> str:
     total = snapshot.total
     parts = [
         f"{as_bytes(sum(snapshot.bytes_per_s.values()))}/s",
@@ -99,18 +99,18 @@ class TableProgress:
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
-    def show(self, snapshot: Snapshot) -> None:
-        self._live.update(view(snapshot, self._console.height), refresh=True)
+    def show(self, snapshot: RecordingSnapshot) -> None:
+        self._live.update(progress_view(snapshot, self._console.height), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
 
 
-def view(snapshot: Snapshot, height: int) -> RenderableType:
+def progress_view(snapshot: RecordingSnapshot, height: int) -> RenderableType:
     return Group(headline(snapshot), channel_table(snapshot, max(1, height - 8)), footline(snapshot))
 
 
-def headline(snapshot: Snapshot) -> Text:
+def headline(snapshot: RecordingSnapshot) -> Text:
     line = Text(overflow="ellipsis", no_wrap=True)
     line.append(snapshot.state.capitalize(), style=f"bold {_STATES.get(snapshot.state, 'green')}")
     line.append(f" {snapshot.file}", style="bold")
@@ -121,7 +121,7 @@ def headline(snapshot: Snapshot) -> Text:
     return line
 
 
-def channel_table(snapshot: Snapshot, room: int) -> Table:
+def channel_table(snapshot: RecordingSnapshot, room: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("channel", no_wrap=True)
     onboard = any(channel.onboard_limit_bytes for channel in snapshot.channels.values())
@@ -132,16 +132,16 @@ def channel_table(snapshot: Snapshot, room: int) -> Table:
     hidden = len(shown) - room if len(shown) > room else 0
     for name, channel in shown[: len(shown) - hidden]:
         rates = snapshot.rows_per_s.get(name, 0), snapshot.bytes_per_s.get(name, 0)
-        table.add_row(name, *cells(channel, *rates, onboard))
+        table.add_row(name, *progress_cells(channel, *rates, onboard))
     if hidden:
         table.add_row(f"{hidden} more", style="dim")
     if len(shown) > 1:
         rates = sum(snapshot.rows_per_s.values()), sum(snapshot.bytes_per_s.values())
-        table.add_row("together", *cells(snapshot.total, *rates, onboard), style="bold")
+        table.add_row("together", *progress_cells(snapshot.total, *rates, onboard), style="bold")
     return table
 
 
-def cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[RenderableType]:
+def progress_cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool) -> list[RenderableType]:
     values: list[RenderableType] = [
         f"{rows_per_s:,.0f}",
         f"{as_bytes(bytes_per_s)}/s",
@@ -157,7 +157,7 @@ def cells(channel: Channel, rows_per_s: float, bytes_per_s: float, onboard: bool
     return values
 
 
-def footline(snapshot: Snapshot) -> Text:
+def footline(snapshot: RecordingSnapshot) -> Text:
     until = snapshot.until_full_s
     space = f"{as_bytes(snapshot.free_bytes)} free"
     if until is not None:

@@ -16,12 +16,12 @@ from thalweg._recording.metadata import run_metadata
 from thalweg._recording.metrics import MetricsServer
 from thalweg._recording.nodes import NodePlan, node_plan
 from thalweg._recording.options import RecordOptions
-from thalweg._recording.progress import Progress
+from thalweg._recording.progress import RecordingProgress
 from thalweg._recording.report import RecordingReport
-from thalweg._recording.snapshot import Rates, Snapshot
+from thalweg._recording.snapshot import Rates, RecordingSnapshot
 from thalweg._recording.source import has_clock, open_source, settings
 from thalweg._recording.tuning import tuning_of
-from thalweg._recording.workers import Workers, usable_cores
+from thalweg._recording.workers import RecordingWorkers, count_usable_cores
 from thalweg._schema.left_out import problems_of
 
 _TICK_S = 0.05
@@ -31,7 +31,7 @@ _HEAD_START_NS = 500_000_000
 _READY_TIMEOUT_S = 60.0
 
 
-class Session:
+class RecordingSession:
     """One recording. The constructor raises UsageError for all errors in the options, before anything is written."""
 
     def __init__(self, options: RecordOptions) -> None:
@@ -56,8 +56,8 @@ class Session:
         )
         self._control = Control()
         self._rates = Rates()
-        self._progress = Progress(options.quiet)
-        self._snapshot = Snapshot(limit_s=self._duration_ns * 1e-9)
+        self._progress = RecordingProgress(options.quiet)
+        self._snapshot = RecordingSnapshot(limit_s=self._duration_ns * 1e-9)
         self._problems: dict[str, None] = {}  # used as a set that keeps its order
         self._said: set[str] = set()
         self._abandoned = False
@@ -103,11 +103,11 @@ class Session:
             self._files.discard()
             raise SystemError(0, f"nothing was recorded ({problem})")
 
-    def _spawn(self) -> Workers:
+    def _spawn(self) -> RecordingWorkers:
         options = self._options
-        processes = options.producers or usable_cores()
+        processes = options.producers or count_usable_cores()
         handle = self._files.current.writer.handle
-        return Workers(handle, self._source, self._names, min(processes, len(self._names)), self._nodes.prefix)
+        return RecordingWorkers(handle, self._source, self._names, min(processes, len(self._names)), self._nodes.prefix)
 
     def _record(self) -> bool:
         """Records until the run is over. Returns False if the run is abandoned."""
@@ -185,7 +185,7 @@ class Session:
             return
         self._next_look_ns = now_ns + _LOOK_NS
         file = self._files.current
-        snapshot = Snapshot(
+        snapshot = RecordingSnapshot(
             elapsed_s=max(0, now_ns - self._start_ns) * 1e-9,
             state=state,
             file=str(file.path),

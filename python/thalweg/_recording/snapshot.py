@@ -10,7 +10,7 @@ _WINDOW_S = 2.0
 
 
 @dataclass
-class Snapshot:
+class RecordingSnapshot:
     elapsed_s: float = 0.0
     state: str = "starting"  # recording, paused, stopping, closing
     file: str = ""
@@ -41,7 +41,7 @@ class Rates:
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Channels]] = deque()
 
-    def put_into(self, snapshot: Snapshot) -> None:
+    def put_into(self, snapshot: RecordingSnapshot) -> None:
         now = time.monotonic()
         self._seen.append((now, snapshot.channels))
         while len(self._seen) > 2 and self._seen[1][0] <= now - _WINDOW_S:

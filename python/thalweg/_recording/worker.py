@@ -25,13 +25,13 @@ def obey(worker: _core.Worker) -> None:
     worker.stop()
 
 
-def say(**message: Any) -> None:
+def tell(**message: Any) -> None:
     print(json.dumps(message), flush=True)  # noqa: T201 - the recording process reads it
 
 
 def work() -> None:
     configuration = json.loads(sys.stdin.readline())
-    say(ready=True)
+    tell(ready=True)
     verb, _, start_ns = sys.stdin.readline().partition(" ")
     if verb != "start":
         return
@@ -39,7 +39,7 @@ def work() -> None:
     worker = _core.make_worker(configuration["handle"], source, configuration["streams"], configuration["table_prefix"])
     threading.Thread(target=obey, args=(worker,), daemon=True).start()
     worker.run()
-    say(rows={result.name: result.rows for result in worker.results()})
+    tell(rows={result.name: result.rows for result in worker.results()})
 
 
 def main() -> int:
@@ -51,7 +51,7 @@ def main() -> int:
         work()
     except (Error, BrokenPipeError) as error:
         with contextlib.suppress(BrokenPipeError):  # the recording process may have ended
-            say(error=str(error))
+            tell(error=str(error))
         return 1
     return 0
 

@@ -99,7 +99,7 @@ class WorkerProcess:
         return f" ({lines[-1]})" if lines else ""
 
 
-class Workers:
+class RecordingWorkers:
     """All producer processes. Streams are distributed over them in turn."""
 
     def __init__(
@@ -158,5 +158,5 @@ class Workers:
             process.say(line)
 
 
-def usable_cores() -> int:
+def count_usable_cores() -> int:
     return len(os.sched_getaffinity(0))

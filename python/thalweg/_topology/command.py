@@ -12,7 +12,7 @@ import numpy as np
 from thalweg._core import discover
 from thalweg._topology.clusters import Level, Partition, agrees, levels, nearest
 from thalweg._topology.matrix import STEADY, Matrix
-from thalweg._topology.plan import Plan, as_mpich, as_open_mpi, as_readout, as_slurm, make_plan
+from thalweg._topology.plan import RankPlan, as_mpich, as_open_mpi, as_readout, as_slurm, make_plan
 
 _CORES = Path("/sys/devices/system/cpu")
 
@@ -36,7 +36,7 @@ class Findings:
     def _processors(self, places: Partition) -> list[list[int]]:
         return [[self.matrix.cores[place] for place in each] for each in places]
 
-    def plan(self, ranks: int, aggregators: int, *, split: bool) -> Plan:
+    def plan(self, ranks: int, aggregators: int, *, split: bool) -> RankPlan:
         return make_plan(self.clusters(), self.cores, ranks, aggregators, split=split)
 
     def lines(self) -> list[str]:
@@ -83,7 +83,7 @@ class Findings:
         }
 
 
-def find(matrix: Matrix, synthetic: str = "") -> Findings:
+def find_plan(matrix: Matrix, synthetic: str = "") -> Findings:
     """Returns the findings of a matrix. `synthetic` describes the machine of the matrix, in hwloc's notation."""
     topology = discover(synthetic)
     place = {core: number for number, core in enumerate(matrix.cores)}
@@ -113,7 +113,7 @@ def _read(name: str) -> str:
         return "not known"
 
 
-def files_of(plan: Plan, host: str) -> dict[str, str]:
+def files_of(plan: RankPlan, host: str) -> dict[str, str]:
     """Returns the plan in each format, by the name of the program that reads it."""
     return {
         "mpich": as_mpich(plan),

@@ -14,7 +14,7 @@ _MOST_NUMBERS = 16
 """The number of cores up to which each cell shows its value."""
 
 
-def draw(matrix: Matrix, path: str) -> None:
+def draw_latencies(matrix: Matrix, path: str) -> None:
     """Draws a PNG with cores on both axes and the latency in ns as colour; the diagonal stays white.
 
     Raises SystemError if the file cannot be written."""

@@ -9,7 +9,7 @@ from thalweg._base.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Plan:
+class RankPlan:
     """A plan by rank numbers: first the creators, then the writer of each. Without a split, each rank is both."""
 
     core_of_rank: list[int]
@@ -28,7 +28,7 @@ def make_plan(
     aggregators: int = 1,
     *,
     split: bool = True,
-) -> Plan:
+) -> RankPlan:
     """Returns a plan for clusters of processors; `cores_of_threads` has the processors of each core.
 
     Each rank gets a core of its own if there are enough cores, else a processor of its own, else it shares one. Raises
@@ -63,7 +63,7 @@ def make_plan(
     creators, writers = list(range(writers_count)), list(range(writers_count))
     if split:
         writers = [rank + writers_count for rank in creators]
-    return Plan([*firsts, *lasts] if split else firsts, creators, writers, writers[:aggregators], system, warnings)
+    return RankPlan([*firsts, *lasts] if split else firsts, creators, writers, writers[:aggregators], system, warnings)
 
 
 Turns = list[list[list[int]]]
@@ -104,22 +104,22 @@ def _deal(turns: Turns, groups: int, together: int, warnings: list[str]) -> list
     return places
 
 
-def as_mpich(plan: Plan) -> str:
+def as_mpich(plan: RankPlan) -> str:
     """Returns the option for mpiexec of MPICH."""
     return f"-bind-to user:{','.join(map(str, plan.core_of_rank))}"
 
 
-def as_open_mpi(plan: Plan, host: str) -> str:
+def as_open_mpi(plan: RankPlan, host: str) -> str:
     """Returns a rankfile of Open MPI."""
     return "".join(f"rank {rank}={host} slot={core}\n" for rank, core in enumerate(plan.core_of_rank))
 
 
-def as_slurm(plan: Plan) -> str:
+def as_slurm(plan: RankPlan) -> str:
     """Returns the option for srun, on one node."""
     return f"--cpu-bind=map_cpu:{','.join(map(str, plan.core_of_rank))}"
 
 
-def as_readout(plan: Plan) -> str:
+def as_readout(plan: RankPlan) -> str:
     """Returns the text for --pinning of `thalweg readout`: creators build, writers serve."""
     build = ",".join(str(plan.core_of_rank[rank]) for rank in plan.creators)
     serve = ",".join(str(plan.core_of_rank[rank]) for rank in plan.writers)

@@ -16,7 +16,7 @@ from thalweg._trace.account import together
 from thalweg._trace.own_work import places_of
 from thalweg._trace.perfetto import Packets
 from thalweg._trace.records import LEVELS
-from thalweg._trace.trace_file import Calls, Trace, load
+from thalweg._trace.trace_file import Calls, Trace, load_trace
 
 SUFFIXES = (".json", ".pftrace", ".perfetto-trace")
 _MOST_TIDS = 1 << 22
@@ -43,7 +43,7 @@ def export(source: str, out: str, *, force: bool = False) -> int:
     if not out.endswith(SUFFIXES):
         endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         raise UsageError(f"{out} has no format of a timeline viewer: give a name that ends in {endings}")
-    trace = load(source)
+    trace = load_trace(source)
     try:
         with path.open("wb" if force else "xb") as file:
             return _write_chrome(trace, file) if out.endswith(".json") else _write_perfetto(trace, file)
@@ -83,7 +83,7 @@ def _details(trace: Trace, calls: Calls, i: int) -> dict[str, int | str]:
 
 
 @dataclass(frozen=True)
-class Place:
+class TrackPlace:
     """One lane of the asynchronous writes of a process. Its slices do not overlap, so it is shown like a thread."""
 
     process: int
@@ -97,7 +97,7 @@ class Place:
         return f"writes under way {self.number + 1}"
 
 
-def places(trace: Trace) -> Iterator[Place]:
+def track_places(trace: Trace) -> Iterator[TrackPlace]:
     """Yields the lanes of all asynchronous writes."""
     row = len(trace.threads)
     for process in np.unique(trace.in_flight.process):
@@ -111,7 +111,7 @@ def places(trace: Trace) -> Iterator[Place]:
                 Slice(str(mine.name[i]), "work", row, int(begin[i]), int(end[i]), 0, _details(trace, mine, i))
                 for i in range(len(mine))
             ]
-            yield Place(int(process), number, row, shown)
+            yield TrackPlace(int(process), number, row, shown)
             row += 1
 
 
@@ -129,7 +129,7 @@ def _write_chrome(trace: Trace, file: IO[bytes]) -> int:
             event = {"ph": "M", "name": name, "pid": process["pid"], "tid": thread["tid"], "args": {"name": value}}
             file.write(json.dumps(event).encode() + b",\n")
     lines = {row: (trace.processes[each["process"]]["pid"], each["tid"]) for row, each in enumerate(trace.threads)}
-    queues = list(places(trace))
+    queues = list(track_places(trace))
     for place in queues:
         pid = trace.processes[place.process]["pid"]
         lines[place.row] = (pid, _MOST_TIDS + place.row)
@@ -163,7 +163,7 @@ def _write_perfetto(trace: Trace, file: IO[bytes]) -> int:
             packets.describe_thread(row, thread["process"], trace.processes[thread["process"]]["pid"], thread["tid"])
     count = 0
     open_slices: list[Slice] = []
-    queues = list(places(trace))
+    queues = list(track_places(trace))
     for place in queues:
         packets.describe_queue(place.row, place.process, place.name)
     for each in chain(slices(trace), *(place.slices for place in queues)):

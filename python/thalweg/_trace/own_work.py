@@ -95,7 +95,7 @@ def places_of(writes: Calls) -> npt.NDArray[np.int64]:
     return found
 
 
-def sentences(work: list[Work], device: Device | None) -> Iterator[str]:
+def work_sentences(work: list[Work], device: Device | None) -> Iterator[str]:
     """Yields sentences about the work and the writes, if there were any."""
     told = [_told(each) for each in work if each.seconds >= 0.0005]
     if told:

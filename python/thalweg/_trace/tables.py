@@ -100,7 +100,7 @@ class Clock:
         return np.multiply(since, self.ns_per_tick / self._resolution, dtype=np.float64)
 
 
-class Calls:
+class CallsTable:
     """Writes the records of threads into the tables of their levels."""
 
     def __init__(self, out: Writer, clock: Clock) -> None:

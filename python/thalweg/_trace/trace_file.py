@@ -107,7 +107,7 @@ class Trace:
         return calls.where(ordinary[calls.file])
 
 
-def load(path: str) -> Trace:
+def load_trace(path: str) -> Trace:
     """Loads a trace. Raises UsageError if the file is not a trace, DataError if it is unfinished or damaged."""
     with open_file(path) as file:
         tables = set(file)

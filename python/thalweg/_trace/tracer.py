@@ -21,7 +21,7 @@ from thalweg._trace.names import Names
 from thalweg._trace.records import LEVELS, clocks, has_steady_counter, operations
 from thalweg._trace.report import TraceReport, Untraced
 from thalweg._trace.rings import Records, Ring, Rings
-from thalweg._trace.tables import Calls, Clock, create_trace
+from thalweg._trace.tables import CallsTable, Clock, create_trace
 from thalweg._writing.writer import Writer
 
 _MOST_WAITING_BYTES = 1 << 30  # records that are taken from the rings and not written yet
@@ -83,7 +83,7 @@ class _Tracer:
         self._options, self._folder, self._out, self._command = options, folder, out, command
         self._rings = Rings(folder.path)
         self._clock = Clock(begin, options.resolution_ns)
-        self._calls = Calls(out, self._clock)
+        self._calls = CallsTable(out, self._clock)
         self._names = Names()
         self._coverage = Coverage()
         self._watched = Watched()

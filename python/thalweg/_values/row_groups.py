@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from thalweg._values.rows import Rows
+from thalweg._values.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from thalweg._base.errors import UnknownNameError, UsageError
-from thalweg._schema.types import Type
-from thalweg._values.ragged import Ragged, Text, part_of
-from thalweg._values.select import Indices, chosen_rows, is_row_number, is_stretch, row_number
-from thalweg._values.take import joined, taken_of
+from thalweg._values.ragged import Ragged, Text
+from thalweg._values.select import chosen_rows, is_row_number, is_stretch, row_number
+from thalweg._values.struct import Struct
+from thalweg._values.to_arrow import node_of
+from thalweg._values.to_awkward import awkward_of
+from thalweg._values.to_frames import frame_of, structured_of, with_nulls
 
 if TYPE_CHECKING:
     import awkward
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Rows(Mapping[str, Any]):
+class Rows(Struct, Mapping[str, Any]):
     """Rows as a mapping from the names of fields to their values. `len` is the number of rows, as for a DataFrame.
 
     `rows["x"]` has the values of a field, `rows[3]` is one row as a dict, and `rows[10:20]`, `rows[mask]` and
@@ -30,13 +32,6 @@ class Rows(Mapping[str, Any]):
     `Rows`, and lists are `Ragged`. Libraries that read the Arrow C data interface take rows without a copy, for example
     `pyarrow.table(rows)` and `polars.DataFrame(rows)`.
     """
-
-    def __init__(self, type_: Type, members: Mapping[str, Any], row_count: int) -> None:
-        self.type = type_
-        """The struct type of the rows, with units and descriptions."""
-        self.row_count = row_count
-        """The number of rows, equal to `len`."""
-        self._members = dict(members)
 
     @overload
     def __getitem__(self, key: str) -> Any: ...
@@ -82,9 +77,6 @@ class Rows(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._members
 
-    def __len__(self) -> int:
-        return self.row_count
-
     def __array__(self, *arguments: Any, **options: Any) -> Any:
         raise UsageError("rows are not one array (each field has its own type): take a field, or to_numpy()")
 
@@ -102,30 +94,8 @@ class Rows(Mapping[str, Any]):
         fields = (f"{name}: {type_}" for name, type_ in self.type.members)
         return f"<Rows: {self.row_count} of {{{', '.join(fields)}}}>"
 
-    @property
-    def members(self) -> Mapping[str, Any]:
-        """The values as they were read; strings are offsets and UTF-8 bytes."""
-        return self._members
-
-    def part(self, start: int, stop: int) -> Rows:
-        """Returns rows [start, stop) in the same memory."""
-        members = {name: part_of(member, start, stop) for name, member in self._members.items()}
-        return Rows(self.type, members, stop - start)
-
-    def taken(self, indices: Indices) -> Rows:
-        """Returns a copy of the rows with these numbers, in this order."""
-        members = {name: taken_of(member, indices) for name, member in self._members.items()}
-        return Rows(self.type, members, len(indices))
-
-    def joined_with(self, others: Sequence[Rows]) -> Rows:
-        """Returns a copy of these rows followed by others of the same type."""
-        everything = [self, *others]
-        members = {name: joined([each.members[name] for each in everything]) for name in self._members}
-        return Rows(self.type, members, sum(each.row_count for each in everything))
-
     def to_numpy(self) -> npt.NDArray[Any]:
         """Returns a structured array of shape (rows,). Structs are nested; lists and strings are objects."""
-        from thalweg._values.to_frames import structured_of
 
         return structured_of(self)
 
@@ -135,7 +105,6 @@ class Rows(Mapping[str, Any]):
         Numbers, lists and fixed-size arrays share memory with the rows. Complex values have NumPy's dtype, since Arrow
         has no complex numbers.
         """
-        from thalweg._values.to_frames import frame_of
 
         return frame_of(self)
 
@@ -143,29 +112,23 @@ class Rows(Mapping[str, Any]):
         """Returns a pyarrow.Table in the same memory; bool, complex and optional values are copied."""
         import pyarrow
 
-        from thalweg._values.to_frames import with_nulls
-
         return with_nulls(pyarrow.table(self), self.type)
 
     def to_awkward(self) -> awkward.Array:
         """Returns an awkward.Array of records in the same memory."""
-        from thalweg._values.to_awkward import awkward_of
 
         return awkward_of(self)
 
     def __arrow_c_schema__(self) -> object:
-        from thalweg._values.to_arrow import node_of
 
         return node_of(self).schema()
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        from thalweg._values.to_arrow import node_of
 
         node = node_of(self)
         return node.schema(), node.array()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        from thalweg._values.to_arrow import node_of
 
         return node_of(self).stream()
 

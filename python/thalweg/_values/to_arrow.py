@@ -11,7 +11,7 @@ import numpy as np
 from thalweg._core import ArrowNode
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged, Text
-from thalweg._values.rows import Rows
+from thalweg._values.struct import Struct
 
 _FORMATS = {
     "bool": "b",
@@ -30,14 +30,14 @@ _TIMES = {(unit, 1): unit[0] for unit in ("s", "ms", "us", "ns")}
 _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
-def node_of(rows: Rows) -> ArrowNode:
+def node_of(rows: Struct) -> ArrowNode:
     """Returns the rows as an Arrow struct."""
     return _node(rows.type, rows, "", rows.row_count)
 
 
 def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
     """Returns the node of a value with `count` items: rows, elements of lists, or items of fixed-size arrays."""
-    if isinstance(value, Rows):
+    if isinstance(value, Struct):
         inner = _struct(type_, value, count * math.prod(type_.shape))
     elif isinstance(value, Text):
         inner = _text(value)
@@ -52,7 +52,7 @@ def _node(type_: Type, value: Any, name: str, count: int) -> ArrowNode:
 _Nameless = tuple[str, int, list[Any], list[ArrowNode]]
 
 
-def _struct(type_: Type, rows: Rows, length: int) -> _Nameless:
+def _struct(type_: Type, rows: Struct, length: int) -> _Nameless:
     return "+s", length, [], [_node(member, rows.members[each], each, length) for each, member in type_.members]
 
 

@@ -5,28 +5,34 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import awkward as ak
 import numpy as np
 
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged, Text, length_of
-from thalweg._values.rows import Rows
+from thalweg._values.struct import Struct
+
+if TYPE_CHECKING:
+    import awkward as ak
 
 _BASE_CLASS = re.compile(r":_[0-9]+")
 _OPTIONAL = ("std::optional<", "std::unique_ptr<")
 _MEMBER_OF_TUPLE = re.compile(r"_[0-9]+")
 
 
-def awkward_of(rows: Rows) -> ak.Array:
+def awkward_of(rows: Struct) -> ak.Array:
+    import awkward as ak
+
     return ak.Array(_record(rows.type, rows, rows.row_count))
 
 
 def _content(type_: Type, value: Any, count: int) -> Any:
     """Returns the layout of a value with `count` items: rows, elements of lists, or items of fixed-size arrays."""
+    import awkward as ak
+
     inner = count * math.prod(type_.shape)
-    if isinstance(value, Rows):
+    if isinstance(value, Struct):
         content = _record(type_, value, inner)
     elif isinstance(value, Ragged):
         content = _list(type_, value)
@@ -39,6 +45,8 @@ def _content(type_: Type, value: Any, count: int) -> Any:
 
 
 def _list(type_: Type, value: Ragged) -> Any:
+    import awkward as ak
+
     offsets = ak.index.Index64(value.offsets)
     if isinstance(value, Text):
         characters = ak.contents.NumpyArray(np.ascontiguousarray(value.content), parameters={"__array__": "char"})
@@ -51,7 +59,9 @@ def _list(type_: Type, value: Ragged) -> Any:
     return ak.contents.IndexedOptionArray(ak.index.Index64(index), content)
 
 
-def _record(type_: Type, rows: Rows, count: int) -> Any:
+def _record(type_: Type, rows: Struct, count: int) -> Any:
+    import awkward as ak
+
     if type_.type_name.startswith("std::variant<"):
         return _union(type_, rows, count)
     members = list(_members(type_, rows))
@@ -61,7 +71,7 @@ def _record(type_: Type, rows: Rows, count: int) -> Any:
     return ak.contents.RecordArray(contents, None if is_tuple else names, length=count)
 
 
-def _members(type_: Type, rows: Rows) -> Iterator[tuple[str, Type, Any]]:
+def _members(type_: Type, rows: Struct) -> Iterator[tuple[str, Type, Any]]:
     """Yields the name, type and values of each member, and then those of the base classes.
 
     A name that occurs already gets the name of its base class in front, as in C++: "Left::id".
@@ -81,9 +91,11 @@ def _members(type_: Type, rows: Rows) -> Iterator[tuple[str, Type, Any]]:
             yield whole, member, values
 
 
-def _union(type_: Type, rows: Rows, count: int) -> Any:
+def _union(type_: Type, rows: Struct, count: int) -> Any:
     """Returns the layout of a std::variant: each alternative is a list of 0 or 1 elements, at most one has an
     element."""
+    import awkward as ak
+
     tags, index = np.zeros(count, np.int8), np.full(count, -1, np.int64)
     nothing = ak.contents.IndexedOptionArray(ak.index.Index64(index.copy()), ak.contents.EmptyArray())
     alternatives = [nothing]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from thalweg._schema.types import Type
 from thalweg._values.ragged import Ragged
-from thalweg._values.rows import Rows
+from thalweg._values.struct import Struct
+from thalweg._values.to_arrow import node_of
 
 if TYPE_CHECKING:
     import pandas
@@ -24,19 +25,19 @@ def dtype_of(type_: Type) -> np.dtype[Any]:
     return np.dtype(type_.dtype) if type_.is_scalar or type_.is_split else np.dtype(object)
 
 
-def structured_of(rows: Rows) -> npt.NDArray[Any]:
+def structured_of(rows: Struct) -> npt.NDArray[Any]:
     array = np.empty((rows.row_count, *rows.type.shape), dtype_of(rows.type))
     _fill(array, rows)
     return array
 
 
-def frame_of(rows: Rows) -> pandas.DataFrame:
+def frame_of(rows: Struct) -> pandas.DataFrame:
     import pandas
     import pyarrow
 
     leaves = list(_leaves(rows.type, rows, ""))
     arrow = [leaf for leaf in leaves if not _is_complex(leaf[1])]
-    flat = Rows(
+    flat = _Leaves(
         Type("struct", members=tuple((name, type_) for name, type_, _ in arrow)),
         {name: value for name, _, value in arrow},
         rows.row_count,
@@ -48,6 +49,13 @@ def frame_of(rows: Rows) -> pandas.DataFrame:
         if _is_complex(type_):
             frame.insert(place, name, list(value) if type_.shape else value)
     return frame
+
+
+class _Leaves(Struct):
+    """Columns in no struct, as pyarrow takes them."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return node_of(self).stream()
 
 
 def with_nulls(table: pyarrow.Table, type_: Type) -> pyarrow.Table:
@@ -66,9 +74,9 @@ def with_nulls(table: pyarrow.Table, type_: Type) -> pyarrow.Table:
     return table
 
 
-def _fill(array: npt.NDArray[Any], rows: Rows) -> None:
+def _fill(array: npt.NDArray[Any], rows: Struct) -> None:
     for name, value in rows.members.items():
-        if isinstance(value, Rows):
+        if isinstance(value, Struct):
             _fill(array[name], value)
         elif isinstance(value, Ragged):
             flat = np.empty(len(value.offsets) - 1, object)
@@ -79,12 +87,12 @@ def _fill(array: npt.NDArray[Any], rows: Rows) -> None:
             array[name] = value
 
 
-def _leaves(type_: Type, rows: Rows, path: str) -> Iterator[tuple[str, Type, Any]]:
+def _leaves(type_: Type, rows: Struct, path: str) -> Iterator[tuple[str, Type, Any]]:
     """Yields the fields and members that become columns. Fixed-size arrays of structs stay whole, as Arrow lists."""
     for name, member in type_.members:
         own = f"{path}/{name}" if path else name
         value = rows.members[name]
-        if isinstance(value, Rows) and not member.shape:
+        if isinstance(value, Struct) and not member.shape:
             yield from _leaves(member, value, own)
         else:
             yield own, member, value

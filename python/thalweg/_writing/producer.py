@@ -136,7 +136,7 @@ class Producers:
         self._schema = schema
         self._all: list[Producer] = []
 
-    def make(self, core: _core.Writer | _core.OpenRun, table: str) -> Producer:
+    def make(self, core: _core.Writer | _core.OpenRun | _core.SharedRun, table: str) -> Producer:
         self._schema.index(table)  # raises for an unknown name
         self._all.append(Producer(core.producer(table), self._schema, table))
         return self._all[-1]

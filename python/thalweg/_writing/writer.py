@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from thalweg import _core
 from thalweg._base.errors import SystemError, UsageError, text_of  # noqa: A004
@@ -15,10 +15,8 @@ from thalweg._base.given import seconds_of, text_of_user
 from thalweg._schema.schema import Schema
 from thalweg._schema.tuning import in_effect
 from thalweg._writing.producer import Producer, Producers
+from thalweg._writing.reports import RunReport, Status, report_of, status_of
 from thalweg._writing.work_unit import Key, WorkGroup, WorkUnit, begin, begin_group, group_number, stored_key
-
-if TYPE_CHECKING:  # the functions below import them, so that `import thalweg` takes less time
-    from thalweg._writing.reports import RunReport, Status
 
 
 class Writer:
@@ -117,7 +115,6 @@ class Writer:
     def status(self) -> Status:
         """Returns the state of the run: producers, sizes, durable lag and failures. Raises UsageError if it is
         closed."""
-        from thalweg._writing.reports import status_of
 
         core = self._open_core()
         return status_of(core.status(), self.schema, core.file_problem())
@@ -149,7 +146,6 @@ class Writer:
         return report
 
     def _close(self, core: _core.Writer, end: float) -> RunReport:
-        from thalweg._writing.reports import report_of
 
         while True:  # it waits for short times, between which Python handles Ctrl-C
             wait = min(0.2, max(0.0, end - time.monotonic()))

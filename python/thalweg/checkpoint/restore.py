@@ -12,8 +12,8 @@ import numpy as np
 
 from thalweg import _core
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.ranks import ranks_of
 from thalweg._schema.attributes import Attributes
-from thalweg.checkpoint.ranks import ranks_of
 
 
 class State:

@@ -13,12 +13,11 @@ from typing import Any
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
+from thalweg._base.paths import Path
+from thalweg._base.ranks import Over, Ranks, duplicate, ranks_of
 from thalweg._base.report import Report
 from thalweg._schema.attributes import Attributes
 from thalweg.checkpoint.blocks import Blocks, declare
-from thalweg.checkpoint.ranks import Over, Ranks, duplicate, ranks_of
-
-Path = str | os.PathLike[str]
 
 _NO_LIMIT = 2**64 - 1
 _waited_for: dict[str, SavingInBackground] = {}

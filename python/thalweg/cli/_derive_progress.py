@@ -32,12 +32,12 @@ class DerivationProgress:
         self._next_s = time.monotonic() + _EVERY_S
         try:
             if not sys.stderr.isatty():
-                print(sentence(state), file=sys.stderr, flush=True)
+                print(job_sentence(state), file=sys.stderr, flush=True)
                 return
             if self._live is None:
                 self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
                 self._live.start()
-            self._live.update(view(state), refresh=True)
+            self._live.update(job_view(state), refresh=True)
         except OSError:
             self._quiet = True
 
@@ -49,7 +49,7 @@ class DerivationProgress:
             self._live.stop()
 
 
-def sentence(state: JobState) -> str:
+def job_sentence(state: JobState) -> str:
     parts = [
         f"{state.events_done:,} of {state.events:,} events",
         f"{state.events_per_s:,.0f} events/s",
@@ -65,7 +65,7 @@ def sentence(state: JobState) -> str:
     return f"{as_duration(state.seconds)}: {stopping}{', '.join(parts)}"
 
 
-def view(state: JobState) -> RenderableType:
+def job_view(state: JobState) -> RenderableType:
     bar = ProgressBar(total=max(1, state.events), completed=state.events_done, width=60)
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in ("worker", "events", "share", "range", "for", "CPU", "memory"):
@@ -84,4 +84,4 @@ def view(state: JobState) -> RenderableType:
     if (hidden := len(state.workers) - _MOST_WORKERS) > 0:
         table.add_row(f"{hidden} more", style="dim")
     keys = Text("Ctrl-C: finish these ranges and stop; twice: stop at once", style="dim")
-    return Group(Text(sentence(state), no_wrap=True, overflow="ellipsis"), bar, table, keys)
+    return Group(Text(job_sentence(state), no_wrap=True, overflow="ellipsis"), bar, table, keys)

@@ -63,14 +63,14 @@ def inspect(
     reader = _core.Reader.open(file, even_without_tables=True)
     run = run_of(reader, external_folders(external or ()))
     if json:
-        print_json(facts(file, reader, run))
+        print_json(file_facts(file, reader, run))
     else:
         show(file, reader, run)
     say_problems(file, run.problems)
     return exit_code(run.problems, allow_missing)
 
 
-def facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
+def file_facts(file: str, reader: _core.Reader, run: Run) -> dict[str, Any]:
     tables = []
     schema = json_module.loads(run.schema.to_json())
     for table in schema["tables"]:
@@ -225,13 +225,15 @@ def field_table(reader: _core.Reader, run: Run, alike: list[int]) -> Table:
     ):
         shown.add_column(name, justify="right" if justify == "r" else "left", no_wrap=name != "description")
     tables = [run.schema.tables[index] for index in alike]
-    stored = together([storage_of(reader, run, table.name) for table in tables])
+    stored = summed([storage_of(reader, run, table.name) for table in tables])
     for depth, name, path, type_ in outline(tables[0]):
-        shown.add_row("  " * (depth + 1) + name, short(type_), type_.unit, *cells(stored.get(path)), type_.description)
+        shown.add_row(
+            "  " * (depth + 1) + name, short(type_), type_.unit, *row_cells(stored.get(path)), type_.description
+        )
     return shown
 
 
-def together(tables: list[dict[str, Storage]]) -> dict[str, Storage]:
+def summed(tables: list[dict[str, Storage]]) -> dict[str, Storage]:
     total: dict[str, Storage] = {}
     for table in tables:
         for path, column in table.items():
@@ -242,7 +244,7 @@ def together(tables: list[dict[str, Storage]]) -> dict[str, Storage]:
     return total
 
 
-def cells(column: Storage | None) -> list[str]:
+def row_cells(column: Storage | None) -> list[str]:
     if column is None:
         return [""] * 5
     ratio = f"{column.stored_bytes / column.raw_bytes:.1%}" if column.raw_bytes else ""

@@ -36,9 +36,9 @@ def knobs(
 ) -> int:
     """List the knobs that --set KNOB=VALUE can tune, with their ranges and defaults."""
     if markdown:
-        print(page(), end="")
+        print(knobs_page(), end="")
     elif json:
-        print_json([as_json(knob) for knob in _core.knobs()])
+        print_json([knob_as_json(knob) for knob in _core.knobs()])
     else:
         shown = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         for name in ("knob", "default", "range", "what it does"):
@@ -49,7 +49,7 @@ def knobs(
     return 0
 
 
-def as_json(knob: _core.Knob) -> dict[str, object]:
+def knob_as_json(knob: _core.Knob) -> dict[str, object]:
     return {
         "name": knob.name,
         "type": knob.type,
@@ -62,7 +62,7 @@ def as_json(knob: _core.Knob) -> dict[str, object]:
     }
 
 
-def page() -> str:
+def knobs_page() -> str:
     """Returns the documentation page docs/knobs.md."""
     lines = [
         "| knob | type | range | default | what it does | applies to | may change in a run |",

@@ -10,7 +10,7 @@ import typer
 
 from thalweg._recording import configuration
 from thalweg._recording.options import RecordOptions
-from thalweg._recording.session import Session
+from thalweg._recording.session import RecordingSession
 from thalweg.cli._output import as_epilog, print_json, say
 
 _HELP = """Record from detectors into one file.
@@ -29,7 +29,7 @@ EXAMPLES = [
 
 def _load(context: typer.Context, path: Path | None) -> Path | None:
     if path:
-        context.default_map = configuration.load(path)  # options on the command line override it
+        context.default_map = configuration.load_options(path)  # options on the command line override it
     return path
 
 
@@ -55,7 +55,7 @@ def _record(config: Path | None, dump_config: bool, **values: Any) -> int:  # no
     if dump_config:
         print(configuration.dump(options), end="")
         return 0
-    report = Session(options).run()
+    report = RecordingSession(options).run()
     if options.json:
         print_json(report.as_json())
     else:

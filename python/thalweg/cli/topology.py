@@ -67,9 +67,9 @@ def topology(
     to stdout: options for mpiexec (mpich) or srun (slurm), a rankfile (openmpi), or a pinning (readout). A creator and
     its writer share a cache if possible, and the first aggregators are in different clusters of cores.
     """
-    from thalweg._topology.command import files_of, find
+    from thalweg._topology.command import files_of, find_plan
     from thalweg._topology.matrix import measure, of_json, usable_cores
-    from thalweg._topology.picture import draw
+    from thalweg._topology.picture import draw_latencies
 
     if form not in FORMATS:
         raise UsageError(f"there is no format '{form}': the formats are {', '.join(FORMATS)}")
@@ -78,7 +78,7 @@ def topology(
     if rounds < 4 or attempts < 1:
         raise UsageError(f"--rounds {rounds} --attempts {attempts} is too few: give at least 4 rounds and 1 attempt")
     measured = of_json(matrix) if matrix else measure(_cores(cores) or usable_cores(), rounds, attempts)
-    findings = find(measured, machine)
+    findings = find_plan(measured, machine)
     plan = findings.plan(ranks, aggregators, split=not no_split) if ranks else None
     if save is not None:
         try:
@@ -86,7 +86,7 @@ def topology(
         except OSError as error:
             raise SystemError(error.errno or 0, f"{save} cannot be written ({error.strerror})") from None
     if picture is not None:
-        draw(measured, picture)
+        draw_latencies(measured, picture)
     if json:
         facts = findings.to_dict() | {"matrix": json_text.loads(measured.to_json())}
         if plan is not None:

@@ -7,7 +7,7 @@ from thalweg import _core
 from thalweg._base.quantities import as_bytes
 from thalweg._files.open import external_folders
 from thalweg._files.verification import Verification
-from thalweg._files.verify import with_h5py
+from thalweg._files.verify import verified_by_h5py
 from thalweg.cli._output import (
     AllowMissingOption,
     ExternalOption,
@@ -50,7 +50,7 @@ def _with_progress(file: str, external: tuple[str, ...]) -> Verification:
     with Progress(*columns, console=people(), transient=True, disable=not people().is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         found = _core.verify(file, 0, lambda share: progress.update(task, completed=share))
-    return with_h5py(Verification.of(found, path=file), external)
+    return verified_by_h5py(Verification.of(found, path=file), external)
 
 
 def sentences(found: Verification) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from thalweg._base.errors import DataError
 from thalweg.layouts.model import EventModel
 from thalweg.layouts.scatter import Array, Items, Placement, ids
-from thalweg.layouts.tables import Source, TablePlan
+from thalweg.layouts.tables import ColumnSource, TablePlan
 
 Read = Callable[[TablePlan, list[int]], dict[int, Array]]
 """A function that reads flat columns of a table, by their numbers."""
@@ -104,7 +104,7 @@ def _rows_of_items(table: TablePlan, arrays: dict[int, Array]) -> list[Items]:
     rows: list[Items] = [None] * table.home
     for depth in range(table.home, len(table.lists) + 1):
         if depth > table.home:
-            count = table.sources.index(Source("column", table.lists[depth - 1]))
+            count = table.sources.index(ColumnSource("column", table.lists[depth - 1]))
             is_filled = is_filled & (_taken(arrays[count], order) > 0)
         is_first = is_filled.copy()
         if depth < len(table.lists):

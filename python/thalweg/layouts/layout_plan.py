@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from thalweg._append.columns import columns_of
 from thalweg._base.errors import UsageError
+from thalweg._reading.asked import selected_row
 from thalweg._reading.run import Run
-from thalweg._reading.table import selected_row
 from thalweg._schema.schema import Schema
 from thalweg._schema.types import Type
 from thalweg._values.rows import Rows
@@ -20,7 +20,7 @@ from thalweg._writing.writer import Writer
 from thalweg.layouts.gather import gather, parts_for
 from thalweg.layouts.layout import Layout
 from thalweg.layouts.model import EventModel
-from thalweg.layouts.rows import flat_arrays, name_of, rows_of, selected
+from thalweg.layouts.rows import flat_arrays, path_name_of, rows_of, selected
 from thalweg.layouts.scatter import Array, Batch, scatter
 from thalweg.layouts.tables import TablePlan, plan_tables
 
@@ -75,7 +75,7 @@ class Plan:
         for table in self.tables:
             for column, source in zip(table.columns, table.sources, strict=True):
                 if source.column in wanted and not self.model.columns[source.column].is_lengths:
-                    found.setdefault(table.name, []).append(name_of(column))
+                    found.setdefault(table.name, []).append(path_name_of(column))
         return found
 
     def flatten(self, batch: Any) -> Batch:
@@ -120,7 +120,7 @@ class Plan:
         """
 
         def read_columns(table: TablePlan, columns: list[int]) -> dict[int, Array]:
-            paths = dict.fromkeys(name_of(table.columns[i]) for i in columns if not table.columns[i].is_lengths)
+            paths = dict.fromkeys(path_name_of(table.columns[i]) for i in columns if not table.columns[i].is_lengths)
             arrays = flat_arrays(run[table.name].read(paths, threads=threads))
             return dict(zip(selected(table.columns, paths), arrays, strict=True))
 

@@ -16,7 +16,7 @@ from thalweg._values.rows import Rows
 Array = npt.NDArray[Any]
 
 
-def name_of(column: _core.Column) -> str:
+def path_name_of(column: _core.Column) -> str:
     """Returns the name of a column for `Table.read`."""
     return column.path.replace("/*", "")
 
@@ -25,7 +25,7 @@ def selected(columns: Sequence[_core.Column], paths: Collection[str]) -> list[in
     """Returns the numbers of the columns of these fields and of the lengths of the lists around them."""
     found = set()
     for index, column in enumerate(columns):
-        if any(f"{name_of(column)}/".startswith(f"{path}/") for path in paths):
+        if any(f"{path_name_of(column)}/".startswith(f"{path}/") for path in paths):
             at: int | None = index
             while at is not None:
                 found.add(at)

@@ -17,7 +17,7 @@ Kind = Literal["event", "spill", "index", "column"]
 
 
 @dataclass(frozen=True)
-class Source:
+class ColumnSource:
     """The source of a column of a table.
 
     "event": the number of the event of the row (in a spill: of its first event). "spill": the number of events of the
@@ -38,10 +38,10 @@ class Source:
         return {"index": self.column} if self.kind == "index" else self.kind
 
     @staticmethod
-    def from_json(json: Any) -> Source:
+    def from_json(json: Any) -> ColumnSource:
         if isinstance(json, int):
-            return Source("column", json)
-        return Source("index", json["index"]) if isinstance(json, dict) else Source(json)
+            return ColumnSource("column", json)
+        return ColumnSource("index", json["index"]) if isinstance(json, dict) else ColumnSource(json)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TablePlan:
     schema: TableSchema
     lists: Level
     joined: int
-    sources: tuple[Source, ...]
+    sources: tuple[ColumnSource, ...]
     """The source of each flat column."""
 
     @property
@@ -83,7 +83,7 @@ class TablePlan:
     @staticmethod
     def from_json(json: Any) -> TablePlan:
         fields = tuple((field["name"], Type.from_json(field)) for field in json["fields"])
-        sources = tuple(map(Source.from_json, json["sources"]))
+        sources = tuple(map(ColumnSource.from_json, json["sources"]))
         return TablePlan(TableSchema(json["name"], fields), tuple(json["lists"]), json["joined"], sources)
 
 
@@ -185,20 +185,20 @@ def _chains(levels: list[Level], counts: dict[Level, set[int]]) -> list[list[Lev
 
 def _table(model: EventModel, selection: _Selection, is_spill: bool, is_soa: bool) -> TablePlan:
     shaper = _Shaper(selection, is_soa)
-    members, sources = shaper.members(model.tree, [Source("spill")] if is_spill and is_soa else [])
+    members, sources = shaper.members(model.tree, [ColumnSource("spill")] if is_spill and is_soa else [])
     taken = [name for name, _ in members]
     if is_spill and not is_soa:
         members = [("events", list_(Type("struct", members=tuple(members))))]
-        sources = [Source("spill"), *sources]
+        sources = [ColumnSource("spill"), *sources]
     what = "number of the first event of the spill" if is_spill else "number of the event"
     ids = [(_free("event_number", taken), uint64(description=what))]
-    id_sources = [Source("event")]
+    id_sources = [ColumnSource("event")]
     lists = {node.columns[0]: node.path for node in model.nodes() if node.has_objects}
     for column in selection.lists[:-1]:
         what = f"position of the object in {'.'.join(lists[column])}"
         name = _free(f"{lists[column][-1]}_index", [*taken, *(name for name, _ in ids)])
         ids.append((name, uint32(description=what)))
-        id_sources.append(Source("index", column))
+        id_sources.append(ColumnSource("index", column))
     schema = TableSchema(selection.name, (*ids, *members))
     return TablePlan(schema, selection.lists, selection.joined, (*id_sources, *sources))
 
@@ -210,9 +210,11 @@ class _Shaper:
         self._selection = selection
         self._is_soa = is_soa
 
-    def members(self, nodes: Iterable[Node], outer: list[Source]) -> tuple[list[tuple[str, Type]], list[Source]]:
+    def members(
+        self, nodes: Iterable[Node], outer: list[ColumnSource]
+    ) -> tuple[list[tuple[str, Type]], list[ColumnSource]]:
         members: list[tuple[str, Type]] = []
-        sources: list[Source] = []
+        sources: list[ColumnSource] = []
         nodes = list(nodes)
         for node in nodes:
             name = node.path[-1]
@@ -222,10 +224,10 @@ class _Shaper:
             if node.has_objects and node.columns[0] in self._selection.counts:
                 count = _free(f"{name}_count", [each.path[-1] for each in nodes])
                 members.append((count, uint64(description=f"number of {'.'.join(node.path)}")))
-                sources.append(Source("column", node.columns[0]))
+                sources.append(ColumnSource("column", node.columns[0]))
         return members, sources
 
-    def _shaped(self, node: Node, outer: list[Source]) -> tuple[Type, list[Source]] | None:
+    def _shaped(self, node: Node, outer: list[ColumnSource]) -> tuple[Type, list[ColumnSource]] | None:
         """Returns the selected part of a node. `outer` has the lists around it, which each leaf repeats with "soa"."""
         if not node.children:
             return self._leaf(node, outer) if node.columns[0] in self._selection.leaves else None
@@ -235,17 +237,17 @@ class _Shaper:
         (element,) = node.children
         if node.columns[0] in self._selection.lists:  # its elements are the rows
             return self._shaped(element, outer)
-        lengths = Source("column", node.columns[0])
+        lengths = ColumnSource("column", node.columns[0])
         if self._is_soa:
             return self._shaped(element, [*outer, lengths])
         shaped = self._shaped(element, [])
         return (_with(node.type, element=shaped[0]), [lengths, *shaped[1]]) if shaped else None
 
-    def _leaf(self, node: Node, outer: list[Source]) -> tuple[Type, list[Source]]:
+    def _leaf(self, node: Node, outer: list[ColumnSource]) -> tuple[Type, list[ColumnSource]]:
         type_ = node.type
         for _ in outer:
             type_ = list_(type_)
-        return type_, [*outer, *(Source("column", column) for column in node.columns)]
+        return type_, [*outer, *(ColumnSource("column", column) for column in node.columns)]
 
 
 def _with(type_: Type, **inner: Any) -> Type:

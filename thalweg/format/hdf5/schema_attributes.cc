@@ -115,7 +115,8 @@ class AttributeReader {
                 std::ranges::any_of(schema.tables, is_taken)) {
                 if (!attributes.empty())
                     left_out_.push_back(
-                        {"the attributes of " + base::readable(own), "no group of ours can have that name"});
+                        {"the attributes of " + base::readable(own), "no group of ours can have that name",
+                         model::LeftOut::Reason::group_name});
             } else if (!attributes.empty()) {
                 schema.groups.push_back({own.substr(1), std::move(attributes)});
             }

@@ -10,12 +10,11 @@
 namespace thalweg::format::rntuple {
 namespace {
 
-// Python knows them by the beginning of this.
 constexpr char const* kWhyNoTree =
     "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install thalweg[uproot]";
 
 void leave_out(model::RunMap& map, std::vector<std::string> const& trees) {
-    for (auto const& tree : trees) map.left_out.push_back({tree, kWhyNoTree});
+    for (auto const& tree : trees) map.left_out.push_back({tree, kWhyNoTree, model::LeftOut::Reason::tree});
 }
 
 // One physical column for each of ours, in the same order.

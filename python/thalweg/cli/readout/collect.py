@@ -92,7 +92,7 @@ def collect(
     """
     handlers, token, toml = list(handler), "", ""
     if config:
-        known = configuration.load(config)
+        known = configuration.load_configuration(config)
         addresses, token = collecting.addresses_of(known)
         handlers, toml = handlers or addresses, known.text
     if not handlers:

@@ -76,7 +76,7 @@ def plan(
         _refuse_with_config(handlers=handlers, build_threads=build_threads, serve_threads=serve_threads)
         made = plans.of_configuration(config, machine, pinning)
     if json:
-        print_json(plans.facts(machine, made))
+        print_json(plans.plan_facts(machine, made))
     else:
         _show(machine, made)
     say(*(f"warning: {text}" for text in made.warnings))

@@ -82,7 +82,7 @@ def serve_(
         return 0
     if config is None:
         raise UsageError("no configuration is given: give --config FILE.toml (--dump-config prints a first one)")
-    known, warnings = _core.handlers_of(configuration.load(config).json)
+    known, warnings = _core.handlers_of(configuration.load_configuration(config).json)
     for warning in warnings:
         say(warning)
     chosen = _choose(known, handler, config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
-_NAP_S = 0.001
+_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.02
 
 
 class Ranks(Protocol):
@@ -60,11 +60,23 @@ class Over:
         self._meet()
         return self._comm.exscan(own) or 0
 
+    def first_rank_here(self) -> int:
+        """Returns the lowest rank on the machine of this one. All ranks must call it."""
+        from mpi4py import MPI
+
+        here = self._comm.Split_type(MPI.COMM_TYPE_SHARED)
+        try:
+            return int(here.bcast(self.rank, root=0))
+        finally:
+            here.Free()
+
     def _meet(self) -> None:
         if self._sleeps:
-            request = self._comm.Ibarrier()
-            while not request.Test():
-                time.sleep(_NAP_S)
+            all_are_here = self._comm.Ibarrier()
+            pause = _SHORTEST_PAUSE_S
+            while not all_are_here.Test():
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 def ranks_of(comm: Any) -> Ranks:
