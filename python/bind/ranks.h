@@ -26,7 +26,7 @@ class PythonCommunicator final : public ranks::Communicator {
     int size_;
 };
 
-// An exception of Python as the core throws it: of the same kind and with the same text, so that other ranks can be told.
+// Returns an exception of Python as one of the core, with the same kind and text. Other ranks are told of it so.
 std::exception_ptr as_thrown(nanobind::handle error);
 
 } // namespace thalweg::bind

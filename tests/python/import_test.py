@@ -24,15 +24,11 @@ LATE = {
 }
 OTHERS = {"matplotlib", "rich", "typer", "prometheus_client", "h5py", "uproot", "awkward", "pyarrow", "pandas"}
 PARTS = {
-    "_convert",
     "_derive",
-    "_layouts_plan",
-    "_merge",
-    "_over_mpi",
-    "_reports",
-    "_row_groups",
-    "_follow",
-    "_verify",
+    "_files.convert",
+    "_files.merge",
+    "_files.verify",
+    "_others",
     "checkpoint",
     "cli",
     "layouts",

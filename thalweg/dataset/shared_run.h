@@ -64,7 +64,8 @@ class SharedRun {
     // the file then. Has a result on the lowest rank of each machine.
     std::optional<CompleteResult> close(std::uint64_t timeout_ns);
 
-    // Ends the run for all ranks, without completing the file. The `close` of the others throws `why`; this waits for it.
+    // Ends the run for all ranks, without completing the file. The `close` of the others throws `why`, and this call
+    // waits for it.
     void abandon(std::exception_ptr const& why) noexcept;
     void abandon(std::string const& reason) noexcept; // which the others throw as a base::SystemError
 
