@@ -61,7 +61,10 @@ void make_names_readable(RunMap& map) {
         for (auto& column : table) column.path = base::readable(column.path);
     }
     for (auto& note : map.notes) note = base::readable(note);
-    for (auto& each : map.left_out) each = {base::readable(each.path), base::readable(each.why)};
+    for (auto& each : map.left_out) {
+        each.path = base::readable(each.path);
+        each.why = base::readable(each.why);
+    }
     map.notes.insert(map.notes.end(), notes.begin(), notes.end());
 }
 

@@ -171,6 +171,7 @@ template <typename Stream, typename Map> void stream_map(Stream& stream, Map& ma
     stream.list(map.left_out, [&](auto& each) {
         stream(each.path);
         stream(each.why);
+        stream(each.reason);
     });
     stream.list(map.notes, [&](auto& note) { stream(note); });
     stream.list(map.units, [&](auto& byte) { stream(byte); });
