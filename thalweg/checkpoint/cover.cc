@@ -45,8 +45,8 @@ std::string outside(Extents const& shape, OwnedBox const& owned) {
     auto const whose = fmt::format("the block of rank {}", owned.rank);
     auto const& box = owned.box;
     if (box.start.size() != shape.size() || box.shape.size() != shape.size()) {
-        return fmt::format("{} starts at {} and has the shape {}, and the array has {} axes", whose,
-                           text_of(box.start), text_of(box.shape), shape.size());
+        return fmt::format("{} starts at {} and has the shape {}, and the array has {} axes", whose, text_of(box.start),
+                           text_of(box.shape), shape.size());
     }
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         if (box.start[axis] > shape[axis] || box.shape[axis] > shape[axis] - box.start[axis]) {
