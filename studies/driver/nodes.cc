@@ -16,7 +16,7 @@
 #include "thalweg/base/error.h"
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/base/units.h"
-#include "thalweg/dataset/run/parts_folder.h"
+#include "thalweg/dataset/node_folder/parts_folder.h"
 
 namespace thalweg::study {
 namespace {

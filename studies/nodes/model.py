@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 REGION_BYTES = 256 << 20
 NAMES_OF_A_NODE = 9  # journal, room, beats, finished, each made and removed, and a share of those of all
-LOOKS_PER_S = 2000  # of all nodes together, while they wait (thalweg/dataset/run/folder_pause.h)
+LOOKS_PER_S = 2000  # of all nodes together, while they wait (thalweg/dataset/node_folder/folder_pause.h)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/earlier_files.h"
-#include "thalweg/dataset/metadata.h"
+#include "thalweg/dataset/begin/earlier_files.h"
+#include "thalweg/dataset/begin/metadata.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/run/unit_group.h"
 #include "thalweg/dataset/writer.h"

@@ -9,9 +9,9 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/begin/creation.h"
 #include "thalweg/dataset/complete/region_gaps.h"
 #include "thalweg/dataset/complete/snapshot.h"
-#include "thalweg/dataset/creation.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
 #include "thalweg/dataset/run/attach.h"

@@ -8,34 +8,27 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
-#include "thalweg/base/units.h"
+#include "thalweg/dataset/begin/creation.h"
+#include "thalweg/dataset/begin/metadata.h"
+#include "thalweg/dataset/begin/resumption.h"
 #include "thalweg/dataset/commit/disk_share.h"
+#include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/complete/unit_list.h"
-#include "thalweg/dataset/creation.h"
-#include "thalweg/dataset/earlier_files.h"
-#include "thalweg/dataset/metadata.h"
-#include "thalweg/dataset/resume.h"
+#include "thalweg/dataset/nodes/joining.h"
+#include "thalweg/dataset/nodes/node_resumption.h"
 #include "thalweg/dataset/run/backoff.h"
 #include "thalweg/dataset/run/format_for.h"
 #include "thalweg/dataset/run/left_over.h"
 #include "thalweg/dataset/run/run_memory.h"
 #include "thalweg/dataset/run/run_place.h"
 #include "thalweg/dataset/run/unit_group.h"
-#include "thalweg/storage/probe.h"
 #include "thalweg/tuning/knobs.h"
 
 namespace thalweg::dataset {
 namespace {
-
-// On a small disk, where the budget was lowered, the journal takes less, too.
-JournalLimits fit_to_budget(JournalLimits limits, std::uint64_t rows_budget_bytes) {
-    limits.main_rows_bytes = std::min(limits.main_rows_bytes, rows_budget_bytes / 2);
-    limits.segment_bytes = std::min(limits.segment_bytes, rows_budget_bytes / 2);
-    limits.slack_bytes = std::min(limits.slack_bytes, rows_budget_bytes * 3 / 2);
-    return limits;
-}
 
 // What was not durable when the committer ended, at the latest with the last beat of its heart, becomes so with the
 // last steps of the close and not before; where these fail, never.
@@ -45,14 +38,6 @@ void grow_older(CommitStatus& status, std::uint64_t ns) {
 }
 
 } // namespace
-
-tuning::Tuning in_effect(tuning::Tuning tuning, format::Format const& format, std::string const& path) {
-    tuning.layout = format.with_own_values(tuning.layout);
-    if (path.empty()) return tuning;
-    fit_to_disk_of(path, tuning.commit, tuning.write.staging);
-    fit_to_shared_memory(storage::space_of("/dev/shm").free_bytes, tuning.write.staging);
-    return tuning;
-}
 
 std::unique_ptr<Writer> Writer::create(std::string const& path, model::Schema schema, CreateOptions const& options,
                                        std::map<std::string, std::string> metadata) {
@@ -74,25 +59,30 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
     check_nodes(absolute, options, before != nullptr);
     remove_stale_segments();
     clear_place(absolute, options.force);
-    std::unique_ptr<Writer> writer(new Writer);
-    writer->run_ = std::make_shared<OpenRun>();
-    auto& run = *writer->run_;
     RunPlace const place(absolute, {0, options.nodes.nodes});
     if (place.is_of_many()) place.parts().make();
-    writer->journal_ = place.open_journal(storage::OpenMode::create_new);
+    BegunRun begun;
+    auto const run = begun.run;
+    std::unique_ptr<Writer> writer;
+    begun.files = place.open_journal(storage::OpenMode::create_new);
     try {
-        run.journal_lock = place.lock_shared();
-        run.file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
-        run.head = std::move(head);
-        writer->on_files_ = true;
-        writer->watch_ = std::make_shared<FileWatch>(absolute, place.journal());
-        writer->start(options, format, options.shared, before != nullptr ? before->run_->ledger.get() : nullptr);
-        if (place.run_id() != run.head.id)
+        run->journal_lock = place.lock_shared();
+        run->file = storage::open_file_storage(absolute, storage::OpenMode::create_new, options.write.engine);
+        run->head = std::move(head);
+        begun.watch = std::make_shared<FileWatch>(absolute, place.journal());
+        if (place.is_of_many()) {
+            begin_as_first(begun, options, format);
+        } else {
+            begin_alone(begun, options, format, options.shared,
+                        before != nullptr ? before->run_->ledger.get() : nullptr);
+        }
+        writer.reset(new Writer(std::move(begun)));
+        if (place.run_id() != run->head.id)
             base::fail_usage({"cannot create " + absolute, "another recorder has just taken that place"});
         base::sync_directory_of(absolute);
         if (before != nullptr) before->journal_next(*writer);
     } catch (std::exception const& error) {
-        remove_traces(run, place, error.what());
+        remove_traces(*run, place, error.what());
         throw;
     }
     return writer;
@@ -101,75 +91,65 @@ std::unique_ptr<Writer> Writer::create_at(std::string const& path, model::Schema
 std::unique_ptr<Writer> Writer::create_on(std::shared_ptr<storage::Storage> file, JournalFiles journal,
                                           format::Format const& format, model::RunHead head,
                                           CreateOptions const& options) {
-    std::unique_ptr<Writer> writer(new Writer);
-    writer->run_ = std::make_shared<OpenRun>();
-    writer->run_->file = std::move(file);
-    writer->run_->head = std::move(head);
-    writer->journal_ = std::move(journal);
-    writer->start(options, format, false);
-    return writer;
+    BegunRun begun;
+    begun.run->file = std::move(file);
+    begun.run->head = std::move(head);
+    begun.files = std::move(journal);
+    begin_alone(begun, options, format, false);
+    return std::unique_ptr<Writer>(new Writer(std::move(begun)));
 }
 
-void Writer::start(CreateOptions const& options, format::Format const& format, bool shared, Ledger const* before) {
-    run_->format = &format;
-    run_->while_waiting = options.nodes.while_waiting;
-    whole_file_checksum_ = options.whole_file_checksum;
-    fork_generation_ = base::fork_generation();
-    auto const tuning =
-        in_effect(static_cast<tuning::Tuning const&>(options), format, on_files_ ? run_->path() : std::string());
-    run_->options = tuning.write;
-    run_->head.knobs = tuning::texts(tuning);
-    run_->head.engine = run_->file->engine();
-    // Durable with the first BARRIER: until then `recover` writes it again.
-    auto first_offset = format.begin(*run_->file, run_->head);
-    NodeOfRun const which{0, options.nodes.nodes};
-    if (which.nodes > 1) {
-        first_offset = 0; // until it has a region
-        run_->node = share_of(*run_, which, options.nodes.timeout_ns, tuning.commit.flush_interval_ns);
-        run_->node->rules = options.nodes.rules;
-        run_->file->sync(); // for those who find the journal
+std::unique_ptr<Writer> Writer::join(std::string const& path, std::uint32_t node, JoinOptions const& options) {
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    static_cast<void>(format_for(absolute));
+    return of_node(options.resume ? return_to_run(absolute, node, options) : join_run(absolute, node, options));
+}
+
+std::unique_ptr<Writer> Writer::resume(std::string const& path, std::optional<model::Schema> const& schema,
+                                       CreateOptions const& options) {
+    auto const absolute = std::filesystem::absolute(path).lexically_normal().string();
+    auto const places = places_of_run(absolute);
+    if (!places.empty() && places.front().is_of_many()) return of_node(resume_as_first(absolute, schema, options));
+    return std::unique_ptr<Writer>(new Writer(resume_alone(absolute, schema, options)));
+}
+
+// The other nodes know about this one: if it cannot go on, they hear why.
+std::unique_ptr<Writer> Writer::of_node(BegunRun begun) {
+    auto const run = begun.run;
+    try {
+        return std::unique_ptr<Writer>(new Writer(std::move(begun)));
+    } catch (std::exception const& error) {
+        run->node->announce_end(error.what());
+        throw;
     }
-    auto const fallback = !shared             ? base::MemoryFallback{}
-                          : before != nullptr ? memory_fallback_of(before->head())
-                                              : memory_fallback(run_->path(), options.memory_folder);
-    auto const data_file =
-        on_files_ ? base::identity_of(run_->path()).value_or(base::FileIdentity{}) : base::FileIdentity{};
-    auto journal =
-        JournalWriter::begin(journal_, add_memory_folder(model::to_json(run_->head), fallback.folder), data_file,
-                             fit_to_budget(options.journal, tuning.commit.rows_budget_bytes), which);
-    make_ledger(tuning, fallback, shared, first_offset, before);
-    if (run_->node) {
-        meet_as_first(*run_, options.nodes);
-        run_->keys = shared_keys(run_->node->parts, which.node, run_->node->rules);
-    }
-    start_committer(std::move(journal), tuning.commit);
 }
 
-void Writer::make_ledger(tuning::Tuning const& tuning, base::MemoryFallback const& fallback, bool shared,
-                         std::uint64_t first_offset, Ledger const* before) {
-    run_->ledger =
-        Ledger::create(run_->head.id, run_->path(), shared, first_offset, fallback,
-                       before != nullptr ? before->series() : nullptr, run_->node ? run_->node->which : NodeOfRun{});
-    if (shared) run_->memory_lock = hold_memory(run_->ledger->name());
-    run_->ledger->head().knobs = tuning::pack(tuning);
+Writer::Writer(BegunRun begun)
+    : run_(begun.run), journal_(begun.files), watch_(begun.watch),
+      whole_file_checksum_(begun.tuning.whole_file_checksum), fork_generation_(base::fork_generation()) {
+    THALWEG_ASSERT(begun.journal && run_->ledger && run_->ledger->head().state == LedgerState::open,
+                   "a writer takes over a run that has begun and is open");
+    if (run_->node) part_ = std::make_unique<NodeRun>(begun);
+    start_committer(begun);
 }
 
-void Writer::start_committer(JournalWriter journal, CommitOptions const& commit,
-                             std::vector<std::pair<std::size_t, format::ClusterPages>> so_far,
-                             PageCounts const& earlier) {
-    auto const reserve = [bound = run_->format->metadata_bound(run_->head), earlier](PageCounts const& pages) {
+void Writer::start_committer(BegunRun& begun) {
+    auto const reserve = [bound = run_->format->metadata_bound(run_->head),
+                          earlier = begun.counts](PageCounts const& pages) {
         auto const all = pages.all + earlier.all;
         return bound.bytes(all, pages.of_lengths + earlier.of_lengths) +
                unit_list_bound(pages.unit_bytes + earlier.unit_bytes, all);
     };
-    auto committer = std::make_shared<Committer>(*run_, std::move(journal), commit, reserve, std::move(so_far), watch_);
+    auto committer = std::make_shared<Committer>(*run_, std::move(*begun.journal), begun.tuning.commit, reserve,
+                                                 std::move(begun.clusters), watch_);
     base::Lock const lock(status_mutex_);
     committer_ = std::move(committer);
     units_ = std::make_unique<WorkUnits>(run_);
 }
 
 Writer::~Writer() {
-    if ((committer_ || ending_) && fork_generation_ == base::fork_generation()) abandon();
+    bool const is_open = committer_ || (part_ && part_->has_finished());
+    if (is_open && fork_generation_ == base::fork_generation()) abandon();
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
     if (fork_generation_ != base::fork_generation()) new (std::nothrow) std::shared_ptr<Committer>(committer_);
 }
@@ -204,6 +184,10 @@ WorkUnits& Writer::work_units() {
 bool Writer::is_committed(UnitKey const& key) const {
     check_open();
     return units_->is_committed(key);
+}
+
+std::map<std::uint32_t, std::string> Writer::dead_nodes() const {
+    return part_ ? part_->dead_nodes() : std::map<std::uint32_t, std::string>{};
 }
 
 std::string Writer::handle() const {
@@ -241,7 +225,7 @@ void Writer::drop_committer() {
 
 void Writer::set_metadata(std::string const& key, std::string const& value) {
     check_open();
-    if (ending_)
+    if (part_ && part_->has_finished())
         base::fail_usage({path() + " takes no more metadata", "this node has closed, and waits for the others"});
     check_given(path(), {{key, value}});
     added_metadata_[key] = value;
@@ -271,8 +255,9 @@ CompleteResult Writer::close(std::uint64_t timeout_ns) {
     check_open();
     auto const begin_ns = base::monotonic_ns();
     auto const end_ns = begin_ns + std::min(timeout_ns, std::numeric_limits<std::uint64_t>::max() - begin_ns);
-    if (!ending_) end_producers(end_ns); // else it was called before
-    auto result = run_->node ? close_with_others(end_ns) : complete_alone();
+    if (!part_ || !part_->has_finished()) end_producers(end_ns); // else an earlier call has done that
+    auto result = part_ ? complete_with_others(end_ns) : complete_alone();
+    THALWEG_ASSERT(ended_ && run_->ledger->head().state == LedgerState::closed, "a run that is complete is closed");
     if (failed_end_) {
         base::fail_system({fmt::format("{} is complete, and an error came before that", path()), failed_end_->what()},
                           failed_end_->code);
@@ -319,12 +304,38 @@ CompleteResult Writer::complete_alone() {
     }
 }
 
-CompleteResult Writer::complete() {
-    auto& ledger = *run_->ledger;
+// All that the committer had to journal is in the journal afterwards, with the metadata that were added.
+JournalWriter Writer::finish_journal() {
     auto journal = committer()->finish();
     drop_committer();
-    auto const need = status().memory_need;
     if (!added_metadata_.empty()) journal.append_json(RecordType::metadata, nlohmann::json(added_metadata_).dump());
+    return journal;
+}
+
+CompleteResult Writer::complete_with_others(std::uint64_t end_ns) {
+    try {
+        if (!part_->has_finished()) {
+            auto journal = finish_journal();
+            if (!added_metadata_.empty()) journal.sync();
+            part_->finish();
+        }
+        auto result = part_->complete(end_ns);
+        ended_ = true;
+        return result;
+    } catch (std::exception const& error) {
+        auto const* const system = dynamic_cast<base::SystemError const*>(&error);
+        if (part_->has_finished() && system != nullptr && system->code == ETIMEDOUT) throw; // the run stays open
+        ended_ = true;
+        part_->fail(error.what());
+        give_up_lock();
+        throw;
+    }
+}
+
+CompleteResult Writer::complete() {
+    auto& ledger = *run_->ledger;
+    static_cast<void>(finish_journal());
+    auto const need = status().memory_need;
     CompleteOptions options;
     options.state = RunState::closing;
     options.whole_file_checksum = whole_file_checksum_;
@@ -336,7 +347,7 @@ CompleteResult Writer::complete() {
     // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;
-    if (on_files_) remove_journals({RunPlace(path())}, {journal_}, run_->head.id);
+    if (watch_) remove_journals({RunPlace(path())}, {journal_}, run_->head.id);
     return result;
 }
 
@@ -344,10 +355,8 @@ void Writer::abandon() {
     if (ended_) return;
     if (fork_generation_ != base::fork_generation()) check_open(); // the parent's run is not the child's to end
     ended_ = true;
-    // Without the one that completes the file nobody does so; what others have finished can be completed without them.
-    if (run_->node && (!ending_ || run_->node->first_living() == run_->node->which.node))
-        run_->node->announce_end("its run was abandoned");
-    if (ending_) return give_up_lock();
+    if (part_) part_->abandon();
+    if (part_ && part_->has_finished()) return give_up_lock();
     auto& ledger = *run_->ledger;
     auto open = LedgerState::open;
     ledger.head().state.compare_exchange_strong(open, LedgerState::abandoned);

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "thalweg/dataset/append/producer.h"
+#include "thalweg/dataset/journal/unit_key.h"
 #include "thalweg/dataset/run/unit_group.h"
-#include "thalweg/dataset/run/unit_key.h"
 
 namespace thalweg::dataset {
 

@@ -12,7 +12,7 @@
 
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/dataset/append/unit_worker.h"
-#include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/dataset/journal/unit_key.h"
 
 namespace thalweg::dataset {
 

@@ -12,10 +12,10 @@
 #include "thalweg/dataset/commit/cluster_collector.h"
 #include "thalweg/dataset/commit/file_watch.h"
 #include "thalweg/dataset/commit/flush.h"
-#include "thalweg/dataset/commit/node_watch.h"
 #include "thalweg/dataset/commit/producer_list.h"
 #include "thalweg/dataset/commit/space.h"
 #include "thalweg/dataset/commit/unit_collector.h"
+#include "thalweg/dataset/node_folder/node_watch.h"
 #include "thalweg/dataset/run/commit_status.h"
 #include "thalweg/tuning/options.h"
 

@@ -13,7 +13,7 @@
 #include "thalweg/dataset/complete/part_builder.h"
 #include "thalweg/dataset/complete/unit_count.h"
 #include "thalweg/dataset/complete/whole_rows.h"
-#include "thalweg/dataset/run/parts_folder.h"
+#include "thalweg/dataset/node_folder/parts_folder.h"
 
 namespace thalweg::dataset {
 namespace {

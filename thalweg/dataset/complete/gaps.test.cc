@@ -3,9 +3,9 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/units.h"
+#include "thalweg/dataset/begin/resumption.h"
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/journal/coverage.h"
-#include "thalweg/dataset/resume.h"
 #include "thalweg/dataset/testing.h"
 
 namespace thalweg::dataset {

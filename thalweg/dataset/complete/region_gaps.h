@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "thalweg/dataset/complete/facts.h"
-#include "thalweg/dataset/run/region_plan.h"
+#include "thalweg/dataset/node_folder/region_plan.h"
 #include "thalweg/format/format.h"
 
 namespace thalweg::dataset {

@@ -6,7 +6,7 @@
 
 #include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/run/parts_folder.h"
+#include "thalweg/dataset/node_folder/parts_folder.h"
 #include "thalweg/dataset/run/unit_group.h"
 
 namespace thalweg::dataset {

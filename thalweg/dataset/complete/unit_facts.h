@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/dataset/journal/unit_key.h"
 
 namespace thalweg::dataset {
 

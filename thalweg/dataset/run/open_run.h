@@ -6,9 +6,9 @@
 #include <string>
 
 #include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/node_folder/node_share.h"
+#include "thalweg/dataset/node_folder/shared_keys.h"
 #include "thalweg/dataset/run/ledger.h"
-#include "thalweg/dataset/run/node_share.h"
-#include "thalweg/dataset/run/shared_keys.h"
 #include "thalweg/dataset/run/staging.h"
 #include "thalweg/format/format.h"
 #include "thalweg/model/run.h"

@@ -8,7 +8,7 @@
 
 #include "thalweg/base/file_descriptor.h"
 #include "thalweg/dataset/journal/journal.h"
-#include "thalweg/dataset/run/parts_folder.h"
+#include "thalweg/dataset/node_folder/parts_folder.h"
 
 namespace thalweg::dataset {
 

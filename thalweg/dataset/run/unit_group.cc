@@ -32,11 +32,6 @@ template <typename Number> Number take(std::string_view& from) {
 
 } // namespace
 
-std::int64_t group_of(std::int64_t key, std::uint64_t keys_per_group) {
-    auto const count = static_cast<std::int64_t>(keys_per_group);
-    return key / count - (key % count < 0 ? 1 : 0);
-}
-
 std::string name_of_group(std::int64_t group, std::uint64_t keys_per_group) {
     if (keys_per_group == 1) return fmt::format("{}", group);
     // At the ends of the integers a group has fewer keys.

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/dataset/journal/unit_key.h"
 #include "thalweg/model/run.h"
 
 namespace thalweg::dataset {
@@ -22,8 +22,6 @@ struct UnitOfGroup {
     bool operator==(UnitOfGroup const&) const = default;
 };
 
-// Group n has the keys from n * keys_per_group on.
-std::int64_t group_of(std::int64_t key, std::uint64_t keys_per_group);
 // As people read it: "group 3 (the keys 300 to 399)".
 std::string name_of_group(std::int64_t group, std::uint64_t keys_per_group);
 

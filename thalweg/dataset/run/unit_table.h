@@ -27,7 +27,7 @@
 
 #include "thalweg/base/memory.h"
 #include "thalweg/base/thread.h"
-#include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/dataset/journal/unit_key.h"
 
 namespace thalweg::dataset {
 

@@ -1,0 +1,83 @@
+#include "thalweg/dataset/begin/creation.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/dataset/complete/nodes_down.h"
+#include "thalweg/dataset/run/run_memory.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// An unfinished run, with its memory where that is not of the run that this is a copy of.
+void remove_run_of(std::vector<RunPlace> const& places, Journals const& journals) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        auto const start = journals[i].start();
+        bool const has_memory = start->kind == JournalKind::journal && places[i].is_original(start->preamble);
+        if (has_memory) remove_memory_of(start->preamble.run_id, places[i], journals[i]);
+    }
+    base::remove_file(places.front().data());
+    places.front().remove_journal();
+}
+
+// The others write, or have completed the file already and removed the journals.
+bool has_begun(RunPlace const& place) {
+    if (!place.is_of_many()) return false;
+    return !place.has_journal() || base::identity_of(place.parts().path() + "/" + kBegun).has_value();
+}
+
+} // namespace
+
+void clear_place(std::string const& path, bool force) {
+    std::vector<base::FileDescriptor> locks; // until all is gone
+    auto const folder = std::filesystem::path(path).parent_path().string();
+    if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
+    if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
+    if (auto const places = places_of_run(path); !places.empty()) {
+        for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while somebody writes it
+        auto const journals = open_journals(places, storage::OpenMode::read_only);
+        check_nodes_are_down(places, journals, "replace");
+        if (force) {
+            remove_run_of(places, journals);
+        } else if (is_stub(places, journals)) {
+            places.front().clear_stub();
+        } else {
+            base::fail_usage(
+                {"cannot create " + path, "the journal of an unfinished run is beside it",
+                 fmt::format(
+                     "complete that run with `thalweg recover {}`, or replace it with --force (in Python: force=True)",
+                     path)});
+        }
+    }
+    if (exists(path) && !force) {
+        base::fail_usage({"cannot create " + path, "it exists, and a closed file is not opened for writing again",
+                          "replace it with --force (in Python: force=True)"});
+    }
+    RunPlace const place(path);
+    place.remove_later_segments(); // that somebody left without their journal
+    place.parts().remove();
+    if (force) base::remove_file(path);
+}
+
+void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {
+    if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
+    auto const there = place.run_id();
+    if (there && *there != run.head.id) return; // of somebody who was faster
+    try {
+        if (has_begun(place)) {
+            if (!run.node) return;
+            auto share = *run.node;
+            share.rules = rules_of(share.parts);
+            return share.announce_end(why);
+        }
+        if (run.file && place.node().node == 0) base::remove_file(place.data());
+        base::remove_file(place.journal());
+        if (place.is_of_many() && place.node().node == 0) place.parts().remove();
+    } catch (base::SystemError const&) {
+        // Why the creation failed is what its caller has to hear.
+    }
+}
+
+} // namespace thalweg::dataset

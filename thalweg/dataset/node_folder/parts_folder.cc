@@ -1,0 +1,155 @@
+#include "thalweg/dataset/node_folder/parts_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fmt/format.h>
+#include <span>
+
+#include "thalweg/base/error.h"
+#include "thalweg/base/file_descriptor.h"
+#include "thalweg/storage/storage.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr char const* kRegionPrefix = "region-";
+constexpr char const* kNodePrefix = "node-";
+constexpr char const* kFinishedPrefix = "finished-";
+constexpr char const* kDeadPrefix = "dead-";
+constexpr char const* kReturnedPrefix = "returned-";
+constexpr char const* kJournalEnding = ".journal";
+
+// Of names that are `prefix`, a number and `ending`.
+std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_view prefix, std::string_view ending) {
+    std::vector<std::uint32_t> numbers;
+    for (auto const& name : base::list_directory(folder)) {
+        if (!name.starts_with(prefix) || !name.ends_with(ending)) continue;
+        if (name.size() <= prefix.size() + ending.size()) continue;
+        auto const* const last = name.data() + name.size() - ending.size();
+        std::uint32_t number = 0;
+        auto const [stop, wrong] = std::from_chars(name.data() + prefix.size(), last, number);
+        if (wrong == std::errc{} && stop == last) numbers.push_back(number);
+    }
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+// In names nodes are counted from 1.
+std::vector<std::uint32_t> nodes_of(std::vector<std::uint32_t> numbers) {
+    std::erase(numbers, 0u);
+    for (auto& number : numbers) --number;
+    return numbers;
+}
+
+// None where somebody else has created it.
+std::unique_ptr<storage::Storage> create_first(std::string const& path) {
+    try {
+        return storage::open_file_storage(path, storage::OpenMode::create_new, storage::Engine::posix);
+    } catch (base::SystemError const& error) {
+        if (error.code == EEXIST) return nullptr;
+        throw;
+    }
+}
+
+} // namespace
+
+std::string name_of_node(std::uint32_t node) { return fmt::format("node {}", node + 1); }
+
+std::string finished_name(std::uint32_t node) { return fmt::format("{}{:04}", kFinishedPrefix, node + 1); }
+
+std::string dead_name(std::uint32_t node) { return fmt::format("{}{:04}", kDeadPrefix, node + 1); }
+
+std::string returned_name(std::uint32_t node) { return fmt::format("{}{:04}", kReturnedPrefix, node + 1); }
+
+bool PartsFolder::is_there() const { return base::is_directory(path_); }
+
+void PartsFolder::make() const {
+    if (base::make_directory(path_)) return;
+    base::fail_usage({fmt::format("cannot create {}", path_), "it is there already", "remove it if nobody needs it"});
+}
+
+std::string PartsFolder::journal(std::uint32_t node) const {
+    return fmt::format("{}/{}{:04}{}", path_, kNodePrefix, node + 1, kJournalEnding);
+}
+
+std::string PartsFolder::beats(std::uint32_t node) const { return fmt::format("{}/beats-{:04}", path_, node + 1); }
+
+std::string PartsFolder::room(std::uint32_t node) const {
+    return fmt::format("{}/{}{:04}.room", path_, kNodePrefix, node + 1);
+}
+
+std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
+    return nodes_of(numbers_of(path_, kNodePrefix, kJournalEnding));
+}
+
+// The name alone says it: whoever makes it has synced its journal before.
+std::vector<std::uint32_t> PartsFolder::finished_nodes() const {
+    return nodes_of(numbers_of(path_, kFinishedPrefix, ""));
+}
+
+std::vector<std::uint32_t> PartsFolder::dead_nodes() const { return nodes_of(numbers_of(path_, kDeadPrefix, "")); }
+
+bool PartsFolder::take_region(std::uint32_t number) const {
+    return create_first(fmt::format("{}/{}{:06}", path_, kRegionPrefix, number)) != nullptr;
+}
+
+std::vector<std::uint32_t> PartsFolder::regions() const { return numbers_of(path_, kRegionPrefix, ""); }
+
+// The line end comes last, with the rest: a text without it is not there yet.
+bool PartsFolder::announce(std::string const& name, std::string const& text) const {
+    auto const file = create_first(path_ + "/" + name);
+    if (!file) return false;
+    auto const line = text + "\n";
+    file->write(0, std::as_bytes(std::span(line)));
+    file->sync();
+    return true;
+}
+
+std::optional<std::string> PartsFolder::announced(std::string const& name) const {
+    try {
+        auto const path = path_ + "/" + name;
+        if (!base::identity_of(path)) return std::nullopt;
+        auto const file = storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix);
+        std::string text(file->size(), '\0');
+        if (!text.empty()) file->read(0, std::as_writable_bytes(std::span(text)));
+        if (!text.ends_with('\n')) return std::nullopt;
+        text.pop_back();
+        return text;
+    } catch (base::SystemError const& error) {
+        if (error.code == ENOENT || error.code == ENODATA) return std::nullopt;
+        throw;
+    }
+}
+
+void PartsFolder::forget_announcements() const {
+    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    auto const is_journal = [](std::string const& name) {
+        return name.starts_with(kNodePrefix) && name.find(kJournalEnding) != std::string::npos;
+    };
+    for (auto const& name : base::list_directory(path_)) {
+        bool const stays = is_journal(name) || name.starts_with(kRegionPrefix) || name.starts_with(kReturnedPrefix) ||
+                           name == kResuming || name == kResumed || name == kRecovering ||
+                           base::is_directory(path_ + "/" + name);
+        if (!stays) base::remove_file(path_ + "/" + name);
+    }
+    sync();
+}
+
+void PartsFolder::sync() const { base::sync_directory_of(journal(0)); }
+
+void PartsFolder::remove() const {
+    if (!is_there()) return;
+    base::remove_file(journal(0));
+    base::sync_directory_of(journal(0));
+    for (auto const& name : base::list_directory(keys())) base::remove_file(keys() + "/" + name);
+    base::remove_directory(keys());
+    for (auto const& name : base::list_directory(path_)) {
+        if (name != kComplete && name != kCompleting) base::remove_file(path_ + "/" + name);
+    }
+    for (auto const* const name : {kComplete, kCompleting}) // last, since others may be looking for them
+        base::remove_file(path_ + "/" + name);
+    base::remove_directory(path_);
+}
+
+} // namespace thalweg::dataset

@@ -1,0 +1,38 @@
+// Keys of work units that may be done on any node: each is taken through the folder of the run before it is committed,
+// so no two nodes commit one key.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/journal/unit_key.h"
+#include "thalweg/dataset/node_folder/node_rules.h"
+
+namespace thalweg::dataset {
+
+class SharedKeys {
+  public:
+    // `together`: so many consecutive integers are taken at once.
+    SharedKeys(PartsFolder parts, std::uint32_t node, std::uint64_t together)
+        : parts_(std::move(parts)), node_(node), together_(together) {}
+
+    // Takes it, with those that are taken together with it, for this node. False where another one has them.
+    bool take(UnitKey const& key);
+    // What was taken on this machine, by any process, stays taken when the machine is lost.
+    void sync() const;
+
+  private:
+    PartsFolder parts_;
+    std::uint32_t node_;
+    std::uint64_t together_;
+    base::Mutex mutex_;
+    std::set<std::int64_t> mine_ THALWEG_GUARDED_BY(mutex_); // groups of several keys that are known to be
+};
+
+// None where keys are not shared. Of a run that has begun.
+std::unique_ptr<SharedKeys> shared_keys(PartsFolder const& parts, std::uint32_t node, NodeRules const& rules);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,53 @@
+#include "thalweg/dataset/node_folder/sign_of_life.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+
+namespace thalweg::dataset {
+namespace {
+
+// Opened anew each time: a file system of several machines may show an open file as it was.
+std::uint64_t size_of(std::string const& path) {
+    try {
+        return storage::open_file_storage(path, storage::OpenMode::read_only, storage::Engine::posix)->size();
+    } catch (base::SystemError const&) {
+        return 0;
+    }
+}
+
+} // namespace
+
+// Of this node there may be one already: that of its committer.
+void Heartbeat::open() {
+    try {
+        file_ = storage::open_file_storage(path_, storage::OpenMode::create_new, storage::Engine::posix);
+    } catch (base::SystemError const& error) {
+        if (error.code != EEXIST) throw;
+        file_ = storage::open_file_storage(path_, storage::OpenMode::read_write, storage::Engine::posix);
+        beats_ = file_->size();
+    }
+}
+
+void Heartbeat::beat() {
+    try {
+        if (!file_) open();
+        file_->resize(++beats_);
+    } catch (base::Error const&) {
+        file_.reset(); // a server that has come back wants it opened anew
+    }
+}
+
+SignOfLife::SignOfLife(std::string path) : path_(std::move(path)), changed_ns_(base::monotonic_ns()) {}
+
+std::uint64_t SignOfLife::silent_ns() {
+    auto const asked_ns = base::monotonic_ns(); // what has not changed when we look later has not changed by then
+    auto const size = size_of(path_);
+    if (std::exchange(size_bytes_, size) == size) return asked_ns - changed_ns_;
+    changed_ns_ = base::monotonic_ns();
+    return 0;
+}
+
+} // namespace thalweg::dataset

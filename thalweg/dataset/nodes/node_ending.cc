@@ -1,0 +1,126 @@
+#include "thalweg/dataset/nodes/node_ending.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "thalweg/base/assert.h"
+#include "thalweg/base/clock.h"
+#include "thalweg/base/error.h"
+#include "thalweg/dataset/journal/journal.h"
+#include "thalweg/dataset/node_folder/node_watch.h"
+
+namespace thalweg::dataset {
+namespace {
+
+constexpr std::uint64_t kBeatNs = 1'000'000'000;
+
+} // namespace
+
+std::string names_of(std::vector<std::uint32_t> const& nodes) {
+    std::string names;
+    for (auto const node : nodes) names += (names.empty() ? "" : ", ") + name_of_node(node);
+    return names;
+}
+
+NodeEnding::NodeEnding(NodeShare const& share, std::string path)
+    : share_(share), path_(std::move(path)), pause_(share.which.nodes) {
+    if (share.which.node == 0 || share.rules.goes_on) thread_ = base::Thread([this] { beat(); });
+    try {
+        share.parts.announce(finished_name(share.which.node), "all of it is in its journal");
+    } catch (...) {
+        stop(); // otherwise it would beat for ever, and its destructor would wait for that
+        throw;
+    }
+}
+
+NodeEnding::~NodeEnding() { stop(); }
+
+void NodeEnding::stop() {
+    {
+        base::Lock const lock(mutex_);
+        stop_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+// A node that may complete the file gives signs of life also when there are no flushes any more.
+void NodeEnding::beat() {
+    Heartbeat heartbeat(share_.parts.beats(share_.which.node));
+    base::Lock lock(mutex_);
+    while (!stop_) {
+        heartbeat.beat();
+        wake_.wait_for(lock, kBeatNs);
+    }
+}
+
+std::vector<std::uint32_t> NodeEnding::unfinished() const {
+    auto const finished = share_.parts.finished_nodes();
+    auto const dead = share_.rules.goes_on ? share_.parts.dead_nodes() : std::vector<std::uint32_t>{};
+    std::vector<std::uint32_t> nodes;
+    for (std::uint32_t node = 0; node < share_.which.nodes; ++node) {
+        bool const is_done = std::ranges::binary_search(finished, node) || std::ranges::binary_search(dead, node);
+        if (node != share_.which.node && !is_done) nodes.push_back(node);
+    }
+    return nodes;
+}
+
+// The node that has announced it does it, and no node after: if it dies in the middle of it, the others cannot know
+// what it still writes. If the journals are gone, another node has completed the file.
+bool NodeEnding::is_to_complete() {
+    if (share_.first_living() != share_.which.node || !unfinished().empty()) return false;
+    THALWEG_ASSERT(!is_completing_, "a node completes a file once");
+    bool const is_ours = share_.announce_completion();
+    if (!exists(share_.parts.journal(0))) {
+        if (is_ours) share_.parts.remove(); // what is left of it
+        return false;
+    }
+    is_completing_ = is_ours;
+    if (is_ours) return true;
+    base::fail_system({path_ + " cannot be completed by the nodes that wrote it",
+                       "a node that was completing it has died", fmt::format("run `thalweg recover {}`", path_)});
+}
+
+bool NodeEnding::is_over() {
+    auto const look = [&] { summary_ = share_.parts.announced(kComplete); };
+    if (!summary_) look();
+    if (summary_) return true;
+    if (exists(share_.parts.journal(0))) return false;
+    look(); // it goes last
+    return true;
+}
+
+void NodeEnding::look_at(std::uint32_t node) {
+    auto const is_finished = [&] { return share_.parts.announced(finished_name(node)).has_value(); };
+    bool const was_finished = is_finished();
+    auto const silent_ns = lives_.try_emplace(node, share_.parts.beats(node)).first->second.silent_ns();
+    // A node that has finished meanwhile may beat no more.
+    if (silent_ns > share_.timeout_ns && was_finished == is_finished())
+        share_.announce_death(node, silent_node(share_.parts, node, silent_ns));
+}
+
+// The node that completes the file looks at all that still write, and all others at that one and at their neighbour.
+void NodeEnding::look_at_all() {
+    auto const first = share_.first_living();
+    auto const writing = unfinished();
+    if (first != share_.which.node) look_at(first);
+    auto const neighbour = share_.next_living();
+    for (auto const node : writing) {
+        if (first == share_.which.node || node == neighbour) look_at(node);
+    }
+}
+
+void NodeEnding::check() {
+    if (auto const now = base::monotonic_ns(); now >= next_look_ns_) {
+        next_look_ns_ = now + kBeatNs;
+        look_at_all();
+    }
+    if (is_over()) return;
+    auto why = share_.failure();
+    if (auto const death = share_.own_death(); !death.empty()) why = "the others go on without this node: " + death;
+    if (why.empty()) return;
+    base::fail_system({path_ + " cannot be completed by the nodes that wrote it", why,
+                       fmt::format("run `thalweg recover {}`", path_)});
+}
+
+} // namespace thalweg::dataset

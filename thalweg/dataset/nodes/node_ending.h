@@ -1,0 +1,74 @@
+// The end of a run of several nodes: each waits until one of them, the first that lives, has completed the file from
+// the journals of all.
+//
+// States of a node, and what moves it on:
+//
+//     writing      its committer journals.
+//        |         NodeEnding(): all that it had is in its journal, durably, and it announces `finished`.
+//        v
+//     finished     it waits, and watches the others (check).
+//        |         is_to_complete(): no node that lives is in front of it, all others have finished or died, and it is
+//        |         the one that announces `closing`: no region is taken from then on, and no other node completes the
+//        v         file.
+//     completing   NodeRun::complete_for_all
+//        |         The journal of the first node is removed: the file is complete.
+//        v
+//     over         is_over()
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/base/thread.h"
+#include "thalweg/dataset/node_folder/folder_pause.h"
+#include "thalweg/dataset/node_folder/node_share.h"
+#include "thalweg/dataset/node_folder/sign_of_life.h"
+
+namespace thalweg::dataset {
+
+// What a node does all of whose rows are in its journal, durably.
+class NodeEnding {
+  public:
+    // Says so to the others.
+    NodeEnding(NodeShare const& share, std::string path);
+    ~NodeEnding();
+
+    // Other nodes that still write.
+    std::vector<std::uint32_t> unfinished() const;
+    // All have finished or died, and this one is to complete the file: no node takes regions any more.
+    bool is_to_complete();
+    // The journal of the first node is gone: the file is complete.
+    bool is_over();
+    // Throws base::SystemError if the run cannot be completed by the nodes that wrote it.
+    void check();
+    void pause() { pause_.pause(); }
+
+    // What has been said about the complete file, if this node has seen that.
+    std::optional<std::string> const& summary() const { return summary_; }
+
+  private:
+    void look_at(std::uint32_t node);
+    void look_at_all();
+    void beat();
+    void stop();
+
+    NodeShare const& share_;
+    std::string path_;
+    FolderPause pause_;
+    std::uint64_t next_look_ns_ = 0;
+    std::map<std::uint32_t, SignOfLife> lives_;
+    std::optional<std::string> summary_;
+    bool is_completing_ = false;
+    base::Mutex mutex_;
+    base::Condition wake_;
+    bool stop_ THALWEG_GUARDED_BY(mutex_) = false;
+    base::Thread thread_; // its sign of life from now on
+};
+
+std::string names_of(std::vector<std::uint32_t> const& nodes);
+
+} // namespace thalweg::dataset

@@ -1,0 +1,46 @@
+// One node's part of a run that several nodes write, from the moment when all are there: it watches which nodes die,
+// and ends the run together with the others (node_ending.h). A Writer has one if its run is of several nodes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "thalweg/dataset/begin/begun_run.h"
+#include "thalweg/dataset/complete/complete.h"
+#include "thalweg/dataset/nodes/node_ending.h"
+
+namespace thalweg::dataset {
+
+class NodeRun {
+  public:
+    explicit NodeRun(BegunRun const& begun);
+
+    // Nodes that are taken for dead in a run that goes on without them, from 0, and why.
+    std::map<std::uint32_t, std::string> dead_nodes() const;
+
+    // All that this node's producers had is in its journal, durably. From here on other nodes may complete the file.
+    void finish();
+    bool has_finished() const { return ending_ != nullptr; }
+    // After `finish`: returns when one of the nodes has completed the file. Throws base::SystemError naming the nodes
+    // that still write when the time is over (the run stays open then), and any other error.
+    CompleteResult complete(std::uint64_t end_ns);
+
+    // This node ends without completing its part, or the file: tells the others, and its ledger.
+    void fail(std::string const& why);
+    // The run is abandoned on this node.
+    void abandon();
+
+  private:
+    CompleteResult complete_for_all();
+    CompleteResult completed_by_another();
+
+    std::shared_ptr<OpenRun> run_;
+    JournalFiles journal_;
+    std::shared_ptr<FileWatch const> watch_;
+    bool whole_file_checksum_;
+    std::unique_ptr<NodeEnding> ending_; // once its part is finished
+};
+
+} // namespace thalweg::dataset
