@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/process.h"
 #include "thalweg/base/stand_in.h"
 #include "thalweg/base/thread.h"
@@ -23,7 +24,8 @@ struct MemoryShare::Process {
     Counts counts THALWEG_GUARDED_BY(mutex);
 };
 
-// What was taken before a fork is the parent's, and so is its mutex, which somebody may have held: a child begins anew.
+// What was taken before a fork is the parent's, and so is its mutex, which another thread may have held: a child begins
+// anew.
 MemoryShare::Process& MemoryShare::this_process() {
     static std::atomic<Process*> current = new Process(base::fork_generation());
     auto* found = current.load();
@@ -93,6 +95,8 @@ void MemoryShare::exceed(std::uint64_t size_bytes) {
 
 void MemoryShare::give(std::uint64_t size_bytes) {
     base::Lock const lock(process_->mutex);
+    THALWEG_ASSERT(size_bytes <= held_bytes_ && held_bytes_ <= process_->counts.taken_bytes,
+                   "a producer gives back what it has taken");
     held_bytes_ -= size_bytes;
     process_->counts.taken_bytes -= size_bytes;
 }

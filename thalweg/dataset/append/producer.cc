@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/append/row_slices.h"
@@ -65,16 +66,17 @@ void Producer::start(std::shared_ptr<OpenRun> run) {
     try {
         prepare(*run, index);
     } catch (...) {
-        slot.state = SlotState::settled; // nothing will come: nobody has to wait for it
+        slot.state = SlotState::settled; // nothing will come: the committer need not wait for it
         throw;
     }
     run_ = std::move(run);
     slot_ = index;
     number_ = slot.number;
+    THALWEG_ASSERT(slot.state == SlotState::attaching, "a producer begins in a slot that it has taken");
     slot.state = SlotState::active;
 }
 
-// Where all slots are taken, some may be of producers that have ended: the committer will free those.
+// If all slots are taken, some may belong to producers that have ended: the committer will free those.
 std::size_t Producer::take_slot(OpenRun& run) const {
     auto& ledger = *run.ledger;
     Backoff backoff;

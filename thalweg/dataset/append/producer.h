@@ -96,7 +96,7 @@ class Producer {
     // clusters afterwards, and announced: nothing that follows decides how they are cut.
     void seal_unit();
     // Instead of dropping it: the producer ends in front of the unit.
-    void leave_unit();
+    void drop_unit_and_finish();
 
     std::uint64_t rows() const { return rows_before_ + rows_; }
     std::uint32_t number() const { return number_; } // in its run; names it in CommitStatus
@@ -121,6 +121,7 @@ class Producer {
     std::uint64_t rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const;
     void end_cluster(bool by_age = false);
     void drain();
+    bool has_whole_rows() const;
     void check_usable() const;
     void check_cluster(std::uint64_t rows, std::span<std::uint64_t const> items) const;
     std::size_t take_slot(OpenRun& run) const;

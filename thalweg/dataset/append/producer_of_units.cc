@@ -1,6 +1,7 @@
 // What a producer does for work units, whose rows are the tail of its columns.
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/dataset/append/sealer.h"
 #include "thalweg/dataset/append/staging_memory.h"
@@ -28,6 +29,7 @@ void Producer::prepare_commit(UnitEntryId entry, std::uint32_t part) const {
 
 void Producer::commit_unit(UnitEntryId entry) {
     auto& head = staging_->head();
+    THALWEG_ASSERT(head.unit_entry.load() == entry, "a unit is prepared before it is committed");
     for (std::size_t i = 0; i < progress_.size(); ++i)
         staging_->column(i).committed.store(progress_[i].written, std::memory_order_release);
     head.rows_committed.store(rows_, std::memory_order_release);
@@ -67,6 +69,7 @@ void Producer::rewind() {
     rows_ = unit_.first_row;
     cluster_.bytes = unit_.cluster_bytes;
     torn_ = false;
+    THALWEG_ASSERT_COSTLY(has_whole_rows(), "a unit is dropped in all columns");
 }
 
 void Producer::drop_unit() {
@@ -89,7 +92,7 @@ void Producer::seal_unit() {
     drain();
 }
 
-void Producer::leave_unit() {
+void Producer::drop_unit_and_finish() {
     if (fork_generation_ != base::fork_generation()) check_usable();
     if (finished_) return;
     staging_->head().unit_entry.store(0);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/append/producer.h"
@@ -21,13 +22,13 @@ bool Producer::is_cluster_full() const {
     return cluster_.bytes >= (of_units_ ? 2 * cluster_bytes_ : cluster_bytes_); // a unit ends it where it can
 }
 
-// Where the run is ordered by key clusters do not depend on when rows came.
+// In a run that is ordered by key, clusters do not depend on when rows came.
 bool Producer::is_cluster_old() const {
     auto const old_before_ns = run_->ledger->head().old_before_ns.load(std::memory_order_relaxed);
     return cluster_bytes_ > 0 && !fixed_cuts_ && cluster_.bytes > 0 && cluster_.begun_ns < old_before_ns;
 }
 
-// Of the next `rows`, those up to the one with which the cluster is full.
+// Returns how many of the next `rows` come up to the one with which the cluster is full.
 std::uint64_t Producer::rows_to_cluster_end(RowSlices const& slices, std::uint64_t rows) const {
     auto const fills = [&](std::uint64_t some) { return cluster_.bytes + slices.bytes_of(some) >= cluster_bytes_; };
     if (!fills(rows)) return rows;
@@ -46,6 +47,7 @@ std::uint64_t Producer::most_batch_bytes() const {
 }
 
 void Producer::end_cluster(bool by_age) {
+    THALWEG_ASSERT(cluster_.first_row <= rows_, "a cluster ends behind its first row");
     if (cluster_bytes_ == 0 || cluster_.first_row == rows_) return;
     for (std::size_t i = 0; i < progress_.size(); ++i) {
         seal_page(i);
@@ -55,6 +57,13 @@ void Producer::end_cluster(bool by_age) {
     memory_->give_back(false);
     sealer_->end_cluster(cluster_.first_row, rows_ - cluster_.first_row, by_age);
     cluster_ = {rows_, 0, 0, by_age};
+}
+
+bool Producer::has_whole_rows() const {
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+        if (!columns()[i].parent && progress_[i].written != rows_) return false;
+    }
+    return true;
 }
 
 // For callers that need all in the file.
@@ -79,6 +88,7 @@ void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     }
     torn_ = false;
     rows_ += rows;
+    THALWEG_ASSERT_COSTLY(has_whole_rows(), "between two batches all columns have the same rows");
     if (cluster_.bytes == 0) cluster_.begun_ns = run_->ledger->head().heartbeat_ns.load(std::memory_order_relaxed);
     cluster_.bytes += bytes;
     staging_->head().rows_published.store(rows_, std::memory_order_release);
@@ -166,6 +176,7 @@ void Producer::copy_items(std::size_t index, std::span<std::byte const> bytes) {
 
 void Producer::seal_page(std::size_t index) {
     auto& progress = progress_[index];
+    THALWEG_ASSERT(progress.sealed <= progress.written, "what is sealed was written before");
     auto const count = progress.written - progress.sealed;
     if (count == 0) return;
     auto const item_bytes = staging_->column(index).item_bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/attach.h"
 
@@ -25,6 +26,7 @@ void check(OpenRun const& run, UnitKey const& key, std::string const& summary) {
 } // namespace
 
 void UnitWorker::begin(UnitKey const& key, std::string summary) {
+    THALWEG_ASSERT(!is_open_, "a worker has one open unit");
     check(*run_, key, summary);
     follow_rotation();
     key_ = key;
@@ -32,6 +34,7 @@ void UnitWorker::begin(UnitKey const& key, std::string summary) {
     begun_.clear();
     group_.clear();
     group_rows_.assign(run_->head.schema.tables.size(), 0);
+    is_open_ = true;
     if (auto const* const units = run_->ledger->units_if_any()) units->prefetch(key);
 }
 
@@ -39,7 +42,7 @@ std::string UnitWorker::name() const {
     return is_ordered() ? name_of_group(key_.integer, run_->head.keys_per_group) : "work unit " + key_.str();
 }
 
-// The worker with all its producers, and none of these alone: key and rows of a unit are in one file.
+// The worker follows with all its producers, and none of these alone: key and rows of a unit are in one file.
 void UnitWorker::follow_rotation() {
     while (run_->ledger->head().has_next.load(std::memory_order_acquire) != 0) {
         finish();
@@ -133,12 +136,13 @@ Producer& UnitWorker::producer(std::size_t table) {
 }
 
 bool UnitWorker::commit() {
+    THALWEG_ASSERT(is_open_, "a unit is committed once, and not after it was dropped");
     auto const wait = [this] {
         run_->ledger->check_room();
         if (run_->while_waiting) run_->while_waiting();
     };
     std::erase_if(begun_, [](auto* producer) { return producer->unit_rows() == 0; });
-    if (begun_.empty()) producer(std::size_t{0}); // somebody has to tell the committer
+    if (begun_.empty()) producer(std::size_t{0}); // one producer has to tell the committer
     auto& units = run_->ledger->units(run_->while_waiting);
     if (units.find(key_) || (run_->keys && !run_->keys->take(key_))) {
         drop();
@@ -158,14 +162,16 @@ bool UnitWorker::commit() {
     }
     for (auto* producer : begun_) producer->commit_unit(entry);
     begun_.clear();
+    is_open_ = false;
     if (is_ordered()) producers_.clear();
     return true;
 }
 
-// Where the run is ordered by key each group has producers of its own: how its rows are cut into pages and clusters
+// In a run that is ordered by key each group has producers of its own: how its rows are cut into pages and clusters
 // does not depend on what their worker did before.
 void UnitWorker::drop() {
-    for (auto* producer : begun_) is_ordered() ? producer->leave_unit() : producer->drop_unit();
+    is_open_ = false;
+    for (auto* producer : begun_) is_ordered() ? producer->drop_unit_and_finish() : producer->drop_unit();
     begun_.clear();
     if (is_ordered()) producers_.clear();
 }

@@ -52,6 +52,7 @@ class UnitWorker {
 
     std::shared_ptr<OpenRun> run_;
     std::vector<std::unique_ptr<Producer>> producers_; // by table
+    bool is_open_ = false;                             // a unit
     std::vector<Producer*> begun_;                     // with rows of the open unit
     UnitKey key_;
     std::string summary_;

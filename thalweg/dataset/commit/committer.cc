@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "thalweg/base/assert.h"
 #include "thalweg/base/clock.h"
 #include "thalweg/base/error.h"
 #include "thalweg/dataset/run/backoff.h"
@@ -234,7 +235,7 @@ void Committer::look_for_file() {
     file_problem_ = std::move(problem);
 }
 
-// Where the others cannot complete the run, what is still appended here would be promised in vain.
+// If the others cannot complete the run, what is still appended here would be promised in vain.
 void Committer::look_for_nodes() {
     if (!node_watch_ || run_.ledger->head().state == LedgerState::failed) return;
     end_without_others(node_watch_->problem());
@@ -254,19 +255,27 @@ void Committer::advance_flush(std::uint64_t now) {
         if (!flush_.is_idle()) static_cast<void>(flush_.advance()); // an interim footer
         if (now < flush_begin_ns_ + options_.flush_interval_ns - gathering_ns || !flush_.is_idle()) return;
         note_published(now);
-        phase_ = Phase::gathering;
+        enter(Phase::gathering);
         [[fallthrough]];
     case Phase::gathering:
         if (!note_covered() && now < flush_begin_ns_ + gathering_ns) return;
         journal_rows();
         begin_flush(now);
-        phase_ = Phase::syncing;
+        enter(Phase::syncing);
         return;
     case Phase::syncing:
         if (!flush_.advance()) return;
         end_flush(now);
-        phase_ = Phase::idle;
+        enter(Phase::idle);
     }
+}
+
+void Committer::enter(Phase next) {
+    bool const is_next = phase_ == Phase::idle        ? next == Phase::gathering
+                         : phase_ == Phase::gathering ? next == Phase::syncing
+                                                      : next == Phase::idle;
+    THALWEG_ASSERT(is_next, "a flush goes from one phase to the next");
+    phase_ = next;
 }
 
 void Committer::note_published(std::uint64_t now) {
@@ -277,8 +286,9 @@ void Committer::note_published(std::uint64_t now) {
 
 bool Committer::note_covered() { return durability_.note_covered(producers_.covered()); }
 
-// Of what was noted: a producer where the budget ends comes first in the next flush. Of work units, where they are
-// asked for, all that is committed by now: a unit is known to be complete when all is covered that was when it was met.
+// These are rows of what was noted: a producer at which the budget ends comes first in the next flush. Of work units,
+// if they are asked for, all that is committed by now: a unit is known to be complete when all is covered that was when
+// it was met.
 void Committer::journal_rows() {
     if (options_.journal_units) drain(); // meets all units that were committed when the flush began
     auto const& all = producers_.all();
@@ -316,6 +326,7 @@ void Committer::end_flush(std::uint64_t now) {
         if (!problem.empty()) return;
     }
     durability_.flush_ended();
+    THALWEG_ASSERT(durability_.durable_ns() >= durable_ns_, "what is durable stays durable");
     durable_ns_ = durability_.durable_ns();
     producers_.set_durable(std::move(flushing_items_));
     units_.flush_ended();

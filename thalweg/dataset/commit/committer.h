@@ -1,4 +1,28 @@
 // The committer: one thread that learns where pages lie and appends that to the journal. It touches facts, no payload.
+//
+// Each of its steps serves all producers once: admits new ones (ProducerList::admit), journals what they have announced
+// (drain), and keeps space allocated ahead (Space::keep_ahead). Beside that a flush goes through three phases, all
+// moved by advance_flush:
+//
+//     idle        An interim footer may be under way. When the flush interval is nearly over: what is published is
+//     noted.
+//        |
+//        v
+//     gathering   Waits a little for pages that hold what was noted; then journals the rows that no page holds.
+//        |
+//        v
+//     syncing     Flush: the payload is synced, a BARRIER follows, the journal is synced. Then what was noted is
+//     durable.
+//        |
+//        v
+//     idle
+//
+// Invariants:
+//
+//  1. A page is journaled after its bytes are written, and a BARRIER covers only records whose payload was synced.
+//  2. What a BARRIER covers, and what is called durable, never falls.
+//  3. A producer is settled once: its slot is freed when the journal has all that it had published.
+//  4. It never waits for a producer, and no producer waits for a sync.
 #pragma once
 
 #include <atomic>
@@ -27,9 +51,9 @@ class Committer {
   public:
     // Starts the thread. `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata,
     // and room for what is published and in no page yet.
-    // `so_far`: of a run that is resumed, its clusters, with their tables.
-    // `watch`: of a file that has a name. Where it is not there any more, that is said on stderr within a flush
-    // interval: nobody else may ask, and what is recorded is lost when this process ends.
+    // `so_far`: the clusters of a run that is resumed, with their tables.
+    // `watch`: if the file has a name. If it is not there any more, that is said on stderr within a flush interval: its
+    // user may not ask, and what is recorded is lost when this process ends.
     Committer(OpenRun& run, JournalWriter journal, CommitOptions const& options,
               std::function<std::uint64_t(PageCounts const&)> reserve_bytes,
               std::vector<std::pair<std::size_t, format::ClusterPages>> so_far = {},
@@ -90,6 +114,7 @@ class Committer {
     // Of the committer's thread.
     enum class Phase : std::uint8_t { idle, gathering, syncing };
     Phase phase_ = Phase::idle;
+    void enter(Phase next);
     PageCounts counts_;
     std::uint64_t journaled_entry_bytes_ = 0; // of work units, in the table of them
     std::shared_ptr<FileWatch const> watch_;

@@ -48,7 +48,9 @@ void Flush::go_on_to(Step step) {
 
 void Flush::begin() {
     THALWEG_ASSERT(is_idle(), "one flush is under way at a time");
-    covers_bytes_ = journal_.size_bytes();
+    auto const journal_bytes = journal_.size_bytes();
+    THALWEG_ASSERT(journal_bytes >= covers_bytes_, "what a BARRIER covers never falls");
+    covers_bytes_ = journal_bytes;
     // Nothing has come since the last one: on a full disk the journal must not grow by itself.
     bool const is_covered = !run_.ledger->has_room() && covers_bytes_ == barrier_end_;
     go_on_to(is_covered ? Step::journal_done : Step::payload);
@@ -82,8 +84,8 @@ bool Flush::advance() {
     return false;
 }
 
-// Where it stays within its share of the file, because a full list of pages every second would outgrow the pages; or
-// where the last one is as old as no cluster should be, of which there are few however long the run is.
+// It begins if it stays within its share of the file, because a full list of pages every second would outgrow the
+// pages; or if the last one is older than any cluster should be, which happens seldom however long the run is.
 bool Flush::begin_interim_footer() {
     auto* const footers = interim_footers();
     auto const bytes = footers != nullptr ? base::round_up(footers->pending_bytes(), base::kBlockBytes) : 0;
@@ -101,7 +103,7 @@ bool Flush::begin_interim_footer() {
     return true;
 }
 
-// Only those who look at the open file need it: where it cannot be written the run goes on without.
+// Only readers of the open file need it: if it cannot be written, the run goes on without.
 void Flush::write_interim_footer() {
     trace::Traced traced(trace::Activity::write_interim_footer, run_.path().c_str(), interim_footers_->pending_bytes());
     try {

@@ -1,5 +1,25 @@
 // Room in the file for one of several nodes: regions, which are taken one after the other, each before the one in use
 // is used up. What is claimed within them is claimed as ever.
+//
+// States of a region, and what moves it on (all called by `allocate`, but for the last):
+//
+//     free        no node has its name.
+//        |        take_next: creates the name; if this node is the first, it journals that it has the region.
+//        v
+//     next        its beginning is allocated at once, or, if the disk is full then, when it is entered.
+//        |        enter_next: `claimed` jumps to its begin, then `claimable` follows; the journal notes how far the one
+//        v        before it is used.
+//     present     allocate_in: `claimable` grows within it.
+//        |        enter_next for the following one, or finish(): the journal notes how far it is used.
+//        v
+//     ended
+//
+// Invariants:
+//
+//  1. A region belongs to one node: to the one that has created its name.
+//  2. Regions of a node ascend, so `claimed` and `claimable` only grow.
+//  3. Nothing is claimed in a region before the journal says that this node has it.
+//  4. A node that others complete the file without takes no region: that is announced before they look at the names.
 #pragma once
 
 #include <algorithm>

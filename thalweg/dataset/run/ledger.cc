@@ -160,11 +160,13 @@ std::optional<std::size_t> Ledger::take_slot(std::size_t table) {
 
 void Ledger::free_slot(std::size_t index) {
     THALWEG_ASSERT(slots_[index].taker != 0, "a slot that is freed was taken");
+    THALWEG_ASSERT(slots_[index].state != SlotState::active && slots_[index].state != SlotState::finished,
+                   "what a producer has left is journaled before its slot is free");
     slots_[index].state = SlotState::free;
-    slots_[index].taker = 0; // last: from here on it is somebody else's
+    slots_[index].taker = 0; // last: from here on it is another producer's
 }
 
-// What the process has left is read behind this: before, it may still have gone on.
+// What the process has left is read behind this: before that it may still have gone on.
 bool Ledger::is_orphaned(std::size_t index) const {
     auto const& slot = slots_[index];
     // Killed between taking the slot and saying more about itself.
@@ -273,7 +275,9 @@ std::optional<std::uint64_t> Ledger::try_claim(std::uint64_t size_bytes) {
     auto& shared = head();
     auto offset = shared.claimed.load();
     while (offset + size_bytes <= shared.claimable.load()) {
-        if (shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) return offset;
+        if (!shared.claimed.compare_exchange_weak(offset, offset + size_bytes)) continue;
+        THALWEG_ASSERT(offset + size_bytes <= shared.claimable.load(), "an extent ends within what may be claimed");
+        return offset;
     }
     return std::nullopt;
 }

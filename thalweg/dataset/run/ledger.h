@@ -1,16 +1,36 @@
-// The ledger: the shared state of one open run. One segment of shared memory (private memory where the run is written
-// by one process only) with the claim counter and a slot for each producer.
+// The ledger: the shared state of one open run. One segment of shared memory (private memory if the run is written by
+// one process only) with the claim counter and a slot for each producer.
+//
+// States of the run, and what moves it on:
+//
+//     open         Writer::close, once the producers that are there have ended             ──▶ closing
+//     closing      complete_run                                                            ──▶ closed
+//                  a producer that came in the last moment does not end in time            ──▶ open
+//     open         Writer::abandon                                                         ──▶ abandoned
+//     any of them  Ledger::fail: the committer, or the close, cannot go on                 ──▶ failed
+//
+// Beside that, claims are taken or, while the disk has no room, refused (commit/space.h).
+//
+// States of a slot. Only a producer's process moves it up to `finished`, and only the committer from there on:
+//
+//     free         Ledger::take_slot, with a new number                                    ──▶ attaching
+//     attaching    Producer::start, once its staging is formatted                          ──▶ active
+//                  Producer::start, on an error; the committer, if the process is dead     ──▶ settled
+//     active       Producer::give_up_slot: all it had is announced or lies in its staging  ──▶ finished
+//     finished,    ProducerList::settle: the committer has journaled the rest. (An active  ──▶ settled
+//       or active    one is settled if its process is dead.)
+//     settled      Ledger::free_slot                                                       ──▶ free
 //
 // Invariants:
-// - A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
-//   `claimable`; the committer raises `claimable` only after the blocks below it are allocated.
-// - A producer has a number, which no other producer of the run ever has. It lives in a slot, which another one may
-// have
-//   once the committer has settled it: only the committer frees a slot.
-// - Whoever takes a slot looks at the run's state afterwards, and whoever closes the run sets its state before he looks
-//   at the slots: so one of the two sees the other.
-// - Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
-//   it outlives the producer.
+//
+//  1. A byte of the file has one owner from its claim on: `claimed` only grows, by claims that end at or below
+//     `claimable`. The committer raises `claimable` only after the blocks below it are allocated.
+//  2. A producer has a number, which no other producer of the run ever has. It lives in a slot, which another producer
+//     may have once the committer has settled it: only the committer frees a slot.
+//  3. A process that takes a slot looks at the run's state afterwards, and the process that closes the run sets that
+//     state before it looks at the slots: so one of the two sees the other.
+//  4. Whatever a producer has published lies in its own segment (staging.h) until it is written and announced, so that
+//     it outlives the producer.
 #pragma once
 
 #include <algorithm>
@@ -44,11 +64,12 @@ enum class SlotState : std::uint32_t {
 };
 
 struct Slot {
-    std::atomic<std::int32_t> taker; // pid: who sets it, while it is 0, has the slot; the next two follow
+    std::atomic<std::int32_t> taker; // pid: the process that sets it, while it is 0, has the slot; the next two follow
     std::atomic<SlotState> state;
     std::uint32_t table;
     std::uint32_t number; // of the producer
-    // Counts the stagings that were made for this slot: who has mapped one knows whether it is still the present one.
+    // Counts the stagings that were made for this slot: a process that has mapped one knows whether it is the present
+    // one.
     std::atomic<std::uint32_t> staging_generation;
     std::uint32_t staging_table;
     std::uint64_t staging_bytes; // 0: it has none
@@ -76,8 +97,8 @@ struct LedgerHead {
     std::atomic<std::int32_t> no_room_code; // an errno: why claims are refused at present. 0: they are not
     std::atomic<LedgerState> state;
     std::atomic<std::uint64_t> heartbeat_ns;
-    // A cluster that was begun before that is old: its producer ends it, so that whoever looks at the open file sees
-    // its rows. 0: none is.
+    // A cluster that was begun before that is old: its producer ends it, so that readers of the open file see its rows.
+    // 0: none is.
     std::atomic<std::uint64_t> old_before_ns;
     std::atomic<std::uint64_t> shm_segments;    // that were ever made, in /dev/shm
     std::atomic<std::uint64_t> folder_segments; // and in the folder
@@ -96,13 +117,14 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Slo
 
 class Ledger {
   public:
-    // `shared`: reachable from other processes by its name, in /dev/shm or in the folder that `fallback` names.
+    // Creates a ledger. `shared`: reachable from other processes by its name, in /dev/shm or in the folder that
+    // `fallback` names.
     // `series`: of the files that this one continues; its memory goes to the same folder as theirs.
     static std::unique_ptr<Ledger> create(std::string const& run_id, std::string const& path, bool shared,
                                           std::uint64_t first_offset, base::MemoryFallback const& fallback = {},
                                           std::shared_ptr<UnitSeries> series = nullptr, NodeOfRun const& node = {});
-    // `name`: as name() gives it, with a folder where it is not in /dev/shm. Throws base::UsageError where there is no
-    // such ledger.
+    // Opens the ledger of another process. `name`: as name() gives it, with a folder if it is not in /dev/shm. Throws
+    // base::UsageError if there is no such ledger.
     static std::unique_ptr<Ledger> attach(std::string const& name);
     ~Ledger();
 
@@ -112,11 +134,12 @@ class Ledger {
     std::string const& name() const { return memory_.name(); }
     NodeOfRun node() const { return {head().node, head().nodes}; }
     bool is_shared() const { return !name().empty(); }
-    // Where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and why.
+    // Returns where the memory of this run and of its producers lies, for reports: "/dev/shm", or another folder and
+    // why.
     std::string memory_place() const;
 
-    // A free slot, now `attaching` and owned by this process, for a producer with a new number. Prefers slots with a
-    // staging of the same table. None where all slots have producers at present.
+    // Returns a free slot, now `attaching` and owned by this process, for a producer with a new number. Prefers slots
+    // with a staging of the same table. Returns nothing if all slots have producers at present.
     std::optional<std::size_t> take_slot(std::size_t table);
     // The committer's: the slot may be taken again, with the staging that it has.
     void free_slot(std::size_t slot);
@@ -126,9 +149,9 @@ class Ledger {
     // A living producer may still publish rows.
     bool has_producers() const;
 
-    // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by whoever has the
-    // slot, with the bytes that it wants, unless the slot has such memory for this table already. It goes with the run.
-    // A mapping is kept for the next call in this process.
+    // The memory of the producers in a slot, one after the other, in /dev/shm or in the folder: made by the process
+    // that has the slot, with the bytes that it wants, unless the slot has such memory for this table already. It goes
+    // with the run. A mapping is kept for the next call in this process.
     std::shared_ptr<base::SharedMemory> make_staging(std::size_t slot, base::MemorySize const& size);
     std::shared_ptr<base::SharedMemory> open_staging(std::size_t slot);
     void remove_staging(std::size_t slot) const;
@@ -136,11 +159,11 @@ class Ledger {
     // The table of work units, which the committer makes when the first one is wanted. Waits for it; calls
     // `while_waiting` (which may throw) then.
     UnitTable& units(std::function<void()> const& while_waiting);
-    // None where nobody ever wanted one.
+    // Returns nothing if no process ever wanted one.
     UnitTable* units_if_any();
     // The committer's: makes the table.
     void make_units();
-    // Of the ledger's creator: the files that share the table. None of those that were attached to.
+    // The files that share the table, in the ledger's creator; nothing in a process that has attached to it.
     std::shared_ptr<UnitSeries> const& series() const { return series_; }
     // Before the run's memory is removed, by its creator.
     void leave_series();
@@ -156,8 +179,8 @@ class Ledger {
     // The same for the committer, which cannot wait for itself: nothing if so much is not allocated yet.
     std::optional<std::uint64_t> try_claim(std::uint64_t size_bytes);
 
-    // Throws base::SystemError when the run has failed, or its committer is dead or gone. Cheap: looks at the process
-    // table only when the heart has not beaten for a while.
+    // Throws base::SystemError if the run has failed, or if its committer is dead or gone. Cheap: looks at the process
+    // table only if the heart has not beaten for a while.
     void check_alive() const;
     // The same, and throws base::SystemError (ENOSPC, EDQUOT, EFBIG) while the disk has no more room.
     void check_room() const;
