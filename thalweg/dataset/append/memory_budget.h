@@ -18,14 +18,14 @@ class MemoryShare {
     MemoryShare(MemoryShare const&) = delete;
     MemoryShare& operator=(MemoryShare const&) = delete;
 
-    // Of `size_bytes`, what may be had now.
+    // Takes as much of `size_bytes` as may be had now, and returns it.
     std::uint64_t take(std::uint64_t size_bytes);
     // Takes what has to be had.
     void exceed(std::uint64_t size_bytes);
     void give(std::uint64_t size_bytes);
 
     std::uint64_t held_bytes() const { return held_bytes_; }
-    // As much as it may have at present.
+    // Returns how much it may have at present.
     std::uint64_t most_bytes() const;
     // What it holds beyond its part while the others' parts are not there.
     std::uint64_t excess_bytes() const;
@@ -35,7 +35,7 @@ class MemoryShare {
         std::uint64_t bytes = 0;
         std::uint64_t producers = 0;
     };
-    // Of all producers of the process; nothing where the budget has room for it.
+    // Returns what all producers of the process need; nothing if the budget has room for it.
     std::optional<Need> need_beyond_budget() const;
 
     static std::uint64_t taken_in_process();

@@ -77,25 +77,25 @@ class Producer {
     // Goes on in the next file where the run was continued in one; `append` does so, too. For streams that are silent.
     void follow_rotation();
 
-    // Nothing comes at present: an old cluster ends, so that whoever looks at the open file sees its rows. Who has
-    // nothing to append for long calls it now and then.
+    // Ends an old cluster, so that readers of the open file see its rows. A caller that has nothing to append for long
+    // calls it now and then.
     void idle();
 
-    // Of work units, by their worker. A unit begins where the last one ended.
+    // These are for the worker of work units. A unit begins where the last one ended.
     void begin_unit();
     std::uint64_t unit_rows() const { return rows_ - unit_.first_row; }
     // Between these two the worker takes the key. After the second the rows count, whatever happens.
     // `part`: which one of the unit's producers this is.
     void prepare_commit(UnitEntryId entry, std::uint32_t part) const;
     void commit_unit(UnitEntryId entry);
-    // Back to the row with which the unit began, also after an error in the middle of a row. Where pages with rows of
+    // Goes back to the row with which the unit began, also after an error in the middle of a row. If pages with rows of
     // the unit are sealed already, those stay in the file for nothing, and this producer ends in front of them: another
     // one, with a new number, takes its place.
     void drop_unit();
-    // Of a run that is ordered by key, where a producer has one unit. Everything of the unit is in pages and in whole
-    // clusters afterwards, and announced: nothing that follows decides how they are cut.
+    // In a run that is ordered by key a producer has one unit. All of it is in pages and in whole clusters afterwards,
+    // and announced: nothing that follows decides how they are cut.
     void seal_unit();
-    // Instead of dropping it: the producer ends in front of the unit.
+    // Drops the unit, too; the producer ends in front of it.
     void drop_unit_and_finish();
 
     std::uint64_t rows() const { return rows_before_ + rows_; }
@@ -137,7 +137,7 @@ class Producer {
     std::unique_ptr<Staging> staging_;
     std::unique_ptr<StagingMemory> memory_;
     std::unique_ptr<Sealer> sealer_;
-    // Of one column.
+    // How far one column is.
     struct Progress {
         std::uint64_t written = 0; // items
         std::uint64_t sealed = 0;  // items

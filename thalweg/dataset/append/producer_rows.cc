@@ -152,7 +152,7 @@ void Producer::wait_for_room(std::span<std::span<std::byte const> const> parts) 
     }
     if (together == 0) return;
     if (memory_->is_shared() && together > memory_->most_blocks(0)) blocks_wanted_.assign(parts.size(), 0);
-    // Where a budget is short, columns with blocks of their own may never have all of these at once: each has one in
+    // If a budget is short, columns with blocks of their own may never have all of these at once: each has one in
     // the end, once nothing is on its way to the disk.
     wait_until([&] { return memory_->has_blocks(blocks_wanted_) || (!memory_->is_shared() && nothing_in_flight()); });
 }

@@ -161,7 +161,7 @@ std::uint64_t StagingMemory::most_blocks(std::size_t column) const {
     return std::max<std::uint64_t>(1, most_bytes() / pools_[0].block_bytes / 2);
 }
 
-// Where there is less memory than planned, each column has its share of that: none takes what another one waits for.
+// If there is less memory than planned, each column has its share of that: none takes what another one waits for.
 std::uint64_t StagingMemory::most_blocks(Pool const& pool) const {
     if (shared_) return pool.blocks;
     auto const share = static_cast<double>(most_bytes()) / static_cast<double>(all_blocks_bytes_);

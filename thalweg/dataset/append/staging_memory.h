@@ -51,13 +51,13 @@ class StagingMemory {
     // Bytes in front of `end` of a column are not needed any more.
     void release(std::size_t column, std::uint64_t end);
 
-    // Of shared blocks: in those with bytes of pages that are not sealed.
+    // Returns the size of those shared blocks that have bytes of pages that are not sealed.
     std::uint64_t open_bytes() const { return open_blocks_ * pools_[0].block_bytes; }
-    // Of all blocks: as much as there may be at present.
+    // Returns how much all blocks may have at present.
     std::uint64_t most_bytes() const;
-    // Gives back what is free, where other producers wait for their part, or all of it.
+    // Gives back what is free if other producers wait for their part, or all of it.
     void give_back(bool everything);
-    // What the producers of the process cannot do without, where that is more than their budget.
+    // Returns what the producers of the process cannot do without, if that is more than their budget.
     std::optional<MemoryShare::Need> need_beyond_budget() const { return share_.need_beyond_budget(); }
 
   private:

@@ -111,7 +111,7 @@ template <class Struct_, class... Members> class StructType {
     template <class Value> auto with(std::string name, Value Struct::*pointer, std::string unit = "") const {
         return with_member(Member<Struct, Value, NoStruct>{std::move(name), pointer, {}, std::move(unit)});
     }
-    // Of a struct, or of lists of them: `inner` says what they have.
+    // The member is a struct, or a list of structs: `inner` says what they have.
     template <class Value, class Other, class... More>
     auto with(std::string name, Value Struct::*pointer, StructType<Other, More...> inner) const {
         return with_member(

@@ -24,19 +24,21 @@ class WorkUnit {
     WorkUnit(WorkUnit&&) noexcept = default;
     ~WorkUnit();
 
-    // Throws base::UsageError where there is no such table. Valid until the unit ends.
+    // Returns the producer of a table, valid until the unit ends. Throws base::UsageError if there is no such table.
     Producer& operator[](std::string const& table);
 
-    // Of a group of units: rows that follow are of this one. Throws base::UsageError where its key is not of the
-    // group, or not behind the keys in front of it.
+    // Begins the next unit of a group: rows that follow are of this one. Throws base::UsageError if its key is not of
+    // the group, or not behind the keys in front of it.
     void next_key(std::int64_t key, std::string summary = {});
 
-    // In place of the one that it began with; of a group of units: of the last one that has begun. Throws as `begin`.
+    // Replaces the summary that it began with; in a group of units, that of the last one that has begun. Throws as
+    // `begin`.
     void set_summary(std::string summary);
 
-    // Takes the key: from here on all rows of the unit count, in every table. False: the key was taken before, by this
-    // or another worker, or it is another node's, and the rows are dropped. Throws base::SystemError where the run
-    // cannot go on, and base:: UsageError where the unit has ended.
+    // Takes the key: from here on all rows of the unit count, in every table. Returns false if the key was taken
+    // before, by this or another worker, or is another node's: the rows are dropped then. Throws base::SystemError if
+    // the run cannot go on, or if the disk is full (the unit does not count then, and can be done again), and
+    // base::UsageError if the unit has ended.
     bool commit();
     // The rows are dropped. Does nothing where the unit has ended.
     void drop();
@@ -62,29 +64,29 @@ class WorkUnits {
   public:
     explicit WorkUnits(std::shared_ptr<OpenRun> run);
 
-    // Throws base::UsageError where the key has no byte or more than 64, or the summary more than 64 KiB.
+    // Throws base::UsageError if the key has no byte or more than 64, or the summary more than 64 KiB.
     WorkUnit begin(UnitKey const& key, std::string summary = {});
 
-    // In a run that is ordered by key: a group of units, which are committed together. Group n has the keys from
-    // n * keys_per_group() on. Where that is 1, `begin` does as well.
+    // Begins a group of units, which are committed together, in a run that is ordered by key. Group n has the keys from
+    // n * keys_per_group() on. If that is 1, `begin` does as well.
     WorkUnit begin_group(std::int64_t number);
     // 0: there is no order.
     std::uint64_t keys_per_group() const { return keys_per_group_; }
 
-    // Whether the key is taken. It may not be durable yet.
+    // Returns whether the key is taken. It may not be durable yet.
     bool is_committed(UnitKey const& key) const;
 
-    // Of several nodes that share keys: takes the key for this one, with those that are taken together with it, so that
-    // units of them can be committed here and nowhere else. False where another node has them.
+    // Takes the key for this one of several nodes that share keys, with those that are taken together with it, so that
+    // units of them can be committed here and nowhere else. Returns false if another node has them.
     bool take(UnitKey const& key) const;
 
-    // All keys that are taken, in no order; also those of earlier files of the run.
+    // Returns all keys that are taken, in no order; also those of earlier files of the run.
     std::vector<UnitKey> committed_keys() const;
 
-    // The same of the number of a group.
+    // Returns whether the number of a group is taken.
     bool is_group_committed(std::int64_t number) const;
 
-    // Throws base::UsageError where this thread has begun a unit that is open: whoever waits for its end waits for
+    // Throws base::UsageError if this thread has begun a unit that is open: to wait for its end would be to wait for
     // ever.
     void check_none_of_this_thread() const;
 
@@ -97,7 +99,7 @@ class WorkUnits {
     void abandon(std::string_view reason);
 
   private:
-    // A file of the run that is open: where the one that was attached to is closed, one of those that follow.
+    // Returns a file of the run that is open: if the one that was attached to is closed, one of those that follow.
     std::shared_ptr<OpenRun> open_file() const;
     WorkUnit begin_any(UnitKey const& key, std::string summary);
 

@@ -8,11 +8,11 @@
 
 namespace thalweg::dataset {
 
-// Makes room for a new run at `path`. Throws base::UsageError where something is there that may not be removed.
+// Makes room for a new run at `path`. Throws base::UsageError if something is there that may not be removed.
 void clear_place(std::string const& path, bool force);
 
-// Of a creation that failed: there is nothing in it to recover. Where other nodes have begun to write they are told
-// `why`, and all stays.
+// Removes what a creation that failed has left: there is nothing in it to recover. If other nodes have begun to write,
+// they are told `why`, and all stays.
 void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why);
 
 } // namespace thalweg::dataset

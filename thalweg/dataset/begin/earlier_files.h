@@ -10,16 +10,16 @@
 
 namespace thalweg::dataset {
 
-// What the file says that continues the one at `path`, and what that one says of it. Names are without folders, so that
-// all can be moved together.
+// Returns what the file says that continues the one at `path`, and what that one says about it. Names are without
+// folders, so that all can be moved together.
 Metadata previous_file(std::string const& path, std::string const& run_id);
 Metadata next_file(std::string const& path, std::string const& run_id);
 
-// Throws base::UsageError where the metadata of the run at `path` say that it goes on in another file.
+// Throws base::UsageError if the metadata of the run at `path` say that it goes on in another file.
 void check_not_continued(std::string const& path, Metadata const& metadata);
 
-// The keys of all units in the files that the run at `path`, with these metadata, continues. Throws base::UsageError
-// where one of these is not there, not complete, or of another run.
+// Returns the keys of all units in the files that the run at `path`, with these metadata, continues. Throws
+// base::UsageError if one of these is not there, not complete, or of another run.
 std::vector<UnitKey> keys_of_earlier_files(std::string const& path, Metadata metadata);
 
 } // namespace thalweg::dataset

@@ -16,7 +16,7 @@
 //        v         units that count are taken.
 //     going on     `BegunRun`
 //
-// Of a run of several nodes this is done on the first one (dataset/nodes/node_resumption.h).
+// If the run is of several nodes, the first one does this (dataset/nodes/node_resumption.h).
 #pragma once
 
 #include <cstdint>

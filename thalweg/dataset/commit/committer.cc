@@ -369,7 +369,7 @@ JournalWriter Committer::finish() {
         if (!run_.ledger->is_shared() || producers_.is_dead(*producer))
             settle(*producer, !producers_.is_finished(*producer));
     }
-    // Of an abandoned run: the memory of these stays, for what they may still publish.
+    // In an abandoned run the memory of these stays, for what they may still publish.
     for (auto const& producer : producers_.all()) {
         if (!producer->settled()) producer->take_rows(journal_, kEverything);
     }
@@ -380,8 +380,8 @@ JournalWriter Committer::finish() {
         space_.finish();
         journal_.append(RecordType::settled, {});
     }
-    // Who closes the run makes it complete in the file itself, and needs the journal no more (docs/decisions/0037): but
-    // for one of several nodes, whose journal another one completes the file from.
+    // A close makes the run complete in the file itself, and needs the journal no more (docs/decisions/0037). But
+    // another node may complete the file of several nodes, from the journals of all.
     if (run_.ledger->head().state == LedgerState::closing && !run_.node) return std::move(journal_);
     auto const covers = journal_.size_bytes();
     run_.file->sync();

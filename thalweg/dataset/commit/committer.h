@@ -111,7 +111,7 @@ class Committer {
     Durability durability_;
     Flush flush_;
 
-    // Of the committer's thread.
+    // Only the committer's thread uses these.
     enum class Phase : std::uint8_t { idle, gathering, syncing };
     Phase phase_ = Phase::idle;
     void enter(Phase next);

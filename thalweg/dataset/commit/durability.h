@@ -25,7 +25,7 @@ class Durability {
 
     // Every row whose append had returned at that moment is durable.
     std::uint64_t durable_ns() const { return durable_ns_; }
-    // Of the last moment noted: what is wanted of one producer and is not covered.
+    // Returns what was published at the last moment noted and is not covered, by producer.
     Items const& wanted() const;
 
   private:

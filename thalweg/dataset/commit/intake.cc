@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kUnitBytes = 44; // docs/formats/units.md: numbers and one range, beside key and summary
 constexpr std::uint64_t kRowsRecordBytes = 4 << 20; // larger stretches are journaled in several records
 
-// Of a slot in memory that nothing vouches for.
+// A slot is in shared memory, which may have any bytes.
 std::size_t checked_table(std::uint32_t table, model::RunHead const& head) {
     if (table >= head.columns.size()) base::fail_data({"a producer is of a table that the run does not have"});
     return table;

@@ -33,7 +33,7 @@ class ProducerIntake {
     PageCounts take_pages(JournalWriter& journal, std::uint64_t last_ns = 0);
     // What the units journaled since the last call take in the finished file's table of units.
     std::uint64_t take_unit_bytes() { return std::exchange(unit_bytes_, 0); }
-    // Of the entries that were journaled, in the table that the run's memory has.
+    // What the entries of these units take in the table that the run's memory has.
     std::uint64_t take_unit_entry_bytes() { return std::exchange(unit_entry_bytes_, 0); }
 
     // What the last call journaled.

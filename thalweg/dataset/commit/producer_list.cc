@@ -45,7 +45,7 @@ void ProducerList::admit(JournalWriter& journal) {
     for (std::size_t index = 0; index < used; ++index) {
         auto& slot = ledger.slot(index);
         if (met_[index] || slot.taker == 0) continue;
-        // Who is dead changes its state no more: so that is asked first, and then how far it has come. In the other
+        // A dead process changes its state no more: so that is asked first, and then how far it has come. In the other
         // order it may have begun, committed and died in between, and its rows would be taken for none.
         if (slot.state < SlotState::active) {
             if (!ledger.is_orphaned(index)) continue;

@@ -30,7 +30,7 @@ class ProducerList {
     // Their slots are free again.
     void drop_settled();
 
-    // Of every producer what it has published, or, of work units, where these are asked for, committed.
+    // Returns what every producer has published; of work units, if these are asked for, what is committed.
     Durability::Items published(bool with_units) const;
     // What is journaled of every producer, also of those that have settled since the last flush.
     Durability::Items covered() const;

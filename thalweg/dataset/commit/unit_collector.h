@@ -31,7 +31,7 @@ class UnitCollector {
     void flush_begins() { flushing_ = complete_; }
     void flush_ended();
 
-    // Of the keys in the table: so many have durable units.
+    // Returns how many of the keys in the table have durable units.
     std::uint64_t durable() const { return known_ + durable_; }
     // All units here that are not durable were committed later than that, at or after `limit_ns`.
     std::uint64_t after_ns(std::uint64_t limit_ns) const;
@@ -43,7 +43,7 @@ class UnitCollector {
         std::vector<std::pair<std::uint32_t, ProducerIntake::UnitRows>> parts; // with their producers
         std::uint64_t complete = 0; // the how-manyth it was; 0: it is not yet
     };
-    // Of one producer: the rows of complete units, which may come out of their order.
+    // The rows of complete units that one producer has; they may come out of their order.
     struct Rows {
         std::uint64_t end = 0;                         // without a gap
         std::map<std::uint64_t, std::uint64_t> behind; // first row and rows

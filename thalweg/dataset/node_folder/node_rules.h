@@ -8,8 +8,8 @@
 namespace thalweg::dataset {
 
 struct NodeRules {
-    // Where a node dies the others go on without it, and complete the file with what it has made durable. Else the run
-    // ends for all.
+    // If a node dies, the others go on without it, and complete the file with what it has made durable. Otherwise the
+    // run ends for all.
     bool goes_on = false;
     // Units of one key may be done on any node: the key is taken through the folder, so many consecutive ones at once.
     // 0: a key belongs to the node that it is given to.
@@ -19,7 +19,7 @@ struct NodeRules {
 };
 
 void announce_rules(PartsFolder const& parts, NodeRules const& rules);
-// Of a run that has begun.
+// Returns the rules of a run that has begun.
 NodeRules rules_of(PartsFolder const& parts);
 
 } // namespace thalweg::dataset

@@ -11,7 +11,7 @@
 namespace thalweg::dataset {
 namespace {
 
-// Where its journal is gone there may be another run in that place by now, which that does not concern.
+// If its journal is gone, there may be another run in that place by now, which that does not concern.
 void announce(NodeShare const& share, std::string const& name, std::string const& why) {
     try {
         if (share.journal && base::identity_of(share.parts.journal(share.which.node)) != share.journal) return;
@@ -48,8 +48,8 @@ std::string NodeShare::own_death() const {
     return rules.goes_on ? parts.announced(dead_name(which.node)).value_or("") : "";
 }
 
-// Whoever completes the file announces that first, then reads the journals, and then removes them, that of the first
-// node in front of all names: so in this order.
+// A node that completes the file announces that first, then reads the journals, and then removes them, that of the
+// first node in front of all names: so in this order.
 std::string NodeShare::superseded() const {
     if (is_dead(which.node)) return "the others go on without this node: " + own_death();
     bool const is_completed = base::identity_of(parts.path() + "/" + kCompleting).has_value();
@@ -63,7 +63,7 @@ std::string NodeShare::superseded_in_completion() const {
     return is_there && !is_recovered ? "" : "the run was recovered, or is being recovered, without this node";
 }
 
-// The name alone says it: who made it may have died before its text was whole.
+// The name alone says it: the node that made it may have died before its text was whole.
 bool NodeShare::is_dead(std::uint32_t node) const {
     return rules.goes_on && base::identity_of(parts.path() + "/" + dead_name(node)).has_value();
 }

@@ -1,4 +1,14 @@
-// What a process knows that writes one node's part of a run of several nodes.
+// What a process knows that writes one node's part of a run of several nodes, and what it tells the others. They agree
+// by names in the folder of the run (parts_folder.h), each of which the first node that creates it has:
+//
+//     begun          node 1: all nodes are there                       (nodes/meeting.h)
+//     region-000007  the node whose journal says that it has it        (commit/region_space.h)
+//     finished-0002  node 2: all that it had is in its journal         (nodes/node_ending.h)
+//     dead-0002      any node: the others go on without node 2
+//     failure        any node: the run cannot be completed by them
+//     closing        the node that completes the file; no region is taken from then on
+//     complete       the same node: the file is complete
+//     recovering     a process that recovers the run, told that all nodes are down
 #pragma once
 
 #include <cstdint>
@@ -20,24 +30,24 @@ struct NodeShare {
     NodeRules rules = {};                           // known once the run has begun
     std::optional<base::FileIdentity> journal = {}; // of this node
 
-    // Tells all nodes that the run cannot be completed by them. The first one who says so is heard.
+    // Tells all nodes that the run cannot be completed by them. The first one that says so is heard.
     void announce_failure(std::string const& why) const;
-    // That this node ends before it has finished: with it the run ends for all, or goes on without it.
+    // Tells them that this node ends before it has finished: with it the run ends for all, or goes on without it.
     void announce_end(std::string const& why) const;
-    // The same, of another node.
+    // Tells them the same about another node.
     void announce_death(std::uint32_t node, std::string const& why) const;
-    // That this node completes the file. False where somebody else has said so, or the folder is gone.
+    // Tells them that this node completes the file. Returns false if another one has said so, or if the folder is gone.
     bool announce_completion() const;
-    // Empty where nobody has.
+    // Returns why the run cannot be completed; empty if no node has said so.
     std::string failure() const;
-    // Of a run that goes on without the dead: empty, or why this node is one of them.
+    // Returns why this node is taken for dead in a run that goes on without the dead; empty if it is not.
     std::string own_death() const;
-    // Of a node that has not finished: empty, or why the file is completed without what it journals from now on. What
-    // was in its journal before this was asked counts.
+    // Returns why the file is completed without what this node, which has not finished, journals from now on; empty if
+    // it is not. What was in its journal before this was asked counts.
     std::string superseded() const;
-    // Of the one that completes the file: empty, or why somebody else does so.
+    // Returns why another process completes the file that this node is completing; empty if none does.
     std::string superseded_in_completion() const;
-    // Without nodes that are dead: the first one, who completes the file, and the one behind this one.
+    // Returns, of the nodes that are not dead, the first one, which completes the file, and the one behind this one.
     std::uint32_t first_living() const;
     std::uint32_t next_living() const;
 

@@ -40,7 +40,7 @@ std::string NodeWatch::problem() {
     return problem_;
 }
 
-// Where that one has died, the one behind it is the neighbour.
+// If that one has died, the one behind it is the neighbour.
 void NodeWatch::look_at_neighbour() {
     if (auto const next = share_.next_living(); next != neighbour_) {
         neighbour_ = next;

@@ -1,5 +1,5 @@
-// What a node looks at while it writes: whether another one has said that the run cannot go on, or not with this node,
-// and whether its neighbour still lives. Each watches one, so that of any number none is watched by many.
+// A node watches while it writes whether another one has said that the run cannot go on, or not with this node, and
+// whether its neighbour still lives. Each watches one neighbour, so none is watched by many.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class NodeWatch {
   public:
     explicit NodeWatch(NodeShare const& share);
 
-    // Empty, or why this node cannot go on. Looks once a second, whenever it is asked.
+    // Returns why this node cannot go on, or empty text. Looks once a second, however often it is asked.
     std::string problem();
 
   private:
@@ -28,7 +28,7 @@ class NodeWatch {
     std::string problem_;
 };
 
-// A sentence, of a node whose journal says this of itself.
+// Returns a sentence about a silent node, with the host that its journal names.
 std::string silent_node(PartsFolder const& parts, std::uint32_t node, std::uint64_t silent_ns);
 
 } // namespace thalweg::dataset

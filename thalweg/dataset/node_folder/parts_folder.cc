@@ -20,7 +20,7 @@ constexpr char const* kDeadPrefix = "dead-";
 constexpr char const* kReturnedPrefix = "returned-";
 constexpr char const* kJournalEnding = ".journal";
 
-// Of names that are `prefix`, a number and `ending`.
+// Returns the numbers in names that are `prefix`, a number and `ending`.
 std::vector<std::uint32_t> numbers_of(std::string const& folder, std::string_view prefix, std::string_view ending) {
     std::vector<std::uint32_t> numbers;
     for (auto const& name : base::list_directory(folder)) {
@@ -42,7 +42,7 @@ std::vector<std::uint32_t> nodes_of(std::vector<std::uint32_t> numbers) {
     return numbers;
 }
 
-// None where somebody else has created it.
+// Returns nothing if another node has created it.
 std::unique_ptr<storage::Storage> create_first(std::string const& path) {
     try {
         return storage::open_file_storage(path, storage::OpenMode::create_new, storage::Engine::posix);
@@ -83,7 +83,7 @@ std::vector<std::uint32_t> PartsFolder::nodes_with_journal() const {
     return nodes_of(numbers_of(path_, kNodePrefix, kJournalEnding));
 }
 
-// The name alone says it: whoever makes it has synced its journal before.
+// The name alone says it: the node that makes it has synced its journal before.
 std::vector<std::uint32_t> PartsFolder::finished_nodes() const {
     return nodes_of(numbers_of(path_, kFinishedPrefix, ""));
 }

@@ -1,5 +1,5 @@
 // What the nodes of one run share beside its file: the folder `run.h5.parts`. Nodes agree by names that are created
-// once, by whoever is first: there are no locks, which do not reach over nodes everywhere.
+// once, by the node that is first: there are no locks, which do not reach over nodes everywhere.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class PartsFolder {
 
     std::string const& path() const { return path_; }
     bool is_there() const;
-    // Throws base::UsageError where it is there.
+    // Throws base::UsageError if it is there.
     void make() const;
 
     std::string journal(std::uint32_t node) const;
@@ -35,15 +35,16 @@ class PartsFolder {
     // Keys of work units are taken in a folder of their own, which has to be made.
     std::string keys() const { return path_ + "/keys"; }
 
-    // False where a node has it already.
+    // Returns false if a node has it already.
     bool take_region(std::uint32_t number) const;
     std::vector<std::uint32_t> regions() const; // that were taken, ascending
 
-    // A name with a text, which others see whole or not at all. False where it is there already: then that one stays.
+    // Creates a name with a text, which others see whole or not at all. Returns false if it is there already: that one
+    // stays then.
     bool announce(std::string const& name, std::string const& text) const;
     std::optional<std::string> announced(std::string const& name) const;
 
-    // Of a run that begins again: all that its nodes have announced. Their journals and the regions stay.
+    // Removes, for a run that goes on, all that its nodes have announced. Their journals and the regions stay.
     void forget_announcements() const;
 
     void sync() const;
@@ -55,12 +56,13 @@ class PartsFolder {
 };
 
 // What nodes announce.
-inline constexpr char const* kBegun = "begun";           // all nodes are there
-inline constexpr char const* kFailure = "failure";       // the run cannot be completed by those who write it: why
-inline constexpr char const* kComplete = "complete";     // the file is: its tables, as JSON. Soon the folder is gone
-inline constexpr char const* kRules = "rules";           // NodeRules, where they are not the usual ones
-inline constexpr char const* kCompleting = "closing";    // who completes the file; no region is taken from then on
-inline constexpr char const* kRecovering = "recovering"; // somebody who says that all nodes are down recovers the run
+inline constexpr char const* kBegun = "begun";       // all nodes are there
+inline constexpr char const* kFailure = "failure";   // the run cannot be completed by those who write it: why
+inline constexpr char const* kComplete = "complete"; // the file is: its tables, as JSON. Soon the folder is gone
+inline constexpr char const* kRules = "rules";       // NodeRules, where they are not the usual ones
+inline constexpr char const* kCompleting =
+    "closing"; // the node that completes the file; no region is taken from then on
+inline constexpr char const* kRecovering = "recovering"; // the run is being recovered, as all nodes are said to be down
 inline constexpr char const* kResuming = "resuming";     // the first node resumes the run: which attempt it is
 inline constexpr char const* kResumed = "resumed";       // that attempt's end: what each node has to know
 std::string dead_name(std::uint32_t node);               // the others go on without it: why

@@ -1,4 +1,4 @@
-// Where the regions of a run of several nodes lie in its file. Every node computes the same from the head of the run,
+// The plan of the regions of a run of several nodes in its file. Every node computes the same from the head of the run,
 // so that to take a region is to take its number.
 #pragma once
 
@@ -36,7 +36,7 @@ class RegionPlan {
     std::uint32_t doublings_ = 0;
 };
 
-// Where the first page of a run may lie, and the plan that follows from it.
+// Returns the plan that follows from where the first page of a run may lie.
 RegionPlan region_plan(format::Format const& format, model::RunHead const& head, std::uint32_t nodes);
 
 } // namespace thalweg::dataset

@@ -19,9 +19,9 @@ class SharedKeys {
     SharedKeys(PartsFolder parts, std::uint32_t node, std::uint64_t together)
         : parts_(std::move(parts)), node_(node), together_(together) {}
 
-    // Takes it, with those that are taken together with it, for this node. False where another one has them.
+    // Takes it, with those that are taken together with it, for this node. Returns false if another one has them.
     bool take(UnitKey const& key);
-    // What was taken on this machine, by any process, stays taken when the machine is lost.
+    // Makes durable what was taken on this machine, by any process: it stays taken if the machine is lost.
     void sync() const;
 
   private:
@@ -32,7 +32,7 @@ class SharedKeys {
     std::set<std::int64_t> mine_ THALWEG_GUARDED_BY(mutex_); // groups of several keys that are known to be
 };
 
-// None where keys are not shared. Of a run that has begun.
+// Returns the keys of a run that has begun; nothing if its nodes do not share them.
 std::unique_ptr<SharedKeys> shared_keys(PartsFolder const& parts, std::uint32_t node, NodeRules const& rules);
 
 } // namespace thalweg::dataset

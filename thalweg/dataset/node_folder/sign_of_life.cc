@@ -20,7 +20,7 @@ std::uint64_t size_of(std::string const& path) {
 
 } // namespace
 
-// Of this node there may be one already: that of its committer.
+// This node may have one already: that of its committer.
 void Heartbeat::open() {
     try {
         file_ = storage::open_file_storage(path_, storage::OpenMode::create_new, storage::Engine::posix);

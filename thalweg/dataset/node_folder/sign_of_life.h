@@ -1,4 +1,4 @@
-// Whether another node still writes: a file of its own grows with every flush. (The size of a journal tells nothing:
+// Signs that another node still writes: a file of its own grows with every flush. (The size of a journal tells nothing:
 // room for it is reserved ahead.)
 #pragma once
 
@@ -15,7 +15,7 @@ class Heartbeat {
   public:
     explicit Heartbeat(std::string path) : path_(std::move(path)) {}
 
-    // Where it cannot be done the others will say that this node is silent.
+    // If it cannot be done, the others will say that this node is silent.
     void beat();
 
   private:
@@ -31,7 +31,7 @@ class SignOfLife {
     // `path`: of a file that grows while its node lives.
     explicit SignOfLife(std::string path);
 
-    // How long the file has been as it is, as far as this object has looked; clocks of nodes are not compared.
+    // Returns how long the file has been as it is, as far as this object has looked; clocks of nodes are not compared.
     std::uint64_t silent_ns();
 
   private:

@@ -12,7 +12,7 @@
 
 namespace thalweg::dataset {
 
-// Of a producer that has not settled.
+// A producer that has not settled.
 struct ProducerStatus {
     std::uint32_t number = 0;
     std::size_t table = 0;
@@ -26,7 +26,7 @@ struct ProducerStatus {
     std::vector<std::uint64_t> durable_items = {};
 };
 
-// Of all producers of a table that have settled, together.
+// All producers of a table that have settled, together.
 struct EndedProducers {
     std::uint64_t producers = 0;
     std::uint64_t died = 0;      // among them

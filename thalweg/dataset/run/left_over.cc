@@ -62,8 +62,8 @@ std::uint64_t size_of(std::vector<std::string> const& names) {
     return size;
 }
 
-// Of memory, by folder ("": /dev/shm). Each folder is read once, however many runs have left something in it: every
-// creation of a run looks at them all.
+// The memory in each folder ("": /dev/shm). Each folder is read once, however many runs have left something in it:
+// every creation of a run looks at them all.
 class Names {
   public:
     std::vector<std::string> const& in(std::string const& folder) {

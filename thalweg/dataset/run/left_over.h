@@ -16,7 +16,7 @@ enum class MemoryState : std::uint8_t {
     foreign, // of another machine, container, user or version of Thalweg, or from before a restart: not ours to judge
 };
 
-// Of one run.
+// What one run has left.
 struct MemoryOfRun {
     std::string ledger; // its name, which is the run's handle
     std::string run_id;

@@ -40,8 +40,8 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
 // The same in all folders in which that of the run at this place may be.
 void remove_memory_of(std::string const& run_id, RunPlace const& place, JournalFiles const& journal);
 
-// Of the nearest folder above `path` that is there: the same after the folder was removed, another one where its file
-// system is not mounted.
+// Returns the identity of the nearest folder above `path` that is there: the same after the folder was removed, another
+// one where its file system is not mounted.
 std::uint64_t device_of_directory(std::filesystem::path path);
 
 } // namespace thalweg::dataset

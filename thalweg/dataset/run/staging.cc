@@ -292,7 +292,7 @@ void Staging::drop_announcements(std::size_t count) const {
     head_->ring_tail.fetch_add(count, std::memory_order_release);
 }
 
-// Where the chain changed meanwhile, blocks on the way to the items may have been used again, for any column.
+// If the chain changed meanwhile, blocks on the way to the items may have been used again, for any column.
 std::optional<std::vector<std::byte>> Staging::copy_items(std::size_t index, std::uint64_t first,
                                                           std::uint64_t count) const {
     constexpr int kTries = 16;

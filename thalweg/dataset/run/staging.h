@@ -7,7 +7,7 @@
 // `released` only when the page is written and announced, and uses blocks again only behind that. So between `released`
 // and `published` every item is here, whoever dies.
 //
-// Where rows count in work units only, those behind `rows_committed` are the tail: of a unit that is open. To commit
+// If rows count in work units only, those behind `rows_committed` are the tail: of a unit that is open. To commit
 // it, the worker stores the unit's entry in `unit_entry` of all its producers, takes the key (unit_table.h), and only
 // then moves `committed` and `rows_committed`, announces the unit, and clears `unit_entry`.
 #pragma once
@@ -170,7 +170,7 @@ class Staging {
     bool pieces(std::size_t column, std::uint32_t block, std::uint64_t begin, std::uint64_t size_bytes,
                 std::vector<std::span<std::byte const>>& pieces) const;
 
-    // Of the memory for items that are in no announced page, the part that is used; of the fullest column where each
+    // Returns which part is used of the memory for items that are in no announced page; of the fullest column if each
     // has its own.
     double fill() const;
 

@@ -279,7 +279,7 @@ bool UnitTable::link(UnitEntryId id, std::uint32_t parts) {
     while (true) {
         if (find_in_chain(first, wanted, hashed) != 0) return false;
         entry.next.store(first, std::memory_order_relaxed);
-        // Whoever links another entry in front of ours first makes this fail, and we look through the chain again.
+        // If another worker links an entry in front of ours first, this fails, and we look through the chain again.
         if (chain.compare_exchange_weak(first, id, std::memory_order_acq_rel, std::memory_order_acquire)) break;
     }
     return true;

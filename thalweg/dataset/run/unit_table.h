@@ -7,12 +7,20 @@
 // Files that continue each other (unit_series.h) have one table: each has a name of its own for it, and the memory is
 // there as long as one of these is (hard links).
 //
+// States of an entry, and what moves it on:
+//
+//     nowhere      reserve(): one addition to `reserved_bytes`, within what the committer has admitted ──▶ reserved
+//     reserved     only its worker sees it; it has its key and its summary. link():                    ──▶ linked
+//                  or another worker has linked the same key before                                    ──▶ left alone
+//     linked       the unit is committed; the entry stays as it is as long as the table does
+//
 // Invariants:
-// - An entry belongs to the worker that reserved it until it is linked, and is never changed afterwards.
-// - An entry is reserved only in memory that is there: the committer, who alone makes it, is ahead of need.
-// - An entry is reserved only where the disk has room for it, in the journal and in the finished file: the committer
-//   admits entries as it keeps that room.
-// - No two linked entries have the same key.
+//
+//  1. An entry belongs to the worker that reserved it until it is linked, and is never changed afterwards.
+//  2. An entry is reserved only in memory that is there: the committer, which alone makes it (grow), is ahead of need.
+//  3. An entry is reserved only if the disk has room for it, in the journal and in the finished file: the committer
+//     admits entries as it keeps that room (admit).
+//  4. No two linked entries have the same key.
 #pragma once
 
 #include <array>
@@ -59,17 +67,17 @@ class UnitTable {
   public:
     // `name`: of the memory, without the final "u". Empty: private memory, for this process alone.
     static std::shared_ptr<UnitTable> create(std::string const& name, base::MemoryFallback fallback);
-    // Throws base::SystemError (ENOENT) where there is none.
+    // Throws base::SystemError (ENOENT) if there is none.
     static std::shared_ptr<UnitTable> attach(std::string const& name, std::string const& folder);
 
-    // A new entry, for this caller alone. Waits while the committer makes room; calls `while_waiting` then, which may
-    // throw, and must where no room will come. Throws base::SystemError where there is no memory for it.
+    // Returns a new entry, for this caller alone. Waits while the committer makes room; calls `while_waiting` then,
+    // which may throw, and must if no room will come. Throws base::SystemError if there is no memory for it.
     UnitEntryId reserve(UnitKey const& key, std::string_view summary, std::function<void()> const& while_waiting);
 
     // Takes a key that the journal has already: it needs no more room on the disk.
     void take_again(UnitKey const& key, std::string_view summary = {});
 
-    // Takes the key, with so many producers. False: somebody else has taken it before.
+    // Takes the key, with so many producers. Returns false if another worker has taken it before.
     bool link(UnitEntryId entry, std::uint32_t parts);
 
     // The key will soon be looked for: what that reads comes into the cache meanwhile.
@@ -88,13 +96,13 @@ class UnitTable {
 
     // The committers': makes memory ahead of need. `summary_bytes`: of an entry that is wanted now.
     void grow(std::uint64_t summary_bytes = 0);
-    // How many bytes of entries should be admitted, so that nobody waits.
+    // Returns how many bytes of entries should be admitted, so that no worker waits.
     std::uint64_t wanted_end() const;
     void admit(std::uint64_t end);
     std::uint64_t reserved_bytes() const { return head().reserved_bytes; }
     std::uint64_t admitted_bytes() const { return head().admitted_bytes; }
 
-    // Of the process that created it. All memory of the table has this name, too; also what is made later.
+    // Called in the process that created it: all memory of the table has this name, too; also what is made later.
     void add_name(std::string const& name);
     // What is made later does not have it any more.
     void drop_name(std::string const& name);
