@@ -182,7 +182,7 @@ std::optional<CompleteResult> SharedRun::close(std::uint64_t timeout_ns) {
     }
     std::optional<CompleteResult> result;
     try {
-        together([] {}); // nobody has given up
+        together([] {}); // no rank has given up
         together([&] {
             if (units_) units_->finish();
         });

@@ -344,7 +344,7 @@ CompleteResult Writer::complete() {
     if (!need.empty()) result.report.notes.push_back(need);
     if (!ledger.has_room())
         result.report.notes.push_back("the disk was full when it was closed: it has all rows that were taken");
-    // Complete, but not where it should be: the journal stays beside the name, so that nobody takes the run for closed.
+    // Complete, but not where it should be: the journal stays beside the name, so that the run is not taken for closed.
     if (auto const problem = file_problem(); !problem.empty()) base::fail_system({problem});
     ledger.head().state = LedgerState::closed;
     if (watch_) remove_journals({RunPlace(path())}, {journal_}, run_->head.id);

@@ -19,7 +19,7 @@ class EqualPages {
 
     // A place in the file, once the extent has one.
     struct Place {
-        std::uint64_t extent = 0; // numbered by who writes them
+        std::uint64_t extent = 0; // as their writer numbers them
         std::uint64_t offset = 0; // in it
     };
 

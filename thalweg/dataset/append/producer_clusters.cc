@@ -27,8 +27,8 @@ void Producer::check_cluster(std::uint64_t rows, std::span<std::uint64_t const> 
     }
 }
 
-// Items of the pages never lie in staging, so none is published before its page is announced: whoever looks for what is
-// published and in no page would not find them.
+// Items of the pages never lie in staging, so none is published before its page is announced: a process that looks for
+// what is published and in no page would not find them.
 void Producer::append_cluster(std::uint64_t rows, std::span<std::uint64_t const> items,
                               std::function<void(TakePages const&)> const& give) {
     check_usable();

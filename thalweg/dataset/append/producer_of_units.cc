@@ -49,7 +49,7 @@ void Producer::commit_unit(UnitEntryId entry) {
     unit_ = {rows_, cluster_.bytes};
 }
 
-// Nothing of the unit is in a page: its rows are still where nobody but us looks.
+// Nothing of the unit is in a page: its rows are still where only this producer looks.
 bool Producer::can_rewind() const {
     if (cluster_.first_row > unit_.first_row) return false;
     for (std::size_t i = 0; i < progress_.size(); ++i) {

@@ -92,7 +92,7 @@ void Producer::append_batch(RowSlices& slices, std::uint64_t rows) {
     if (cluster_.bytes == 0) cluster_.begun_ns = run_->ledger->head().heartbeat_ns.load(std::memory_order_relaxed);
     cluster_.bytes += bytes;
     staging_->head().rows_published.store(rows_, std::memory_order_release);
-    // Nobody else counts these, so no locked addition, which would wait until the copy has reached the cache.
+    // Only this producer counts these, so no locked addition, which would wait until the copy has reached the cache.
     auto& appended_bytes = staging_->count(Count::appended_bytes);
     appended_bytes.store(appended_bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
 }

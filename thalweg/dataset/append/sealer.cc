@@ -105,7 +105,7 @@ void Sealer::make_progress() {
         bool const has_work = lanes_[0]->has_work();
         static_cast<void>(lanes_[0]->flush());
         lanes_[0]->reap(true);
-        if (!has_work) base::sleep_ns(kPauseNs); // for the committer, who has to empty the ring
+        if (!has_work) base::sleep_ns(kPauseNs); // for the committer, which has to empty the ring
         return;
     }
     {

@@ -123,7 +123,7 @@ void StagingMemory::release(std::size_t column, std::uint64_t end) {
     if (first == before) return;
     if (first == kNoBlock) chain.last = kNoBlock;
     set_first(column, first);
-    std::atomic_thread_fence(std::memory_order_seq_cst); // whoever sees a block's new bytes sees that the chain changed
+    std::atomic_thread_fence(std::memory_order_seq_cst); // a reader of a block's new bytes sees that the chain changed
     std::reverse(free.begin() + static_cast<std::ptrdiff_t>(known), free.end()); // the oldest first, again
 }
 

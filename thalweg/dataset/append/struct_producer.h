@@ -11,7 +11,7 @@
 
 namespace thalweg::dataset {
 
-// For a producer of somebody else's, such as that of a work unit.
+// For a producer that another object owns, such as that of a work unit.
 template <class Type> class StructRows {
   public:
     using Struct = typename Type::Struct;

@@ -102,7 +102,7 @@ void UnitWorker::end_key() {
     }
 }
 
-// Before the key is taken: a worker that dies behind that leaves nothing that somebody else would cut into pages.
+// Before the key is taken: a worker that dies behind that leaves nothing that another process would cut into pages.
 void UnitWorker::seal_group() {
     end_key();
     summary_ = encode_group(group_);
@@ -151,7 +151,7 @@ bool UnitWorker::commit() {
     if (is_ordered()) seal_group();
     auto const entry = units.reserve(key_, summary_, wait);
     for (std::uint32_t part = 0; part < begun_.size(); ++part) begun_[part]->prepare_commit(entry, part);
-    // Before the key is taken: of a worker that is killed between the two, nobody can tell later whether it has
+    // Before the key is taken: of a worker that is killed between the two, no process can tell later whether it has
     // counted, and a number that is too low would call units durable that are not.
     auto& committed = run_->ledger->head().units_committed;
     ++committed;

@@ -24,7 +24,7 @@ WorkUnit::~WorkUnit() {
     try {
         drop();
     } catch (std::exception const&) {
-        // The run is over, or cannot go on: the rows do not count all the same, since nobody took the key for them.
+        // The run is over, or cannot go on: the rows do not count all the same, since the key was not taken for them.
     }
 }
 

@@ -1,8 +1,8 @@
 // Work units: rows, of any tables, that count together or not at all.
 //
 // A unit has a key. The rows that a worker appends to it are the tail of its producers until the unit is committed:
-// that takes the key, and whoever comes later with the same key finds it taken, and its rows are dropped. So work that
-// is done again, after its worker died or because two had it, counts once.
+// that takes the key, and a worker that comes later with the same key finds it taken, and its rows are dropped. So work
+// that is done again, after its worker died or because two had it, counts once.
 #pragma once
 
 #include <memory>

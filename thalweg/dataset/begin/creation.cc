@@ -36,7 +36,7 @@ void clear_place(std::string const& path, bool force) {
     if (!exists(folder)) base::fail_usage({"cannot create " + path, "there is no folder " + folder, "make it first"});
     if (base::is_directory(path)) base::fail_usage({"cannot create " + path, "it is a directory"});
     if (auto const places = places_of_run(path); !places.empty()) {
-        for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while somebody writes it
+        for (auto const& place : places) locks.push_back(place.lock_exclusive()); // refused while it is being written
         auto const journals = open_journals(places, storage::OpenMode::read_only);
         check_nodes_are_down(places, journals, "replace");
         if (force) {
@@ -56,7 +56,7 @@ void clear_place(std::string const& path, bool force) {
                           "replace it with --force (in Python: force=True)"});
     }
     RunPlace const place(path);
-    place.remove_later_segments(); // that somebody left without their journal
+    place.remove_later_segments(); // that were left without their journal
     place.parts().remove();
     if (force) base::remove_file(path);
 }
@@ -64,7 +64,7 @@ void clear_place(std::string const& path, bool force) {
 void remove_traces(OpenRun const& run, RunPlace const& place, std::string const& why) {
     if (run.ledger && run.ledger->is_shared()) remove_segments(run.ledger->name());
     auto const there = place.run_id();
-    if (there && *there != run.head.id) return; // of somebody who was faster
+    if (there && *there != run.head.id) return; // another process was faster
     try {
         if (has_begun(place)) {
             if (!run.node) return;

@@ -215,7 +215,7 @@ void Committer::count_units(ProducerIntake& producer) {
     journaled_entry_bytes_ += producer.take_unit_entry_bytes();
 }
 
-// Room is kept before it is needed: for pages, and for work units that nobody has committed yet, whose keys and
+// Room is kept before it is needed: for pages, and for work units that are not committed yet, whose keys and
 // summaries go into the journal and into the finished file.
 void Committer::allocate() {
     auto* const units = run_.ledger->units_if_any();
@@ -331,7 +331,7 @@ void Committer::end_flush(std::uint64_t now) {
     producers_.set_durable(std::move(flushing_items_));
     units_.flush_ended();
     units_durable_ = units_.durable();
-    auto after_ns = units_.after_ns(last_step_ns_); // nobody has met those that were committed since
+    auto after_ns = units_.after_ns(last_step_ns_); // those that were committed since are not met yet
     for (auto const& producer : producers_.all())
         after_ns = std::min(after_ns, producer->units_after_ns().value_or(after_ns));
     units_after_ns_ = after_ns;

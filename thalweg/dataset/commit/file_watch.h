@@ -1,4 +1,4 @@
-// Whether the file of an open run is still where it is said to be: somebody may remove or move it meanwhile, and
+// Watches whether the file of an open run is still where it is said to be: it may be removed or moved meanwhile, and
 // nothing that is written into an open file ever fails for that.
 #pragma once
 

@@ -53,7 +53,7 @@ PageCounts ProducerIntake::take_pages(JournalWriter& journal, std::uint64_t last
         journal.append(RecordType::pages, std::as_bytes(std::span(held_ends)));
     cluster_ends_.insert(cluster_ends_.end(), held_ends.begin(), held_ends.end());
     if (!units.empty()) journal_units(units, journal);
-    // Only now: were we to die in between, nobody would know of these pages. Journaled twice they do no harm.
+    // Only now: if this process died in between, these pages would be unknown. Journaled twice they do no harm.
     staging_.drop_announcements(announced);
     for (auto const& page : batch_) {
         if (page.column == kClusterEnd) continue;

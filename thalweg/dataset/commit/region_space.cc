@@ -89,8 +89,8 @@ int RegionSpace::allocate_in(Taken& taken, std::uint64_t least_bytes) {
     return code;
 }
 
-// Producers claim while this is done. `claimed` goes first: it lies behind `claimable` then, and nobody claims until
-// that has followed. Both only grow, since regions are taken in the order in which they lie.
+// Producers claim while this is done. `claimed` goes first: it lies behind `claimable` then, and no producer claims
+// until that has followed. Both only grow, since regions are taken in the order in which they lie.
 bool RegionSpace::enter_next() {
     if (!next_ && !take_next()) return false;
     bool const is_bare = next_->allocated_end == next_->region.begin;

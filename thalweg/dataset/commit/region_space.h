@@ -47,7 +47,7 @@ class RegionSpace {
     // Raises what may be claimed. `room_bytes` are kept for this node's share of the metadata. Throws base::SystemError
     // (ENOSPC, EDQUOT, EFBIG) while the disk has no room.
     void allocate(std::uint64_t room_bytes);
-    // Nobody claims any more: journals what of the regions is not in use.
+    // No producer claims any more: journals what of the regions is not in use.
     void finish();
 
   private:

@@ -66,7 +66,7 @@ bool PartsFolder::is_there() const { return base::is_directory(path_); }
 
 void PartsFolder::make() const {
     if (base::make_directory(path_)) return;
-    base::fail_usage({fmt::format("cannot create {}", path_), "it is there already", "remove it if nobody needs it"});
+    base::fail_usage({fmt::format("cannot create {}", path_), "it is there already", "remove it if it is not needed"});
 }
 
 std::string PartsFolder::journal(std::uint32_t node) const {

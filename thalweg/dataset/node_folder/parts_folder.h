@@ -57,7 +57,7 @@ class PartsFolder {
 
 // What nodes announce.
 inline constexpr char const* kBegun = "begun";       // all nodes are there
-inline constexpr char const* kFailure = "failure";   // the run cannot be completed by those who write it: why
+inline constexpr char const* kFailure = "failure";   // the run cannot be completed by the nodes that write it: why
 inline constexpr char const* kComplete = "complete"; // the file is: its tables, as JSON. Soon the folder is gone
 inline constexpr char const* kRules = "rules";       // NodeRules, where they are not the usual ones
 inline constexpr char const* kCompleting =

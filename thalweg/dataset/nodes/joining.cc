@@ -68,7 +68,8 @@ BegunRun join_run(std::string const& path, std::uint32_t node, JoinOptions const
     Deadline deadline(options.timeout_ns, options.while_waiting);
     while (true) {
         auto const first = wait_for_first(path, node, options, deadline);
-        if (auto begun = try_join({path, {node, first.which.nodes}}, first, options, deadline)) return *std::move(begun);
+        auto begun = try_join({path, {node, first.which.nodes}}, first, options, deadline);
+        if (begun) return *std::move(begun);
     }
 }
 
@@ -77,8 +78,7 @@ void open_joined(BegunRun& begun, RunPlace const& place, model::RunHead const& h
     run.while_waiting = options.while_waiting;
     run.format = &format_for(place.data());
     run.head = head;
-    begun.tuning =
-        in_effect(tuning_of_resumed(place.data(), head, *run.format, {}, {}), *run.format, place.data());
+    begun.tuning = in_effect(tuning_of_resumed(place.data(), head, *run.format, {}, {}), *run.format, place.data());
     run.options = begun.tuning.write;
     run.file = storage::open_file_storage(place.data(), storage::OpenMode::read_write, begun.tuning.write.engine);
     run.node = share_of(run, place.node(), options.timeout_ns, begun.tuning.commit.flush_interval_ns);

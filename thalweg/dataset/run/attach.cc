@@ -37,8 +37,7 @@ std::shared_ptr<OpenRun> attach(std::string const& handle, std::optional<unsigne
     if (run->head.id != run->ledger->head().run_id) {
         base::fail_usage({"cannot attach to " + path, "the journal beside it belongs to another run"});
     }
-    // Under that name may be another file by now, that is no part of the run: nobody would ever read what is written
-    // there.
+    // Another file may have that name by now, which is no part of the run: what is written into it would never be read.
     if (!place.is_original(read_start(*journal).preamble)) {
         base::fail_usage({"cannot attach to " + path, "the file there is not the one that is being recorded",
                           "put that one back, under its name"});

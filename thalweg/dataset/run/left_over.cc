@@ -142,7 +142,7 @@ std::vector<MemoryOfRun> list_memory(std::vector<std::string> const& folders) {
 void remove_left_over(MemoryOfRun const& memory) {
     auto const path = base::SharedMemory::path_of(memory.ledger);
     base::FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) return;                                             // somebody else was faster
+    if (!file) return;                                             // another process was faster
     bool const held = ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; // and kept until all is removed
     Names names;
     auto const now = look_at(memory.ledger, held, names);
@@ -157,7 +157,7 @@ void remove_stale_segments() {
     for (auto const& memory : list_memory()) {
         try {
             if (memory.closed && memory.state == MemoryState::left_over) remove_left_over(memory);
-        } catch (base::Error const&) { // taken up by somebody, or gone
+        } catch (base::Error const&) { // taken up by another process, or gone
         }
     }
 }

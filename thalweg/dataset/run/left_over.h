@@ -1,4 +1,4 @@
-// Memory that runs have left in /dev/shm and in folders, and what of it nobody can need any more.
+// Memory that runs have left in /dev/shm and in folders, and what of it can be needed no more.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ base::FileDescriptor lock_shared(std::string const& journal) {
 base::FileDescriptor lock_exclusive(std::string const& journal, LockFor purpose) {
     if (auto fd = lock(journal, true, purpose == LockFor::writing ? O_RDWR : O_RDONLY)) return std::move(*fd);
     base::fail_usage({"cannot take over the run of " + journal,
-                      "it is still being written, or recovered by somebody else",
+                      "it is still being written, or another process recovers it",
                       "stop its processes first (`lsof` names them)"});
 }
 

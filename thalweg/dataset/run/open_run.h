@@ -25,9 +25,9 @@ struct OpenRun {
     std::unique_ptr<Ledger> ledger;
     std::shared_ptr<storage::Storage> file;
     format::Format const* format = nullptr;
-    base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all who hold it
+    base::FileDescriptor journal_lock; // flock, shared: `recover` waits for all that hold it
     base::FileDescriptor memory_lock;  // the same on the ledger: `thalweg clean` leaves it alone
-    std::unique_ptr<NodeShare> node;   // of who creates it or joins: one of several nodes
+    std::unique_ptr<NodeShare> node;   // in the process that creates it or joins: one of several nodes
     std::unique_ptr<SharedKeys> keys;  // of several nodes, where units of one key may be done on any of them
     // Called now and then by a thread that appends, while it waits for the committer; it may throw, which ends the wait
     // and leaves everything as it is. Threads of this process may call it at once. Threads of the library never do.

@@ -119,7 +119,7 @@ void remove_memory(std::string const& run_id, std::vector<std::string> const& fo
     for (auto const& ledger : ledgers) {
         for (auto const& part : base::SharedMemory::list(ledger + "-")) base::SharedMemory::unlink(part);
     }
-    for (auto const& ledger : ledgers) base::SharedMemory::unlink(ledger); // last: without it nobody finds the others
+    for (auto const& ledger : ledgers) base::SharedMemory::unlink(ledger); // last: without it the others are not found
 }
 
 std::uint64_t device_of_directory(std::filesystem::path path) {

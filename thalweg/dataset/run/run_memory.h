@@ -1,4 +1,4 @@
-// Where a run keeps what its producers have published and nobody has written yet, and how that is found again.
+// The memory in which a run keeps what its producers have published and not written yet, and how it is found again.
 //
 // /dev/shm is the first choice. Where it has no room, there is a folder: files of the same names, mapped into memory.
 #pragma once
@@ -23,10 +23,11 @@ inline constexpr char const* kMemoryFolderVariable = "THALWEG_MEMORY_FOLDER";
 // a folder that was named is not there.
 base::MemoryFallback memory_fallback(std::string const& path, std::string const& wanted = "");
 
-// The same for whoever joins that run: the folder is its creator's, whatever the environment says here.
+// The same for a node that joins that run: the folder is its creator's, whatever the environment says here.
 base::MemoryFallback memory_fallback_of(LedgerHead const& head);
 
-// The head of a journal with the folder, and what it says there: whoever recovers the run may have another environment.
+// The head of a journal with the folder, and what it says there: a process that recovers the run may have another
+// environment.
 std::string add_memory_folder(std::string const& head_json, std::string const& folder);
 std::string memory_folder_of(JournalFiles const& journal);
 

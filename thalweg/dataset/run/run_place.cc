@@ -58,14 +58,14 @@ bool RunPlace::is_stub(JournalFiles const& journal) const {
     auto const start = journal.start();
     auto const has_no_record = [&] { return !has_record(*journal.main, start->preamble.records); };
     if (start->kind != JournalKind::journal) return start->kind == JournalKind::stub;
-    // Nobody appends before all nodes have come. The name alone says it: a power cut may have taken its text.
+    // No node appends before all nodes have come. The name alone says it: a power cut may have taken its text.
     if (is_of_many() && base::identity_of(parts().path() + "/" + kBegun)) return false;
     if (is_of_many()) return has_no_record();
     // A power cut may have taken the name of the data file: nothing was promised by then.
     return !exists(data_) && has_no_record();
 }
 
-// Empty, or what every run begins with: for nothing else may be removed, where somebody has laid a journal of another
+// Empty, or what every run begins with: for nothing else may be removed, if a user has laid a journal of another
 // age beside it.
 bool RunPlace::is_begun_and_no_more() const {
     auto const& format = format_for(data_);
@@ -105,8 +105,8 @@ void RunPlace::remove_journal() const {
     base::sync_directory_of(data_);
 }
 
-// Behind the main one: nobody looks for these without it; had they gone first, what it says would be less than what is
-// known.
+// Behind the main one: no process looks for these without it; had they gone first, what it says would be less than what
+// is known.
 void RunPlace::remove_later_segments() const {
     if (is_of_many()) return; // they lie in the folder
     auto const later = segments_beside(journal());
@@ -120,7 +120,7 @@ std::vector<RunPlace> places_of_run(std::string const& data_path) {
     auto const there = parts.nodes_with_journal();
     if (there.empty()) return {};
     if (there.front() != 0) {
-        if (is_complete_file(data_path)) return {}; // whoever removes them removes that one first
+        if (is_complete_file(data_path)) return {}; // a process that removes them removes that one first
         base::fail_data({fmt::format("{} has journals of a run, and not that of its first node", parts.path()),
                          fmt::format("{} is not complete, so that journal was taken away", data_path), "put it back"});
     }

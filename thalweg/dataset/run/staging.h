@@ -5,7 +5,7 @@
 // The bytes of a column lie in blocks, chained from the oldest one on; only the producer's side knows which blocks are
 // free (staging_memory.h). The producer stores items, then the column's `published`, then `rows_published`; it advances
 // `released` only when the page is written and announced, and uses blocks again only behind that. So between `released`
-// and `published` every item is here, whoever dies.
+// and `published` every item is here, whichever process dies.
 //
 // If rows count in work units only, those behind `rows_committed` are the tail: of a unit that is open. To commit
 // it, the worker stores the unit's entry in `unit_entry` of all its producers, takes the key (unit_table.h), and only

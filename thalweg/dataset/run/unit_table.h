@@ -128,7 +128,7 @@ class UnitTable {
 
     base::Mutex names_mutex_; // and one thread makes memory at a time
     std::vector<std::string> names_ THALWEG_GUARDED_BY(names_mutex_);
-    std::string const name_; // the first one: whoever attaches to the table knows this one alone
+    std::string const name_; // the first one: a process that attaches to the table knows this one alone
     base::MemoryFallback fallback_;
     base::SharedMemory memory_;
     mutable base::Mutex mutex_; // one thread maps a piece
