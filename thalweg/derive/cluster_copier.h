@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "thalweg/base/scratch.h"
-#include "thalweg/dataset/append/page_encoder.h"
 #include "thalweg/dataset/append/producer.h"
 #include "thalweg/dataset/append/row_slices.h"
+#include "thalweg/dataset/append/table_encoder.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/format/rntuple/stored_clusters.h"
 
@@ -87,7 +87,7 @@ class ClusterCopier {
 
     KeptTable const& table_;
     std::shared_ptr<format::rntuple::StoredClusters const> stored_;
-    dataset::PageEncoder encoder_;
+    dataset::TableEncoder encoder_;
     base::Scratch read_, encoded_, lengths_;
     std::vector<dataset::Producer::EncodedPage> run_;
     CopiedPages copied_;

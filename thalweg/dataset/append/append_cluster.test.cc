@@ -9,7 +9,7 @@
 
 #include "thalweg/base/checksum.h"
 #include "thalweg/base/error.h"
-#include "thalweg/dataset/append/page_encoder.h"
+#include "thalweg/dataset/append/table_encoder.h"
 #include "thalweg/dataset/complete/recover.h"
 #include "thalweg/dataset/read/reader.h"
 #include "thalweg/dataset/read/verify.h"
@@ -47,7 +47,7 @@ struct ListRows {
 // One cluster of these rows, each column in pages of so many items. `break_at`: throws at that page.
 void append_encoded(Producer& to, model::RunHead const& head, ListRows const& rows, std::uint64_t page_items,
                     int break_at = -1) {
-    PageEncoder encoder(head.columns[0], head.layouts[0]);
+    TableEncoder encoder(head.columns[0], head.layouts[0]);
     auto const columns = rows.columns();
     std::vector<std::uint64_t> const items{rows.count, rows.count, rows.hits.size()};
     to.append_cluster(rows.count, items, [&](Producer::TakePages const& take) {
@@ -100,7 +100,7 @@ struct OtherFile {
 // One cluster of numbers, their lengths in two pages that are equal, and no hits.
 OtherFile empty_lists(model::RunHead const& head, std::uint64_t first_id) {
     OtherFile file;
-    PageEncoder encoder(head.columns[0], head.layouts[0]);
+    TableEncoder encoder(head.columns[0], head.layouts[0]);
     auto const add = [&](std::size_t column, std::uint64_t first, std::vector<std::uint64_t> const& values) {
         auto const raw = std::as_bytes(std::span(values));
         std::vector<std::byte> stored(encoder.bound_bytes(column, raw.size()));

@@ -7,8 +7,8 @@
 
 #include "thalweg/dataset/append/announcer.h"
 #include "thalweg/dataset/append/extent_writer.h"
-#include "thalweg/dataset/append/page_encoder.h"
 #include "thalweg/dataset/append/page_source.h"
+#include "thalweg/dataset/append/table_encoder.h"
 
 namespace thalweg::dataset {
 
@@ -70,7 +70,7 @@ class Lane {
     StagingMemory const& memory_;
     Announcer& announcer_;
     std::uint32_t producer_;
-    PageEncoder encoder_;
+    TableEncoder encoder_;
     ExtentWriter writer_;
     bool extents_have_heads_;
     std::vector<std::uint64_t> gathered_pages_; // by column

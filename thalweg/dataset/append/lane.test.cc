@@ -44,7 +44,7 @@ struct LaneTest : ::testing::TestWithParam<format::Format const*> {
 TEST_P(LaneTest, PagesThatAreEncodedAlreadyEnterAsTheyAre) {
     std::vector<std::uint64_t> values(1000);
     std::iota(values.begin(), values.end(), 7);
-    PageEncoder encoder(run.head.columns[0], run.head.layouts[0]);
+    TableEncoder encoder(run.head.columns[0], run.head.layouts[0]);
     std::vector<std::byte> stored(encoder.bound_bytes(0, values.size() * 8));
     auto const encoded = encoder.encode(0, std::as_bytes(std::span(values)), 0, stored);
     ASSERT_TRUE(encoded.by_codec);

@@ -31,7 +31,7 @@
 #include "thalweg/dataset/begin/resumed_run.h"
 #include "thalweg/dataset/complete/facts.h"
 #include "thalweg/dataset/complete/take_over.h"
-#include "thalweg/dataset/run/unit_key.h"
+#include "thalweg/dataset/journal/unit_key.h"
 #include "thalweg/format/format.h"
 #include "thalweg/tuning/options.h"
 

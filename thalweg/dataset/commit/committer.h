@@ -1,7 +1,7 @@
 // The committer: one thread that learns where pages lie and appends that to the journal. It touches facts, no payload.
 //
 // Each of its steps serves all producers once: admits new ones (ProducerList::admit), journals what they have announced
-// (drain), and keeps space allocated ahead (Space::keep_ahead). Beside that a flush goes through three phases, all
+// (drain), and keeps space allocated ahead (SpaceAhead::keep_ahead). Beside that a flush goes through three phases, all
 // moved by advance_flush:
 //
 //     idle        An interim footer may be under way. When the flush interval is nearly over: what is published is
@@ -105,7 +105,7 @@ class Committer {
     JournalWriter journal_;
     CommitOptions options_;
     ProducerList producers_;
-    Space space_;
+    SpaceAhead space_;
     ClusterCollector clusters_;
     UnitCollector units_;
     Durability durability_;

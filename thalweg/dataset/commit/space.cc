@@ -14,15 +14,15 @@ constexpr std::uint64_t kRetryNs = 100'000'000;
 
 } // namespace
 
-Space::Space(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
-             std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
+SpaceAhead::SpaceAhead(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
+                       std::function<std::uint64_t(PageCounts const&)> reserve_bytes)
     : run_(run), journal_(journal), allocate_ahead_bytes_(allocate_ahead_bytes),
       reserve_bytes_(std::move(reserve_bytes)),
       allocation_bytes_(std::min(RegionSpace::kFirstAllocationBytes, allocate_ahead_bytes)) {
     if (run.node) regions_.emplace(run, journal, allocate_ahead_bytes);
 }
 
-void Space::keep_ahead(PageCounts const& pages, std::uint64_t unwritten_bytes, std::uint64_t journal_bytes) {
+void SpaceAhead::keep_ahead(PageCounts const& pages, std::uint64_t unwritten_bytes, std::uint64_t journal_bytes) {
     auto& ledger = *run_.ledger;
     if (!ledger.has_room() && base::monotonic_ns() < next_try_ns_) return;
     try {
@@ -37,7 +37,7 @@ void Space::keep_ahead(PageCounts const& pages, std::uint64_t unwritten_bytes, s
     }
 }
 
-void Space::allocate(std::uint64_t room_bytes) {
+void SpaceAhead::allocate(std::uint64_t room_bytes) {
     auto& head = run_.ledger->head();
     auto const claimed = head.claimed.load();
     auto const claimable = head.claimable.load(), wanted = head.wanted.load();

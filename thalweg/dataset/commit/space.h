@@ -17,11 +17,11 @@
 
 namespace thalweg::dataset {
 
-class Space {
+class SpaceAhead {
   public:
     // `reserve_bytes` of (pages so far) are kept free behind what is allocated, for the metadata.
-    Space(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
-          std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
+    SpaceAhead(OpenRun& run, JournalWriter& journal, std::uint64_t allocate_ahead_bytes,
+               std::function<std::uint64_t(PageCounts const&)> reserve_bytes);
 
     // Raises what may be claimed and what the journal may grow by, if that is needed and the disk has it; claims are
     // refused while it has not. `unwritten_bytes` may still be in no page when the run ends.

@@ -4,7 +4,7 @@
 
 #include "thalweg/dataset/complete/nodes_down.h"
 #include "thalweg/dataset/complete/take_over.h"
-#include "thalweg/dataset/run/region_plan.h"
+#include "thalweg/dataset/node_folder/region_plan.h"
 #include "thalweg/dataset/run/run_memory.h"
 
 namespace thalweg::dataset {

@@ -17,7 +17,7 @@ namespace thalweg::dataset {
 namespace {
 
 constexpr char kLedgerMagic[8] = {'T', 'H', 'L', 'E', 'D', 'G', 'E', 'R'};
-constexpr std::uint32_t kVersion = 13;
+constexpr std::uint32_t kLedgerVersion = 13;
 constexpr std::uint32_t kSlots = 4096;
 constexpr std::uint64_t kSilenceNs = 400'000'000; // after this, ask whether the committer is alive
 
@@ -31,7 +31,7 @@ std::size_t slots_offset() { return (sizeof(LedgerHead) + 63) / 64 * 64; }
 bool is_ledger(base::SharedMemory const& memory) {
     if (memory.size() < slots_offset() + kSlots * sizeof(Slot)) return false;
     auto const& head = *reinterpret_cast<LedgerHead const*>(memory.data());
-    return std::memcmp(head.magic, kLedgerMagic, sizeof kLedgerMagic) == 0 && head.version == kVersion &&
+    return std::memcmp(head.magic, kLedgerMagic, sizeof kLedgerMagic) == 0 && head.version == kLedgerVersion &&
            head.slots == kSlots;
 }
 
@@ -74,7 +74,7 @@ std::unique_ptr<Ledger> Ledger::create(std::string const& run_id, std::string co
     ledger->memory_.keep(); // it goes with the journal, or stays with it for `recover`
     auto& head = *new (ledger->memory_.data()) LedgerHead{};
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());
-    head.version = kVersion;
+    head.version = kLedgerVersion;
     head.slots = kSlots;
     head.committer = base::this_process();
     copy_text(head.run_id, run_id);
@@ -122,7 +122,7 @@ std::unique_ptr<Ledger> Ledger::attach(std::string const& name) {
         auto const& head = *reinterpret_cast<LedgerHead const*>(ledger->memory_.data());
         base::fail_usage({"cannot attach to run " + name,
                           fmt::format("its ledger is of another version of Thalweg: {}, and this one's is {}",
-                                      head.version, kVersion),
+                                      head.version, kLedgerVersion),
                           "use the version of Thalweg that recorded the run; nothing was changed"});
     }
     ledger->slots_ = reinterpret_cast<Slot*>(ledger->memory_.data() + slots_offset());

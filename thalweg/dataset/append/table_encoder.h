@@ -14,9 +14,9 @@
 namespace thalweg::dataset {
 
 // Not thread-safe.
-class PageEncoder {
+class TableEncoder {
   public:
-    PageEncoder(std::vector<model::Column> const& columns, model::TableLayout const& layout);
+    TableEncoder(std::vector<model::Column> const& columns, model::TableLayout const& layout);
 
     // Pages of the column are stored as their raw items.
     bool is_raw(std::size_t column) const { return codecs_[column] == nullptr && !has_sums_[column]; }

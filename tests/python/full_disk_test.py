@@ -1,0 +1,97 @@
+"""A disk of 64 MiB that is full, and has room again: what the page docs/full-disk.md promises."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PREPARE = """
+import errno, os, sys, time
+import numpy as np
+import thalweg as tw
+
+path, filler = sys.argv[1], os.path.join(os.path.dirname(sys.argv[1]), "filler")
+with open(filler, "wb") as file:
+    file.write(b"1" * (24 << 20))
+values = np.random.default_rng(1).integers(0, 1 << 60, 1 << 16)
+options = {"codec": "none", "tuning": {"memory_bytes": "4 MiB"}}
+
+
+def fill(producer):
+    try:
+        while True:
+            producer.append(x=values)
+    except tw.SystemError as error:
+        assert error.errno == errno.ENOSPC, error
+        return str(error)
+
+
+def expect(rows):
+    run = tw.open(path)
+    x = run["t"]["x"]
+    assert not run.is_open and len(x) == rows, (run.is_open, len(x), rows)
+    assert np.array_equal(x[:], np.resize(values, rows))
+    assert tw.verify(path).is_sound
+"""
+
+GOES_ON = """
+with tw.create(path, {"t": {"x": tw.int64}}, **options) as out:
+    producer = out.producer("t")
+    said = fill(producer)
+    assert "takes no more rows at present (No space left on device)" in said, said
+    assert "takes no more rows at present" in out.status().failure
+    taken = producer.rows
+    os.remove(filler)
+    end = time.monotonic() + 60
+    while producer.rows < taken + 20 * len(values) // 2 and time.monotonic() < end:
+        start = producer.rows % len(values)
+        try:
+            producer.append(x=values[start:])
+        except tw.SystemError as error:
+            assert error.errno == errno.ENOSPC, error
+            time.sleep(0.1)
+    rows = producer.rows
+    assert rows > taken + 5 * len(values), (rows, taken)
+    assert out.status().failure == ""
+expect(rows)
+"""
+
+ONE_CLOSE = """
+out = tw.create(path, {"t": {"x": tw.int64}}, **options)
+producer = out.producer("t")
+fill(producer)
+report = out.close()
+assert report.rows == producer.rows and report.lost_rows == 0 and report.is_whole
+assert any("the disk was full" in note for note in report.notes), report.notes
+assert not os.path.exists(path + ".journal")
+expect(producer.rows)
+"""
+
+LEFT_IN_ORDER = """
+with tw.create(path, {"t": {"x": tw.int64}}, **options) as out:
+    producer = out.producer("t")
+    fill(producer)
+assert not os.path.exists(path + ".journal")
+expect(producer.rows)
+"""
+
+
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+@pytest.mark.parametrize("script", [GOES_ON, ONE_CLOSE, LEFT_IN_ORDER], ids=["goes_on", "one_close", "left_in_order"])
+def test_a_full_disk(tmp_path: Path, name: str, script: str) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
+    mount = f"mount -t tmpfs -o size=64m none {place}"
+    if subprocess.run([*unshare, "sh", "-c", mount], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not mount here")
+    done = subprocess.run(
+        [*unshare, "sh", "-c", f'{mount} && exec "$0" -c "$1" "$2"', sys.executable, PREPARE + script, place / name],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
