@@ -80,7 +80,7 @@ expect(producer.rows)
 
 @pytest.mark.parametrize("name", ["run.h5", "run.root"])
 @pytest.mark.parametrize("script", [GOES_ON, ONE_CLOSE, LEFT_IN_ORDER], ids=["goes_on", "one_close", "left_in_order"])
-def test_a_full_disk(tmp_path: Path, name: str, script: str) -> None:
+def test_rows_are_kept_on_a_full_disk(tmp_path: Path, name: str, script: str) -> None:
     place = tmp_path / "place"
     place.mkdir()
     unshare = ["unshare", "--mount", *(["--user", "--map-root-user"] if os.geteuid() != 0 else [])]
