@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 namespace {
 
@@ -14,6 +16,7 @@ bool has(std::vector<std::uint64_t> const& covered, std::vector<std::uint64_t> c
 } // namespace
 
 void Durability::note_published(std::uint64_t moment_ns, Items published) {
+    THALWEG_ASSERT(moments_.empty() || moments_.back().ns <= moment_ns, "moments are noted in their order");
     if (moments_.size() >= kMostMoments) moments_.erase(moments_.end() - 2);
     moments_.push_back({moment_ns, std::move(published)});
 }

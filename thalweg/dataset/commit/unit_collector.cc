@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/assert.h"
+
 namespace thalweg::dataset {
 
 void UnitCollector::take(ProducerIntake& producer, UnitTable const& table) {
@@ -54,6 +56,7 @@ void UnitCollector::flush_ended() {
         order_.erase(unit.entry);
         pending_.erase(pending_.begin());
         ++durable_;
+        THALWEG_ASSERT(durable_ <= complete_, "a unit is complete before it is durable");
     }
 }
 
