@@ -235,14 +235,14 @@ TEST_P(ResumedNodes, WhoIsLateHearsWhy) {
         Deadline deadline(kSoonNs, {});
         return message_of([&] { return_and_wait(parts_, 2, told_before, deadline); });
     };
-    Resuming(parts_, 3).refuse("node 2 cannot");
+    ResumeAttempt(parts_, 3).refuse("node 2 cannot");
     EXPECT_NE(waiting({}).find("node 1 refuses: node 2 cannot"), std::string::npos) << waiting({});
     auto const told = last_told(parts_);
     auto const said = waiting(told); // it began behind that: there may be another attempt
     EXPECT_NE(said.find("node 1 has not resumed it in time; what it said when it tried before: node 2 cannot"),
               std::string::npos)
         << said;
-    Resuming(parts_, 3).refuse("node 2 still cannot");
+    ResumeAttempt(parts_, 3).refuse("node 2 still cannot");
     EXPECT_NE(waiting(told).find("node 1 refuses: node 2 still cannot"), std::string::npos);
 }
 

@@ -1,4 +1,5 @@
 // Several nodes write one file.
+#include "thalweg/dataset/nodes/meeting.h"
 #include "thalweg/dataset/test_nodes.h"
 
 namespace thalweg::dataset {
