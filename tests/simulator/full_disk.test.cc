@@ -14,19 +14,19 @@
 namespace thalweg::simulator {
 namespace {
 
-constexpr std::uint64_t kRows = 3000, kMostRefused = 1000;
+constexpr std::uint64_t kRowsOnFullDisk = 3000, kMostRefusals = 1000;
 
-struct Recording {
+struct FullDiskRecording {
     std::uint64_t refused = 0; // appends
     bool closed = false;
     std::vector<std::string> faults;
 };
 
 // Appends until all rows are there, or until a full disk has interrupted the producer in the middle of a large row.
-void append_rows(dataset::Producer& producer, std::uint64_t before, Recording& recording, Random& random) {
-    while (before + producer.rows() < kRows && recording.refused <= kMostRefused) {
+void append_rows(dataset::Producer& producer, std::uint64_t before, FullDiskRecording& recording, Random& random) {
+    while (before + producer.rows() < kRowsOnFullDisk && recording.refused <= kMostRefusals) {
         auto const first = before + producer.rows();
-        auto const rows = std::min<std::uint64_t>(50, kRows - first);
+        auto const rows = std::min<std::uint64_t>(50, kRowsOnFullDisk - first);
         Rows const data(producer.columns(), 0, 7, first, rows);
         try {
             producer.append(rows, data.spans());
@@ -42,7 +42,7 @@ void append_rows(dataset::Producer& producer, std::uint64_t before, Recording& r
 }
 
 // One process creates the run and closes it; the other one appends, and goes on when it is refused.
-Recording record(Workshop& workshop, Container container, std::uint64_t seed) {
+FullDiskRecording record(Workshop& workshop, Container container, std::uint64_t seed) {
     Random random(seed);
     auto scenario = draw_scenario(container, random);
     scenario.weather = {};
@@ -51,7 +51,7 @@ Recording record(Workshop& workshop, Container container, std::uint64_t seed) {
     scenario.weather.disk_full_until_ns = scenario.weather.disk_full_from_ns + random.any_size(3'000'000'000);
     scenario.options.keys_per_group = 0;
     World world(workshop, seed, scenario.weather, {}, {}, World::kBeginNs, "boot");
-    Recording recording;
+    FullDiskRecording recording;
     std::string handle;
     bool is_over = false;
     world.start_process([&] {
@@ -69,18 +69,18 @@ Recording record(Workshop& workshop, Container container, std::uint64_t seed) {
         auto const reader = dataset::Reader::open(scenario.path);
         World::Undivided const undivided(world);
         auto const found = read_all(*reader, [&](std::string const& text) { world.blame(text); });
-        if (found.tables.at(0).at(7).size() != kRows) world.blame("rows are missing");
+        if (found.tables.at(0).at(7).size() != kRowsOnFullDisk) world.blame("rows are missing");
     });
     world.start_process([&] {
         while (handle.empty() && !is_over) base::sleep_ns(1'000'000);
         if (is_over) return;
         auto const run = dataset::attach(handle, scenario.options.write.seal_threads);
         std::uint64_t before = 0; // rows of producers before this one
-        while (before < kRows) {
+        while (before < kRowsOnFullDisk) {
             dataset::Producer producer(run, 0);
             append_rows(producer, before, recording, random);
-            if (recording.refused > kMostRefused) world.blame("the disk has room again, and rows are refused");
-            before = recording.refused > kMostRefused ? kRows : before + producer.rows();
+            if (recording.refused > kMostRefusals) world.blame("the disk has room again, and rows are refused");
+            before = recording.refused > kMostRefusals ? kRowsOnFullDisk : before + producer.rows();
             producer.finish();
         }
         is_over = true;
