@@ -135,7 +135,8 @@ TEST_P(ResumedNodes, SayThatMemoryWasLost) {
 // The interval of the run is an hour, that of a run without options a second.
 TEST_P(ResumedNodes, HaveFlushedAsOftenAsTheRunSays) {
     kill_a_run(path_, options_for(2), std::chrono::milliseconds(1500));
-    remove_memory_of(*RunPlace(path_, {0, 2}).run_id(), RunPlace(path_, {1, 2}));
+    RunPlace const second(path_, {1, 2});
+    remove_memory_of(*second.run_id(), second, second.open_journal(storage::OpenMode::read_only));
     auto writers = resume_all(path_, options_for(2));
     for (auto const& said : close_all(writers)) EXPECT_EQ(said, "");
     auto counts = rows_in(path_);
