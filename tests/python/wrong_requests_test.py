@@ -227,6 +227,29 @@ def test_a_run_refuses_values_of_the_wrong_kind(tmp_path: Path) -> None:
             out.close(timeout="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda run: run["t"].read(5), "columns cannot be 5: give names"),
+        (lambda run: run["t"].read([5]), "a column of table 't' cannot be 5: give names"),
+        (lambda run: run["t"].read(threads="x"), "threads cannot be 'x'"),
+        (lambda run: run["t"].read(threads=-1), "threads cannot be -1: give 0 to"),
+        (lambda run: next(run["t"].batches(rows=1.5)), "rows cannot be 1.5 .*not an integer"),
+        (lambda run: next(run["t"].batches(rows=0)), "rows cannot be 0: give 1 or more"),
+        (lambda run: next(run["t"][:1].batches(memory_bytes=0)), "memory_bytes cannot be 0: give 1 or more"),
+        (lambda _: tw.read_memory(1.5), "the memory of readers in bytes cannot be 1.5"),
+        (lambda _: tw.read_memory(2**70), "the memory of readers in bytes cannot be 1180"),
+    ],
+)
+def test_a_read_of_the_wrong_kind_is_refused_with_a_sentence(tmp_path: Path, call: Any, said: str) -> None:
+    with tw.create(tmp_path / "run.h5", SCHEMA) as out, out.producer("t") as table:
+        table.append(x=np.arange(3))
+    with tw.open(tmp_path / "run.h5") as run:
+        assert 5 not in run
+        with pytest.raises(tw.UsageError, match=said):
+            call(run)
+
+
 @pytest.mark.parametrize("verb", ["inspect", "verify", "plot"])
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe.h5")
