@@ -212,7 +212,7 @@ def table_items(kind: Kind) -> None:
 
 
 TABLE: dict[str, Callable[[Kind], Any]] = {
-    "__array__": lambda kind: refused("is no array", lambda: np.asarray(kind.table)),
+    "__array__": lambda kind: refused("is not an array", lambda: np.asarray(kind.table)),
     "__contains__": lambda kind: [assert_(name in kind.table) for name in ("x", "v")],
     "__getitem__": table_items,
     "__iter__": lambda kind: assert_({"v", "x"} <= set(kind.table)),

@@ -1,4 +1,4 @@
-"""HDF5 files of other programs: what the page map cannot show of them is read by h5py, where it is installed."""
+"""HDF5 files of other programs. If h5py is installed, it reads the objects that the page map cannot show."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from thalweg._reading.stored_table import StoredTable
 from thalweg._reading.table import Table
 from thalweg._schema.left_out import LeftOut, problems_of
 
-# What is left out for reasons that are none of the page map.
+# The page map leaves such objects out for reasons that hold for h5py, too.
 _NEVER_TRIED = ("it says that it has ", "it is a link ", "it is nested too deeply", "another program has added it")
 
 _SCALAR = object()
 
 
 class H5Run(StoredRun):
-    """A run of which h5py reads a part."""
+    """A run that is partly read by h5py."""
 
     def __init__(self, core: _core.Reader, open_: Callable[[str], Run], source: H5Source, file: h5py.File) -> None:
-        """`file`: the source while it is open, which is only now."""
+        """`file`: the open source; it is closed after the construction."""
         super().__init__(core, open_)
         self._source = source
         self._file = file
@@ -62,7 +62,7 @@ class H5Run(StoredRun):
             elif attribute := attribute_in(problem.path):
                 self._add_old_attribute(problem, *attribute)
         for path, name, value in self._plan.homeless:
-            problem = LeftOut(f"the attribute '{name}' of {path}", "the group lies in a table, and is no struct of it")
+            problem = LeftOut(f"the attribute '{name}' of {path}", "its group is in a table, and is no struct of it")
             self._add_attribute(problem, path, name, value)
         self._schema = self._plan.schema()
         del self._file
@@ -77,7 +77,9 @@ class H5Run(StoredRun):
 
     def refresh(self) -> Self:
         if self.is_open:
-            raise UsageError(f"{self.path} is written by another program: open it again for newer rows")
+            raise UsageError(
+                f"{self.path} cannot be refreshed (another program writes it): open it again to read newer rows"
+            )
         return self
 
     def _table(self, name: str) -> Table:
@@ -90,7 +92,7 @@ class H5Run(StoredRun):
         return StoredTable(self._core, self.origin, schema, index, columns)  # the schema may have more attributes
 
     def _root(self) -> str:
-        """The name of the table of what lies in no group, as the page map has it, or would have it."""
+        """Returns the name that the page map gives, or would give, to the table of datasets that are in no group."""
         stem = PurePath(self.path).name.partition(".")[0]
         for name in self._stored:
             if name.rstrip("_") in (stem, "root") and not self._is_group(name, self._stored[name]):
@@ -98,7 +100,7 @@ class H5Run(StoredRun):
         return stem if stem and self._file["/"].get(stem, getlink=True) is None else "root"
 
     def _is_group(self, path: str, fields: Iterable[str]) -> bool:
-        """There is a group of that path, and it has all these."""
+        """Returns whether the path is that of a group that has all these fields."""
         try:
             group = find_object(self._file, path)
         except NotFoundError:
@@ -106,14 +108,17 @@ class H5Run(StoredRun):
         return isinstance(group, h5py.Group) and all(group.get(name, getlink=True) is not None for name in fields)
 
     def _found(self, problem: LeftOut) -> H5Column | object | None:
-        """What h5py finds there. Unless that is a column, or has no rows, or is an attribute, it stays left out."""
+        """Returns the column that h5py reads there, `_SCALAR` for a dataset without rows, or None.
+
+        An object that is neither stays left out; attributes are read elsewhere.
+        """
         if attribute_in(problem.path):
             return None
         members: list[LeftOut] = []
         notes: list[str] = []
         try:
             kind = None if problem.why.startswith(_NEVER_TRIED) else class_of(self._file, problem.path)
-            if kind is h5py.Datatype:  # which holds no values
+            if kind is h5py.Datatype:  # it holds no values
                 return None
             if kind is not h5py.Dataset:
                 raise NoTypeError(problem.why)
@@ -125,7 +130,7 @@ class H5Run(StoredRun):
         except NoTypeError as error:
             self._left_out.append(LeftOut(problem.path, str(error)))
         except Exception as error:
-            why = f"{problem.why}; nor can h5py read it, {type(error).__name__}: {error}"
+            why = f"{problem.why}; h5py cannot read it, either ({type(error).__name__}: {error})"
             self._left_out.append(LeftOut(problem.path, why))
         else:
             self._left_out += members
@@ -134,18 +139,18 @@ class H5Run(StoredRun):
         return None
 
     def _add_scalar(self, problem: LeftOut) -> None:
-        """A dataset without rows is an attribute of its group."""
+        """Adds a dataset without rows as an attribute of its group."""
         group, _, name = problem.path.rpartition("/")
         try:
             dataset = open_dataset(self._file, problem.path)
             check_places(self._file, dataset, self._source.folders)
             self._plan.add_attribute(group, name, value_of(dataset[()], dataset.dtype))
         except Exception as error:
-            why = f"{problem.why}, and is no attribute of its group: {type(error).__name__}: {error}"
+            why = f"{problem.why}; it cannot be an attribute of its group, either ({type(error).__name__}: {error})"
             self._left_out.append(LeftOut(problem.path, why))
 
     def _add_old_attribute(self, problem: LeftOut, name: str | None, path: str) -> None:
-        """One that the page map leaves out; without a name, all of an object."""
+        """Adds an attribute that the page map leaves out; without a name, all attributes of the object."""
         try:
             attrs = find_object(self._file, path).attrs
             names = [each for each in attrs if each not in NOT_SHOWN] if name is None else [name]
@@ -169,9 +174,10 @@ class H5Run(StoredRun):
 
 
 def open_with_h5py(core: _core.Reader, open_: Callable[[str], Run], external: Iterable[str] = ()) -> Run | None:
-    """None where it is a file of ours, or h5py cannot open it. `external`: folders in which values may lie, too.
+    """Returns the run, or None if Thalweg has written the file or h5py cannot open it.
 
-    Damaged metadata make it raise anything, anywhere: what the page map shows is there without it.
+    `external`: other folders that may hold values. Damaged metadata can make h5py raise any error anywhere: then the
+    result is None, and the page map alone shows the file.
     """
     source = H5Source(core.path, external)
     with ExitStack() as stack:

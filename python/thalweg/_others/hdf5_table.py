@@ -1,4 +1,4 @@
-"""Tables with columns that h5py reads, beside those of the page map."""
+"""Tables with columns that h5py reads, and others that the page map reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from thalweg import _core
 from thalweg._base.errors import DataError
 from thalweg._others.hdf5_column import H5Column
-from thalweg._reading.asked import BATCH_BYTES, check_batches, has_path, selected_row
+from thalweg._reading.asked import BATCH_BYTES, check_batches, has_path, listed, selected_row
 from thalweg._reading.origin import Origin
 from thalweg._reading.scan import Items, Scan
 from thalweg._reading.stored_table import StoredTable
@@ -22,13 +22,13 @@ from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
 from thalweg._values.rows import Rows
 
-_CACHE_BYTES = 64 << 20  # of chunks, where batches may take any memory
+_CACHE_BYTES = 64 << 20  # for chunks, if the memory of batches has no limit
 
 
 class H5Table(StoredTable):
-    """`columns`: by path, those that h5py reads, one thread at a time; or, by "", a compound whose members they are.
+    """A table with columns that h5py reads, with one thread at a time. The page map reads all others.
 
-    The others are the page map's, as in any table.
+    `columns` has them by path, or by "" the compound dataset whose members they are.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class H5Table(StoredTable):
         core_columns: Iterable[_core.Column],
         columns: Mapping[str, H5Column],
     ) -> None:
-        """`index`: its number in the core; None: the core has nothing of it."""
+        """`index`: the number of the table in the core, or None if the core reads no column of it."""
         super().__init__(core, origin, schema, -1 if index is None else index, core_columns)
         self._has_core = index is not None
         self._by_h5py = dict(columns)
@@ -70,9 +70,9 @@ class H5Table(StoredTable):
         memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
-        """As of any table. What h5py reads keeps to the memory in the mean, where it holds lists or strings."""
+        """Yields rows in batches. Lists and strings that h5py reads take `memory_bytes` on average."""
         check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         row = selected_row(self.schema, names)
         others = _without(row, self._by_h5py, "")
         wanted = self._wanted(row)
@@ -108,7 +108,7 @@ class H5Table(StoredTable):
 
     @contextmanager
     def _opened(self, wanted: Mapping[str, H5Column], start: int, stop: int) -> Iterator[h5py.File]:
-        """It may be gone, or damaged, since these columns were found in it."""
+        """Opens the file. Raises DataError if it was removed or damaged after these columns were found in it."""
         with ExitStack() as stack:
             try:
                 file = stack.enter_context(self._h5py.opened())
@@ -130,13 +130,13 @@ class H5Table(StoredTable):
 
     def _member(self, source: Items, type_: Type, path: str, outer: tuple[int, ...], first: int, count: int) -> Any:
         column = _columns(source, self._by_h5py).get(path)
-        if column is not None:  # it may have no rows
+        if column is not None:  # a column without rows is false
             return column.read(type_, first, count)
         return super()._member(source, type_, path, outer, first, count)
 
 
 class _H5Scan(Scan):
-    """With columns of h5py that have room for the chunks that a batch ends in."""
+    """A scan whose columns of h5py keep the chunks in which a batch ends."""
 
     by_h5py: Mapping[str, H5Column]
 
@@ -151,7 +151,7 @@ def _rows_that_fit(wanted: Mapping[str, H5Column], memory_bytes: int | None) -> 
 
 
 def _without(type_: Type, paths: Mapping[str, Any], path: str) -> Type:
-    """A struct without the members of these paths, and without what is left empty."""
+    """Returns a struct without the members of these paths, and without structs that have no other members."""
     members = []
     for name, member in type_.members if "" not in paths else ():
         own = f"{path}/{name}" if path else name

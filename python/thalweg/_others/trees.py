@@ -1,4 +1,4 @@
-"""TTrees, the older tables of ROOT, behind the interface of a run: read by uproot, where it is installed."""
+"""TTrees, the older tables of ROOT, with the interface of a run. If uproot is installed, it reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import uproot
 
 from thalweg._base.errors import DataError, UsageError
 from thalweg._others.tree_types import NoTypeError, field_name_of, strings_in, type_of_form, values_of_array
-from thalweg._reading.asked import BATCH_BYTES, check_batches, selected_row
+from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, selected_row
 from thalweg._reading.gather import read_chosen
 from thalweg._reading.origin import Origin
 from thalweg._reading.run import Run
@@ -30,7 +30,7 @@ _CLASSES = ("TTree", "TNtuple", "TNtupleD")
 
 
 class TreeTable(Table):
-    """A TTree. Its branches are read one after the other, by one thread: `threads` is not used."""
+    """A TTree. One thread reads its branches one after the other, so `threads` has no effect."""
 
     def __init__(
         self, origin: Origin, tree: Any, schema: TableSchema, branches: Mapping[str, Any], lock: threading.Lock
@@ -57,7 +57,7 @@ class TreeTable(Table):
         return [(int(branch.uncompressed_bytes), 0) for branch in self._branches.values()]
 
     def page_ends(self, most: int) -> Iterator[list[int]]:
-        """As of any table; its pages are the baskets of its branches."""
+        """Yields the rows at which baskets end, which are the pages of a branch."""
         self._check_is_open()
         branches = list(self._branches.values())
         for branch in branches[:: max(1, -(-len(branches) // most))]:
@@ -71,7 +71,7 @@ class TreeTable(Table):
         out: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Rows:
         if out:
-            raise UsageError(f"TTree '{self.name}' cannot be read into `out` (uproot makes arrays of its own)")
+            raise UsageError(f"TTree '{self.name}' cannot be read into `out` (uproot makes new arrays): leave out= out")
         members = selected_row(self.schema, columns)
 
         def stretch(start: int, stop: int, _: object) -> Rows:
@@ -88,9 +88,9 @@ class TreeTable(Table):
         memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,  # noqa: ARG002
     ) -> Iterator[Rows]:
-        """As of any table, with batches of so many rows as take the memory in the mean."""
+        """Yields the rows in batches, whose values take `memory_bytes` on average."""
         check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         if memory_bytes is not None:
             fields = selected_row(self.schema, names).members
             all_rows = sum(int(self._branches[name].uncompressed_bytes) for name, _ in fields)
@@ -109,7 +109,7 @@ class TreeTable(Table):
 
 
 class TreeRun(Run):
-    """The TTrees of a file of ROOT, and behind them what it has of RNTuples."""
+    """The RNTuples and TTrees of a file of ROOT."""
 
     def __init__(self, origin: Origin, file: Any, others: StoredRun | None) -> None:
         self._file = file
@@ -172,7 +172,8 @@ class TreeRun(Run):
 def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run]) -> Run | None:
     """Returns the TTrees of a file, or None if it has none, or uproot cannot open it.
 
-    others: its RNTuples, if these can be read. open_: opens the path again.
+    others: the RNTuples of the file, if these can be read.
+    open_: the function that opens a path again.
     """
     try:
         file = uproot.open({path: None})  # a path alone may be taken apart at a colon
@@ -189,14 +190,14 @@ def tree_names(file: Any) -> list[str]:
 
 
 def _leaves(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Branches that have values of their own, with their paths."""
+    """Yields the branches that hold values, with their paths."""
     for path, branch in tree.iteritems(recursive=True):
         if not branch.branches:
             yield path, branch
 
 
 def _free_name(path: str, taken: Mapping[str, Type]) -> str:
-    """The last part of a branch's path, and where that is taken the whole."""
+    """Returns the last part of the path of a branch, or the whole path if that name is taken."""
     for name in (field_name_of(path.rpartition("/")[2]), field_name_of(path)):
         if name not in taken:
             return name
@@ -207,17 +208,17 @@ def _type_of(branch: Any) -> Type:
     interpretation = branch.interpretation
     what = str(interpretation).partition("\n")[0]
     if what.startswith("AsObjects(") and "Model_" in what:
-        # uproot goes through their bytes by what the file says of the class, and may take all memory if that is wrong.
+        # uproot interprets their bytes by the file's description of the class. A wrong one may take all memory.
         raise NoTypeError(f"it holds objects streamed by ROOT, {what}")
     try:
         type_ = type_of_form(interpretation.awkward_form(branch.file))
         if not _is_plain(interpretation):
-            _read(branch, type_, 0, 1)  # uproot knows only then whether it can
+            _read(branch, type_, 0, 1)  # only a read shows whether uproot can read it
     except NoTypeError:
         raise
     except Exception as error:
         raise NoTypeError(f"uproot cannot read it, as {what}: {type(error).__name__}") from error
-    is_leaf_list = branch.title.startswith(branch.name)  # "x/F"; anything else is meant for people
+    is_leaf_list = branch.title.startswith(branch.name)  # such as "x/F"; any other title is a description
     return replace(type_, description="" if is_leaf_list else branch.title)
 
 
@@ -229,13 +230,13 @@ def _read(branch: Any, type_: Type, start: int, stop: int) -> Any:
 
 
 def _read_strings(branch: Any, start: int, stop: int) -> Text:
-    """From their bytes: where an empty string takes none of them, uproot (up to 5.7) gives wrong ones behind it."""
+    """Reads strings by their bytes, since uproot (up to 5.7) returns wrong ones after an empty string without bytes."""
     as_bytes = uproot.AsJagged(uproot.AsDtype("u1"), branch.interpretation.header_bytes)
     items = plain(branch.array(as_bytes, entry_start=start, entry_stop=stop, library="ak"))
     return strings_in(items.offsets, items.content)
 
 
 def _is_plain(interpretation: Any) -> bool:
-    """Numbers, and lists of them behind each other: only damage keeps these from being read."""
+    """Returns whether a branch holds numbers or lists of numbers: uproot reads these unless they are damaged."""
     inner = getattr(interpretation, "content", interpretation)
     return type(interpretation).__name__ in ("AsDtype", "AsJagged") and type(inner).__name__ == "AsDtype"

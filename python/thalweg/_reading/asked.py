@@ -1,4 +1,4 @@
-"""What a request asks for: columns by their paths, and batches."""
+"""Requests: which columns are read, by their paths, and in which batches."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from thalweg._base.errors import UnknownNameError, UsageError
+from thalweg._base.given import integer_of
 from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
 
-BATCH_BYTES = 64 << 20  # of `batches`
+BATCH_BYTES = 64 << 20  # the default of `batches`
 
 
 def paths_in(type_: Type, path: str = "") -> Iterator[str]:
+    """Yields the paths of all members of a struct, also of nested ones."""
     while type_.element is not None:
         type_ = type_.element
     for name, member in type_.members:
@@ -22,21 +24,34 @@ def paths_in(type_: Type, path: str = "") -> Iterator[str]:
 
 
 def check_batches(rows: int, memory_bytes: int | None) -> None:
-    if rows < 1:
-        raise UsageError(f"batches of {rows} rows cannot be read; give at least 1")
-    if memory_bytes is not None and memory_bytes < 1:
-        raise UsageError(f"batches of {memory_bytes} bytes cannot be read; give at least 1")
+    """Raises UsageError if a batch cannot have so many rows, or so many bytes."""
+    integer_of(rows, "rows", 1)
+    if memory_bytes is not None:
+        integer_of(memory_bytes, "memory_bytes", 1)
+
+
+def listed(columns: str | Iterable[str] | None) -> str | list[str] | None:
+    """Returns names of columns, as a list if they are several. Raises UsageError if they cannot be iterated."""
+    if columns is None or isinstance(columns, str):
+        return columns
+    try:
+        return list(columns)
+    except TypeError:
+        raise UsageError(f"columns cannot be {columns!r}: give names of columns") from None
 
 
 def selected_row(table: TableSchema, columns: str | Iterable[str] | None) -> Type:
-    """The struct of what is asked for, in the order of the schema."""
+    """Returns a struct with the columns that are asked for, in the order of the schema.
+
+    Raises UnknownNameError if the table has no such column, UsageError if a name is not a string.
+    """
     row = Type("struct", members=table.fields)
     if columns is None:
         return row
     names = [columns] if isinstance(columns, str) else list(columns)
     for name in names:
         if not isinstance(name, str):
-            raise UsageError(f"{name!r} is not the name of a column of table '{table.name}'")
+            raise UsageError(f"a column of table '{table.name}' cannot be {name!r}: give names of columns")
     return _pruned(row, [[part for part in name.split("/") if part != "*"] for name in names], table.name)
 
 
@@ -48,7 +63,8 @@ def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
     known = dict(type_.members)
     for path in paths:
         if path[0] not in known:
-            raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; there are {', '.join(known)}")
+            fields = ", ".join(known)
+            raise UnknownNameError(f"table '{table}' has no column '{'/'.join(path)}'; its fields are {fields}")
     members = []
     for name, member in type_.members:
         if inner := [path[1:] for path in paths if path[0] == name]:
@@ -57,7 +73,7 @@ def _pruned(type_: Type, paths: list[list[str]], table: str) -> Type:
 
 
 def has_path(type_: Type, path: str) -> bool:
-    """A struct has such a member, if need be nested in others."""
+    """Returns whether a struct has a member with this path, also a nested one."""
     for name in path.split("/") if path else ():
         inner = dict(type_.members).get(name)
         if inner is None:

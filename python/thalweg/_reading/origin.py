@@ -1,4 +1,4 @@
-"""Where a run is from, and how a pickle opens it again."""
+"""The file that a run is read from, and how a pickle opens it again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._base.errors import DataError, UsageError
 
 
 class Opened(Protocol):
-    """What an origin needs of a run."""
+    """The part of a run that an origin needs."""
 
     @property
     def path(self) -> str: ...
@@ -23,40 +23,42 @@ class Opened(Protocol):
 
 @dataclass(frozen=True)
 class Origin:
-    """The place of a run. `open` hands itself down in it, so that what it has opened needs no module above."""
+    """The file of a run, and the function that opens it again: so a run needs no module above its own."""
 
     path: str
     id: str
-    """The id of the run; empty in files of other programs."""
+    """The id of the run; empty for a file of another program."""
     is_open: bool
     """The run was still being written when it was opened."""
     open: Callable[[str], Opened]
     is_far: bool = False
-    """The file is read from elsewhere: by its URL, or by a file object."""
+    """The file is read by its URL or through a file object."""
 
     def path_of_pickled(self) -> str:
-        """Raises UsageError if no path leads to the file again."""
+        """Returns the path for a pickle. Raises UsageError if the file has no path that opens it again."""
         if self.is_far and "://" not in self.path:
             raise UsageError(f"{self.path} cannot be pickled (a file object reads it): open it by its path or URL")
         return self.path
 
     def path_of_followed(self) -> str:
-        """Raises UsageError if the file has no run that can be followed from this machine."""
+        """Returns the path of a run that is followed. Raises UsageError if it cannot be followed on this machine."""
         if self.is_far:
-            raise UsageError(f"{self.path} cannot be followed (it is read from elsewhere): follow the run where it is")
+            raise UsageError(
+                f"{self.path} cannot be followed (it is not read by a path): follow the run on the machine that has it"
+            )
         if not self.id:
             raise UsageError(
-                f"{self.path} cannot be followed (it is not a run of Thalweg): read it again for newer rows"
+                f"{self.path} cannot be followed (Thalweg has not written it): open it again to read newer rows"
             )
         return self.path
 
     def closed(self) -> UsageError:
-        """Returns the error of what is asked for after `close`."""
-        return UsageError(f"{self.path} was closed by close(); open it again")
+        """Returns the error of a read after `close`."""
+        return UsageError(f"{self.path} cannot be read (it was closed by close()): open it again")
 
 
 def reopened_run(origin: Origin, rows: Mapping[str, int]) -> Opened:
-    """Returns what a pickle of a run is: the file, opened again. Raises DataError if that is another run by now."""
+    """Opens the run of a pickle. Raises DataError if its path now leads to another run."""
     run = origin.open(origin.path)
     for table, count in rows.items():
         _check_same(run, origin, table, count)
@@ -64,18 +66,18 @@ def reopened_run(origin: Origin, rows: Mapping[str, int]) -> Opened:
 
 
 def reopened_table(origin: Origin, table: str, rows: int) -> Any:
-    """Returns what a pickle of a table is."""
+    """Opens the table of a pickle. Raises DataError if its path now leads to another run."""
     run = origin.open(origin.path)
     _check_same(run, origin, table, rows)
     return run[table]
 
 
 def _check_same(run: Opened, origin: Origin, table: str, rows: int) -> None:
-    where = f"{run.path} is not the file that was pickled"
+    problem = f"{run.path} is not the file that was pickled"
     if run.id != origin.id:
-        raise DataError(f"{where} (it was run {origin.id}, and is {run.id or 'a file of another program'} now)")
+        raise DataError(f"{problem} (it was run {origin.id}, and is now {run.id or 'a file of another program'})")
     if table not in list(run):
-        raise DataError(f"{where} (it has no table '{table}' now)")
+        raise DataError(f"{problem} (it now has no table '{table}')")
     count = len(run[table])
     if count < rows or (count > rows and not origin.is_open):
-        raise DataError(f"{where} (its table '{table}' had {rows} rows, and has {count} now)")
+        raise DataError(f"{problem} (its table '{table}' had {rows} rows, and now has {count})")

@@ -1,4 +1,4 @@
-"""What a column, and the functions with uproot's names, need of a table."""
+"""The part of a table that columns, and the functions with uproot's names, need."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-"""How much memory reading may take."""
+"""The limit of the memory that reading takes."""
 
 from __future__ import annotations
 
 from thalweg import _core
-from thalweg._base.errors import UsageError
+from thalweg._base.given import integer_of
 
 
 def read_memory(size: int | str | None = None) -> int:
-    """What all that is read in this process may take for decoding at once, in bytes, beside what it returns.
+    """Returns the memory in bytes that all reads of this process together may take for decoding.
 
-    size: sets it: bytes, or a text as "64 MiB". Without it, and without the environment variable THALWEG_READ_MEMORY,
-    that is 256 MiB. A page that takes more is decoded alone.
+    The arrays that reads return come on top of it.
 
-    Raises UsageError where it is no size, or 0.
+    size: the new limit: bytes, or a text such as "64 MiB". The default is the environment variable THALWEG_READ_MEMORY,
+        and without it 256 MiB. A page that needs more is decoded alone.
+
+    Raises UsageError if it is not a size, or 0.
     """
     if size is not None:
-        bytes_ = _core.parse_size_bytes(size) if isinstance(size, str) else size
-        if bytes_ < 1:
-            raise UsageError(f"readers cannot do with {bytes_} bytes of memory: give them 1 at least")
-        _core.set_read_memory_bytes(bytes_)
+        given = _core.parse_size_bytes(size) if isinstance(size, str) else size
+        _core.set_read_memory_bytes(integer_of(given, "the memory of readers in bytes", 1))
     return _core.read_memory_bytes()

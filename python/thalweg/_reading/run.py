@@ -1,4 +1,4 @@
-"""Runs that are read: closed files, and runs that are still being written, whichever library reads them."""
+"""Runs that are read, from closed files or while they are written, with any library."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from thalweg._values.row_groups import NewRows, Unit
 
 
 class Run(Mapping[str, Table]):
-    """A recorded run: a mapping from the names of its tables to `Table`. A snapshot, if it is still being written.
+    """A recorded run: a mapping from the names of its tables to `Table`. It is a snapshot if the run is still written.
 
-    `run["ch0/waveform/values"]` is a column, as h5py's paths lead to one. A pickle has the path of the file, which is
-    opened again where it is loaded; of what a file object reads there is none.
+    `run["ch0/waveform/values"]` is a column, like a path of h5py. A pickle holds the path of the file, and loading it
+    opens the file again; a run that is read through a file object cannot be pickled.
     """
 
     def __init__(self, origin: Origin, schema: Schema) -> None:
         self.origin = origin
-        """Its file, and how that is opened again."""
+        """The file of the run, and the function that opens it again."""
         self._schema = schema
         self._is_closed = False
         self._tables: WeakSet[Table] = WeakSet()
@@ -39,7 +39,7 @@ class Run(Mapping[str, Table]):
 
     @property
     def id(self) -> str:
-        """What no other run has. Empty in files of other programs."""
+        """The identifier of the run, which no other run has. It is empty for a file of another program."""
         return self.origin.id
 
     @property
@@ -53,17 +53,17 @@ class Run(Mapping[str, Table]):
     @property
     @abstractmethod
     def problems(self) -> tuple[LeftOut, ...]:
-        """What the file has and the tables have not, and why: empty where all of it is read."""
+        """The parts of the file that cannot be read, each with the reason. Empty if all of the file is read."""
 
     @property
     @abstractmethod
     def notes(self) -> tuple[str, ...]:
-        """What is shown otherwise than it is stored, in files of other programs."""
+        """The differences between stored and shown names and values, for a file of another program."""
 
     @property
     def attrs(self) -> Attributes:
-        """Attributes of the run; of an HDF5 file those of its root. What is noted while a run is recorded is
-        `metadata`."""
+        """The attributes of the run: in an HDF5 file, those of its root group. Texts that are noted while a run is
+        recorded are in `metadata`."""
         return self._schema.attrs
 
     @property
@@ -73,39 +73,39 @@ class Run(Mapping[str, Table]):
 
     @property
     def keys_per_group(self) -> int:
-        """So many consecutive keys of its work units were committed together; 0: its rows are in no order of keys."""
+        """The number of consecutive keys of a group of work units, or 0 if rows are not ordered by key."""
         return 0
 
     @property
     def knobs(self) -> dict[str, Value]:
-        """The knobs it is written with, by name: sizes in bytes, times in seconds. Of somebody else's file: none."""
+        """The knobs that the run is written with, by name: sizes in bytes, times in seconds. Empty for other files."""
         return {}
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The work units that were committed, in the order in which the run got to know of them. Of a run that is still
-        open: those whose rows can be read.
+        """The committed work units, in the order in which the run has recorded them. An open run has only those with
+        readable rows.
 
-        Raises DataError where the file's table of units is damaged; the rows can still be read.
+        Raises DataError if the table of units in the file is damaged; the rows can still be read.
         """
         return ()
 
     @property
     def is_open(self) -> bool:
-        """The run is not closed: it is still being written, or waits for `recover`. Open it again for newer rows."""
+        """Whether the run is open: it is still written, or `recover` must complete it. `refresh` shows newer rows."""
         return False
 
     def __getitem__(self, name: str) -> Table:
-        """A table, or a column of one: "ch0/waveform/values", which type checkers do not tell from a table.
+        """Returns a table by its name, or a column by its path ("ch0/waveform/values"; type checkers see a table).
 
-        Raises UnknownNameError where there is none.
+        Raises UnknownNameError if there is neither, UsageError if the run is closed.
         """
         self._check_is_open()
-        table = name
+        table = name if type(name) is str else ""
         while table and table not in self._schema:
             table = table.rpartition("/")[0]
         if not table:
-            self._schema.index(name)  # which raises
+            self._schema.index(name)  # this raises the error
         found = self._table(table)
         self._tables.add(found)
         return found if table == name else cast(Table, found[name[len(table) + 1 :]])
@@ -125,16 +125,17 @@ class Run(Mapping[str, Table]):
         return len(self._schema)
 
     def close(self) -> None:
-        """From now on its tables cannot be read. Without it, the file is closed once nobody refers to the run."""
+        """Closes the file: its tables can no longer be read. Without this call, the file is closed with the last
+        reference to the run."""
         self._is_closed = True
         for table in self._tables:
             table.close()
 
     def refresh(self) -> Self:
-        """Shows newer rows, if the run is still being written. Tables that were taken before stay as they are, since
-        the number of a row may change until a run is closed.
+        """Shows newer rows if the run is still written, and returns the run. Tables taken from it before do not change,
+        since the number of a row may change until a run is closed.
 
-        Raises DataError where another run has taken its place, UsageError in files of other programs.
+        Raises DataError if the path now leads to another run, UsageError if another program still writes the file.
         """
         return self
 
@@ -146,34 +147,34 @@ class Run(Mapping[str, Table]):
         memory_bytes: int = BATCH_BYTES,
         next_files: bool = True,
     ) -> Iterator[NewRows]:
-        """Every row of the run once, from those that are there on, as they come: until the run is closed.
+        """Yields each row of the run once, first the rows that are there and then new ones, until the run is closed.
 
-        Rows of a producer come in its order (of work units, when they count), and between producers in none: their
-        numbers in the table change until the run is closed, so `NewRows` says which producer has them, and how that
-        counts. What is given out has been journaled: it outlives the death of all processes that write, and of a run
-        that was killed the rest comes once it is recovered, or resumed. After a power cut, rows that were given out may
-        be lost: at the end that is a DataError.
+        The rows of one producer come in its order; rows of work units come once the unit counts. There is no order
+        between producers: the numbers of rows in the table may change until the run is closed, so `NewRows` names the
+        producer and counts its rows. Rows are yielded once they are journaled, so they survive the death of all writing
+        processes. If the run was killed, its other rows come once it is recovered or resumed. A power cut may lose rows
+        that were yielded; this raises a DataError at the end.
 
-        interval: seconds between looks, or longer: looking takes a tenth of the time at most, and grows with the pages
-        of the run.
-        timeout: seconds without new rows, after which that is a SystemError (ETIMEDOUT). None: waits for ever, also
-        where nobody writes any more.
-        memory_bytes: what rows that are given out at once may take, about.
-        next_files: a run that goes on in another file, as `record --max-file-size` makes them, is followed there once
-        this one is closed; `NewRows.path` says which it is. False: to the end of this file.
+        interval: the time in seconds between two looks at the run. It is longer if a look takes more than a tenth of
+            it, since the time of a look grows with the pages of the run.
+        timeout: the time in seconds without new rows after which a SystemError (ETIMEDOUT) is raised. None means no
+            limit, even if no process writes any more.
+        memory_bytes: the approximate memory of the rows that are yielded at once.
+        next_files: whether a run that goes on in another file (see `record --max-file-size`) is followed there once
+            this file is closed. `NewRows.path` is the file of the rows.
 
-        It takes no notice of `close` and `refresh`. Raises UsageError in files of other programs, or where the file is
-        or the next one is gone, DataError where another run has taken its place.
+        `close` and `refresh` have no effect on it. Raises UsageError if another program has written the file, or if
+        this file or the next one no longer exists; DataError if the path now leads to another run.
         """
         self._check_is_open()
         path, id_ = self.origin.path_of_followed(), self.id
         return followed(self._when_followed(), path, id_, None, None, interval, timeout, memory_bytes, next_files)
 
     def _when_followed(self) -> Tables:
-        """Returns what makes tables of a run that is followed. Raises UsageError if the run cannot be followed."""
-        raise UsageError(f"{self.path} cannot be followed (it is no run of Thalweg's)")
+        """Returns the function that makes the tables of a followed run. Raises UsageError if it cannot be followed."""
+        raise UsageError(f"{self.path} cannot be followed (Thalweg has not written it): open it again")
 
-    # Of a mapping the values would be compared, and its tables are made anew each time.
+    # The comparison of a mapping would compare its tables, which are new objects at each access.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 

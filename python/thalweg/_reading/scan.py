@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
+from thalweg._base.given import MOST_THREADS, integer_of
 from thalweg._schema.types import Type, uint8
 
 Array = npt.NDArray[Any]
@@ -25,7 +26,7 @@ class Items:
     def __init__(self, core: _core.Reader, table: int, threads: int) -> None:
         self._core = core
         self._table = table
-        self._threads = threads
+        self._threads = integer_of(threads, "threads", 0, MOST_THREADS)
         self._out: dict[int, Array] = {}  # the arrays to fill, by column
 
     def put_into(self, out: Mapping[str, Array], columns: Mapping[tuple[str, bool], int], table: str) -> None:

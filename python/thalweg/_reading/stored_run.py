@@ -26,7 +26,7 @@ def origin_of(core: _core.Reader, open_: Callable[[str], Any]) -> Origin:
 
 class StoredRun(Run):
     def __init__(self, core: _core.Reader, open_: Callable[[str], Run]) -> None:
-        """`open_` opens its path again."""
+        """`open_` opens a path again."""
         stored = core.schema
         super().__init__(origin_of(core, open_), Schema.from_json(stored))
         self._reader: _core.Reader | None = core
@@ -87,7 +87,10 @@ class StoredRun(Run):
             return self
         core = _core.Reader.open(self.path)
         if core.id != self.id:
-            raise DataError(f"{self.path} is another run now (it was {self.id}, and is {core.id}); open it again")
+            raise DataError(
+                f"{self.path} is another run now (it was run {self.id}, and is {core.id or 'another file'}): "
+                "open it again"
+            )
         self._reader = core
         self.origin = replace(self.origin, is_open=core.is_open_run)
         self.__dict__.pop("problems", None)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._reading.asked import BATCH_BYTES, check_batches, has_path, selected_row
+from thalweg._reading.asked import BATCH_BYTES, check_batches, has_path, listed, selected_row
 from thalweg._reading.follow import Tables
 from thalweg._reading.gather import read_chosen
 from thalweg._reading.origin import Origin
@@ -24,14 +24,14 @@ from thalweg._values.rows import Rows
 from thalweg._values.select import Chosen
 
 Columns = Mapping[tuple[str, bool], int]
-"""The numbers of columns in the core, by path, and whether they are of lengths."""
+"""The number of each column in the core, by its path and whether it holds lengths of lists."""
 
 
 class StoredTable(Table):
     def __init__(
         self, core: _core.Reader, origin: Origin, schema: TableSchema, index: int, columns: Iterable[_core.Column]
     ) -> None:
-        """`index`: its number in the core; -1: the core has nothing of it (and `columns` is empty)."""
+        """`index`: the number of the table in the core, or -1 if the core reads none of it (`columns` is empty)."""
         super().__init__(schema, origin)
         self._core: _core.Reader | None = core
         self._index = index
@@ -77,12 +77,12 @@ class StoredTable(Table):
         threads: int,
         out: Mapping[str, npt.NDArray[Any]],
     ) -> Rows:
-        """Rows [start, stop)."""
+        """Returns rows [start, stop)."""
         row = selected_row(self.schema, columns)
         source = Items(self._open_core(), self._index, threads)
         for path in out:
             if not has_path(row, path):
-                raise UsageError(f"`out` has '{path}', which is not read of table '{self.name}'")
+                raise UsageError(f"`out` has '{path}' (it is not read from table '{self.name}'): leave it out")
         source.put_into(out, self._columns, self.name)
         return Rows(row, self._struct(source, row, "", (), start, stop - start), stop - start)
 
@@ -94,15 +94,8 @@ class StoredTable(Table):
         memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
-        """Reads one stretch of `rows` rows after the other.
-
-        A stretch is shorter at the end, and where its values would take more than `memory_bytes` (None: never), but has
-        a row at least: so wide tables, and long lists, are read in bounded memory. What is decoded with the last rows
-        of a stretch, since it shares their pages, is kept for the next one, in as much memory again, or a quarter of
-        `read_memory` where that is less: so every page is decoded once, unless it is larger than that.
-        """
         check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         row = selected_row(self.schema, names)
         source = Scan(self._open_core(), self._index, self._columns, threads, memory_bytes)
         start = 0

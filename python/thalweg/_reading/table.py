@@ -1,4 +1,4 @@
-"""Tables: what is in them, and how rows of them are read, whichever library does it."""
+"""Tables: their columns, and the interface that reads their rows, with any library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from thalweg import _core
 from thalweg._base.errors import UsageError
-from thalweg._reading.asked import BATCH_BYTES, check_batches, paths_in, selected_row
+from thalweg._reading.asked import BATCH_BYTES, check_batches, listed, paths_in, selected_row
 from thalweg._reading.column import Column
 from thalweg._reading.follow import Tables, followed
 from thalweg._reading.origin import Origin, reopened_table
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class Table(ABC):
-    """A table of a run. `len` is the number of its rows; iterating gives the names of its fields.
+    """A table of a run. `len` is the number of its rows; iteration gives the names of its fields.
 
-    `table["x"]` is a column, `table[3]` one row, and `table[10:20]` these rows as a table, of which nothing is read
-    yet.
+    `table["x"]` is a column, `table[3]` one row, and `table[10:20]` is a table of these rows, which are read only when
+    they are used.
     """
 
     def __init__(self, schema: TableSchema, origin: Origin) -> None:
         self.schema: TableSchema = schema
         self.origin = origin
-        """The file that has it."""
+        """The file of its run."""
 
     @property
     def name(self) -> str:
@@ -45,24 +45,25 @@ class Table(ABC):
 
     @property
     def columns(self) -> list[str]:
-        """All that `read` can be asked for: fields, and what is nested in them, as "waveform/values"."""
+        """The paths of all columns that `read` takes: fields, and nested members such as "waveform/values"."""
         row = Type("struct", members=self.schema.fields)
         return list(paths_in(row))
 
     @property
     def attrs(self) -> Attributes:
-        """Its attributes, as h5py gives them: numbers, strings, and arrays of these."""
+        """The attributes of the table, as h5py gives them: numbers, strings, and arrays of these."""
         return self.schema.attrs.with_texts(description=self.schema.description)
 
     @property
     def by_h5py(self) -> Mapping[str, Any]:
-        """Columns that h5py reads, by path; by "" a compound whose members they are."""
+        """The columns that h5py reads, by path. The path "" means a compound dataset whose members are the fields."""
         return {}
 
     @abstractmethod
     def __len__(self) -> int: ...
 
-    # All together: with `__len__` and `__getitem__` alone Python would take a table for a sequence of rows.
+    # With `__len__` and `__getitem__` alone Python would take a table for a sequence of rows: `__iter__` and
+    # `__contains__` below prevent this.
     @overload
     def __getitem__(self, key: str) -> Column: ...
     @overload
@@ -70,9 +71,10 @@ class Table(ABC):
     @overload
     def __getitem__(self, key: slice | range | list[int] | npt.NDArray[Any]) -> Table: ...
     def __getitem__(self, key: Any) -> Any:
-        """A column by its name, or that of what is nested in it: "waveform/values"; one row; or some rows as a table.
+        """Returns a column by its path ("x", "waveform/values"), one row by its number, or some rows as a table.
 
-        Raises UnknownNameError or OutOfRangeError where there is no such column or row.
+        Raises UnknownNameError if there is no such column, OutOfRangeError if there is no such row, UsageError if the
+        index is of another type.
         """
         if isinstance(key, str):
             return Column(self, key)
@@ -80,7 +82,7 @@ class Table(ABC):
             row = row_number(key, len(self), f"table '{self.name}'")
             return self.read(rows=slice(row, row + 1))[0]
         if key is None or isinstance(key, tuple):
-            raise UsageError(f"table '{self.name}' cannot be indexed with {key!r}; give a column, a row, or rows")
+            raise UsageError(f"table '{self.name}' cannot be indexed with {key!r}: give a column, a row, or rows")
         return SomeRows(self, chosen_rows(key, len(self), f"table '{self.name}'"))
 
     def __iter__(self) -> Iterator[str]:
@@ -91,7 +93,7 @@ class Table(ABC):
 
     def __array__(self, *arguments: Any, **options: Any) -> Any:
         raise UsageError(
-            f"table '{self.name}' is no array (each column has a type of its own); read its columns, or take to_numpy()"
+            f"table '{self.name}' is not an array (each column has its own type): read columns, or call to_numpy()"
         )
 
     def keys(self) -> list[str]:
@@ -100,13 +102,13 @@ class Table(ABC):
 
     @property
     def num_entries(self) -> int:
-        """The number of its rows, as in uproot."""
+        """The number of rows, by the name that uproot uses."""
         return len(self)
 
     @abstractmethod
     def storage(self) -> list[tuple[int, int]]:
-        """Returns for each column the bytes of its values when they are decoded, and how many items each of its pages
-        has, or 0 if that is no single number. Raises UsageError if the run is closed."""
+        """Returns for each column the bytes of its decoded values, and the number of items of each of its pages (0 if
+        its pages differ). Raises UsageError if the run is closed."""
 
     def stored_in(self) -> tuple[_core.Reader, int] | None:
         """Returns the reader of the core and the number of the table there, or None if the core alone cannot read it.
@@ -128,22 +130,22 @@ class Table(ABC):
         threads: int = 0,
         out: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Rows:
-        """Reads columns in parallel, and of the file no more than they need.
+        """Reads columns in parallel, and only the pages of the file that they need.
 
-        columns: names of fields, or of what is nested in them ("waveform/values"); None: all.
-        rows: a slice, a range, row numbers, or a mask with a bool for each row; None: all.
-        threads: 0: as many as there are usable cores.
-        out: arrays that take the values of columns of numbers, by path: C-contiguous, of the shape and type of what is
-        read. They are in the result. Rows must follow each other.
+        columns: paths of fields or nested members ("waveform/values"). The default is all.
+        rows: a slice, a range, row numbers, or a mask with one bool per row. The default is all.
+        threads: the number of threads; 0 means as many as there are usable cores.
+        out: C-contiguous arrays by path, which take the values of columns of numbers and are in the result. Each must
+            have the shape and type of the values that are read, and the rows must be consecutive.
 
-        Raises UsageError where there is no such column or an array does not fit, OutOfRangeError where there is no such
-        row, DataError naming table, column and offset where the file is damaged.
+        Raises UnknownNameError if there is no such column, OutOfRangeError if there is no such row, UsageError if an
+        array of `out` does not fit, DataError if the file is damaged (it names table, column and offset).
         """
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         return self._read(names, chosen_rows(rows, len(self), self._what()), threads, out)
 
     def _what(self) -> str:
-        """Returns what messages call its rows."""
+        """Returns the words for its rows in messages."""
         return f"table '{self.name}'"
 
     @abstractmethod
@@ -164,21 +166,26 @@ class Table(ABC):
         memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
-        """Reads one stretch of `rows` rows after the other.
+        """Yields the rows of the table in batches.
 
-        A stretch is shorter at the end, and where its values would take more than `memory_bytes` (None: never), but has
-        a row at least: so wide tables, and long lists, are read in bounded memory. What is decoded with the last rows
-        of a stretch, since it shares their pages, is kept for the next one, in as much memory again, or a quarter of
-        `read_memory` where that is less: so every page is decoded once, unless it is larger than that.
+        columns, threads: as in `read`.
+        rows: the number of rows of a batch. The last batch may have fewer.
+        memory_bytes: a batch has fewer rows if its values would take more bytes than this, but at least one row. So
+            wide tables and long lists are read in bounded memory. None means no limit.
+
+        A page may have rows of two batches. Its decoded values are kept for the next batch, in at most as much memory
+        again, or a quarter of `read_memory` if that is less. So each page is decoded once, unless it is larger.
+
+        Raises UsageError if a size is wrong, and the errors of `read`.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Closes it, as `Run.close` does with its tables: its rows can no longer be read."""
+        """Closes the table, as `Run.close` does: its rows can no longer be read."""
 
     @abstractmethod
     def _check_is_open(self) -> None:
-        """Raises UsageError if it is closed."""
+        """Raises UsageError if the table is closed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.origin.path_of_pickled()
@@ -192,9 +199,11 @@ class Table(ABC):
         entry_stop: int | None = None,
         library: str = "ak",
     ) -> Any:
-        """Columns as an Awkward array ("ak"), a dict of NumPy arrays ("np") or a DataFrame ("pd"), as uproot has them.
+        """Returns columns as an Awkward array ("ak"), a dict of NumPy arrays ("np") or a DataFrame ("pd"), like uproot.
 
-        columns: names or patterns such as "Muon_*". Raises UnknownNameError where a pattern is that of no column.
+        columns: names or patterns such as "Muon_*".
+
+        Raises UnknownNameError if no column matches.
         """
         rows = self.read(matching(self, columns), rows=slice(entry_start, entry_stop))
         return in_library(rows, library)
@@ -206,17 +215,17 @@ class Table(ABC):
         step_size: int | str = "100 MB",
         library: str = "ak",
     ) -> Iterator[Any]:
-        """`arrays` of one stretch of rows after the other.
+        """Yields the rows of the table in steps, each of them as `arrays` returns it.
 
-        step_size: so many rows, or so many bytes: that is what a loop over the steps holds, which has one of them still
-        while the next is read. So a step has half of it, of frames a third.
+        step_size: the number of rows of a step, or the memory of a loop over the steps. Such a loop still holds one
+            step while the next is read: a step takes half of this memory, and a third if it is a DataFrame.
         """
         names = matching(self, columns)
         rows, memory_bytes = step_of(step_size)
         if memory_bytes is not None:
             memory_bytes = max(1, memory_bytes // (3 if library == "pd" else 2))
         steps = self.batches(names, rows=rows or max(1, len(self)), memory_bytes=memory_bytes)
-        yield from map(partial(in_library, library=library), steps)  # which keeps none of them
+        yield from map(partial(in_library, library=library), steps)  # `map` keeps no step
 
     def follow(
         self,
@@ -227,26 +236,28 @@ class Table(ABC):
         memory_bytes: int = BATCH_BYTES,
         next_files: bool = True,
     ) -> Iterator[NewRows]:
-        """Every row of this table once, as they come, until the run is closed: see `Run.follow`.
+        """Yields each row of this table once, while the run is written, until it is closed: see `Run.follow`.
 
-        columns: as in `read`. Raises UsageError where there is no such column.
+        columns: as in `read`.
+
+        Raises UnknownNameError if there is no such column, and the errors of `Run.follow`.
         """
         self._check_is_open()
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         selected_row(self.schema, names)
         path, id_ = self.origin.path_of_followed(), self.origin.id
         return followed(self._when_followed(), path, id_, self.name, names, interval, timeout, memory_bytes, next_files)
 
     def _when_followed(self) -> Tables:
-        """Returns what makes tables of a run that is followed. Raises UsageError if the table cannot be followed."""
-        raise UsageError(f"table '{self.name}' cannot be followed (its rows are no run of Thalweg's)")
+        """Returns the function that makes the tables of a followed run. Raises UsageError if it cannot be followed."""
+        raise UsageError(f"table '{self.name}' cannot be followed (Thalweg has not written it): read it again")
 
     def to_numpy(self) -> npt.NDArray[Any]:
-        """All rows, as `Rows.to_numpy`."""
+        """Returns all rows, as `Rows.to_numpy` does."""
         return self.read().to_numpy()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows, as `Rows.to_pandas`."""
+        """Returns all rows, as `Rows.to_pandas` does."""
         return self.read().to_pandas()
 
     def __repr__(self) -> str:
@@ -254,7 +265,7 @@ class Table(ABC):
 
 
 class SomeRows(Table):
-    """Some rows of a table, as a table: nothing is read before it is asked for."""
+    """Some rows of a table, as a table. They are read only when they are used."""
 
     def __init__(self, table: Table, chosen: Chosen) -> None:
         super().__init__(table.schema, table.origin)
@@ -275,17 +286,17 @@ class SomeRows(Table):
         self._table._check_is_open()  # noqa: SLF001 (a table, as this one)
 
     def _when_followed(self) -> Tables:
-        raise UsageError(f"some rows of table '{self.name}' cannot be followed (no others come); follow the table")
+        raise UsageError(f"some rows of table '{self.name}' cannot be followed (they are fixed): follow the table")
 
     def page_ends(self, most: int) -> Iterator[list[int]]:  # noqa: ARG002
-        """Yields nothing: rows that share a page of the file need not be together here."""
+        """Yields nothing, since rows of one page of the file need not be neighbours here."""
         return iter(())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SomeRows, (self._table, self._chosen)
 
     def storage(self) -> list[tuple[int, int]]:
-        """As of the whole table, by the share of its rows."""
+        """Returns the numbers of the whole table, with the bytes in proportion to the rows."""
         whole = max(1, len(self._table))
         return [(raw_bytes * len(self) // whole, items) for raw_bytes, items in self._table.storage()]
 
@@ -310,9 +321,9 @@ class SomeRows(Table):
         memory_bytes: int | None = BATCH_BYTES,
         threads: int = 0,
     ) -> Iterator[Rows]:
-        """As of any table, with batches of so many rows as take the memory in the mean."""
+        """Yields the rows in batches, whose values take `memory_bytes` on average."""
         check_batches(rows, memory_bytes)
-        names = columns if columns is None or isinstance(columns, str) else list(columns)
+        names = listed(columns)
         if memory_bytes is not None and len(self):
             rows = max(1, min(rows, memory_bytes * len(self) // max(1, sum(size for size, _ in self.storage()))))
         for start in range(0, len(self), rows):

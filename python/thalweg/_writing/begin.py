@@ -1,4 +1,4 @@
-"""This process begins a run, or joins one."""
+"""Begins a run in this process, or joins one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the core is given."""
+    """A checked request, as the core takes it."""
 
     path: str
     schema: str | None
