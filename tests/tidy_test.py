@@ -79,6 +79,14 @@ def test_tidy_files_pass(rules_broken) -> None:
         ("bare_mutex", "thalweg/base/b.h", "#pragma once\nextern std::mutex mutex;\n"),
         ("bare_mutex", "thalweg/base/b.h", "#pragma once\nextern std::shared_mutex mutex;\n"),
         ("bare_mutex", "thalweg/base/a.cc", GOOD_SOURCE + "std::lock_guard const lock(mutex);\n"),
+        ("prose_width", "README.md", "Many words" + " and more" * 13 + "\n"),
+        ("first_sentence", "thalweg/base/b.h", "#pragma once\n// Of one of several nodes.\nint a;\n"),
+        ("first_sentence", "thalweg/base/b.h", "#pragma once\nint a; // Who holds it.\n"),
+        ("first_sentence", "thalweg/interpose/b.c", "/* Where nothing is traced, it is null. */\nint a;\n"),
+        ("first_sentence", "a.py", "# But for its journal.\na = 1\n"),
+        ("first_sentence", "a.py", 'def f():\n    """Not where the disk is full."""\n'),
+        ("first_sentence", "docs/a.md", "# A page\n\nWhere it fails, it says so.\n"),
+        ("first_sentence", "docs/a.md", "- *Of a run* all rows are kept.\n"),
     ],
 )
 def test_a_broken_rule_is_found(rules_broken, rule: str, name: str, text: str) -> None:
@@ -89,7 +97,11 @@ def test_a_broken_rule_is_found(rules_broken, rule: str, name: str, text: str) -
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("README.md", "x" * 300 + "\n"),  # tables of text may be wide
+        ("README.md", "| " + "x " * 150 + "|\n"),  # tables of text may be wide
+        ("README.md", "```console\n$" + " x" * 150 + "\n```\n"),
+        ("README.md", "## Where to go on\n\nThe readers are here.\n"),
+        ("thalweg/base/b.h", "#pragma once\n// The nodes of a run.\n// Of these one completes it.\nint a;\n"),
+        ("a.py", 'a = "# Of a text"\n'),
         ("thalweg/base/b.h", '#pragma once\ninline void f() { fmt::print(stderr, "x"); }\n'),
         ("thalweg/base/b.h", "#pragma once\nint snprintf_size(); // printf(3) counts alike\n"),
         ("tools/a.py", 'print("programs read this")\n'),

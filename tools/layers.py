@@ -50,7 +50,7 @@ def includes(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def imports(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Of the Python package: by the room, which is a folder or a module that lies in the package itself."""
+    """The layers of the Python package: by the room, which is a folder or a module that lies in the package itself."""
     for path in sorted(root.rglob("*.py")):
         name = str(path.relative_to(root))
         module = _room(root, path.relative_to(root).with_suffix("").parts)

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from first_sentences import beginnings
+
 MAX_COLUMNS = 120
 MAX_LINES = 400
 # Files that may be longer, each with its reason.
@@ -23,6 +25,10 @@ BARE_MUTEXES = {
     "thalweg/format/hdf5/library_lock.cc": "as its header",
 }
 
+FRAGMENT = re.compile(r"[*_`]*(Of|Where|But for|Not where|Who)\b(?![`*_]* ?[(:])")
+# Lines of Markdown that may be wider: tables, headings, single words (links), indented code.
+UNBREAKABLE = re.compile(r"\s*([|#<]|\S+$)|\s{4}")
+
 Finding = tuple[int, str]
 
 
@@ -31,6 +37,18 @@ def line_length(path: Path, lines: list[str]) -> Iterator[Finding]:
         for number, line in enumerate(lines, 1):
             if len(line) > MAX_COLUMNS:
                 yield number, f"{len(line)} columns; {MAX_COLUMNS} are allowed"
+
+
+def prose_width(path: Path, lines: list[str]) -> Iterator[Finding]:
+    """Markdown is wrapped as code is, so that a change of one sentence is a change of few lines."""
+    left_alone = False  # code, and what a program writes between two marks
+    for number, line in enumerate(lines if path.suffix == ".md" else [], 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            left_alone = not left_alone
+        elif line.startswith("<!-- "):
+            left_alone = not line.startswith("<!-- end")
+        elif len(line) > MAX_COLUMNS and not left_alone and not UNBREAKABLE.match(line):
+            yield number, f"{len(line)} columns; {MAX_COLUMNS} are allowed: wrap the paragraph"
 
 
 def file_length(path: Path, lines: list[str]) -> Iterator[Finding]:
@@ -102,8 +120,19 @@ def bare_mutex(path: Path, lines: list[str]) -> Iterator[Finding]:
                 yield number, f"{mutex[0]}: use base::Mutex and base::Lock, and THALWEG_GUARDED_BY"
 
 
+def first_sentence(path: Path, lines: list[str]) -> Iterator[Finding]:
+    """A first sentence has a subject and a verb. The words of FRAGMENT begin one without, or hide the subject."""
+    for number, text in beginnings(path, lines):
+        if fragment := FRAGMENT.match(text):
+            what = f'a first sentence begins with "{fragment[1]}"'
+            yield (
+                number,
+                f"{what}: begin with its subject; a condition is an if, and a process has the name of its role",
+            )
+
+
 RULES = [line_length, file_length, unfinished, white_space, header_guard, using_namespace, file_name, own_header_first]
-RULES += [silent_library, bare_mutex]
+RULES += [silent_library, bare_mutex, prose_width, first_sentence]
 
 
 def findings(path: Path) -> Iterator[str]:

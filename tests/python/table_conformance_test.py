@@ -120,7 +120,7 @@ KINDS = WHOLE | {f"some rows, {name}": some_rows_of(make) for name, make in WHOL
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the files of all kinds are, among them that of a run which is being written."""
+    """The folder of the files of all kinds, among them that of a run which is being written."""
     path = tmp_path_factory.mktemp("kinds")
     with tw.create(path / "open.h5", SCHEMA, tuning={"flush_interval": "0.01 s"}) as out:
         producer = out.producer("t")

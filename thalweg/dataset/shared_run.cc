@@ -42,7 +42,7 @@ Places places_of(std::vector<Json> const& said) {
 
 Json nothing(std::vector<Json> const&) { return nullptr; }
 
-// Where ranks cannot go on together, this is the head of the error on all of them.
+// If ranks cannot go on together, this is the head of the error on all of them.
 std::string problem_of(std::string const& path) { return path + " cannot be written by all ranks"; }
 
 // The same for equal schemas; null for none, which only a resumed run may have.
