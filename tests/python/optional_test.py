@@ -71,7 +71,7 @@ def test_wrong_optional_values_are_refused(tmp_path: Path) -> None:
         tw.optional(tw.array(tw.int8, 3))
     with tw.create(tmp_path / "run.h5", {"t": {"x": tw.optional(tw.float32)}}) as out:
         producer = out.producer("t")
-        with pytest.raises(tw.UsageError, match=r"column 'x', row 1 .*2 values were given \(one, or none, is declared"):
+        with pytest.raises(tw.UsageError, match=r"column 'x', row 1 .*2 values were given \(one or none is declared"):
             producer.append(x=[[1.0], [1.0, 2.0]])
         with pytest.raises(tw.UsageError, match="column 'x"):
             producer.append(x=[1.0, None, "two"])
@@ -112,14 +112,14 @@ def test_times_are_written(tmp_path: Path, name: str) -> None:
 
 
 def test_times_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(tw.UsageError, match="no times in 'fortnight'"):
+    with pytest.raises(tw.UsageError, match="'fortnight' is not a unit of time"):
         tw.datetime64("fortnight")
     with pytest.raises(tw.UsageError, match="cannot be stored"):
         tw.schema({"t": {"at": np.dtype("M8")}})
     with tw.create(tmp_path / "run.h5", {"t": {"at": tw.datetime64("s"), "far": tw.datetime64("ns")}}) as out:
         producer = out.producer("t")
         fine = np.array(["2026-01-01"], "M8[s]")
-        with pytest.raises(tw.UsageError, match=r"column 'at', row 0 .*does not fit \(datetime64\[s\] is declared"):
+        with pytest.raises(tw.UsageError, match=r"column 'at', row 0 .*does not fit"):
             producer.append(at=TIMES[:1], far=fine)
         with pytest.raises(tw.UsageError, match=r"column 'far', row 0 .*does not fit"):
             producer.append(at=fine, far=np.array(["9999-01-01"], "M8[s]"))

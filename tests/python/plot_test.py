@@ -213,8 +213,8 @@ def test_a_later_file_of_a_split_run_is_read_with_the_header_of_the_first(tmp_pa
     ("arguments", "code", "said"),
     [
         ("--input {later}", 1, "give its first two bytes, such as 0xCAED, with --compass-header"),
-        ("--input {later} --compass-header 0xBEEF", 2, "'0xBEEF' is no CoMPASS header (it is two bytes); give 0xCAE0"),
-        ("--input {later} --compass-header yes", 2, "'yes' is no CoMPASS header"),
+        ("--input {later} --compass-header 0xBEEF", 2, "0xBEEF is not a header of CoMPASS: give two bytes, 0xCAE0"),
+        ("--input {later} --compass-header yes", 2, "yes is not a header of CoMPASS"),
         ("--input {first} --compass-header 0xCAEF", 2, "has the header 0xCAE9, not 0xCAEF"),
         ("--input {text}", 2, "of no known format): give a CoMPASS file (.BIN) or an HDF5 file (.h5, .hdf5, .lh5)"),
     ],

@@ -102,15 +102,15 @@ def test_wrong_requests_say_what_there_is(run: tw.Run) -> None:
     with pytest.raises(tw.UsageError, match="no table 'c'; the tables are a, b"):
         run["c"]
     assert run.get("c") is None
-    with pytest.raises(KeyError, match="no column 'nope'; there are id, trace"):
+    with pytest.raises(KeyError, match="no column 'nope'; its fields are id, trace"):
         run["a"].read(["nope"])
     with pytest.raises(tw.UsageError, match="no column 'x'"):
         run["a"].read("pulse/x")
-    with pytest.raises(tw.UsageError, match="at least 1"):
+    with pytest.raises(tw.UsageError, match="give 1 or more"):
         next(run["a"].batches(rows=0))
-    with pytest.raises(tw.UsageError, match="at least 1"):
+    with pytest.raises(tw.UsageError, match="give 1 or more"):
         next(run["a"].batches(memory_bytes=0))
-    with pytest.raises(tw.UsageError, match="no field 'trace' among those read"):
+    with pytest.raises(tw.UsageError, match="no field 'trace'; the fields that were read"):
         run["a"].read("id")["trace"]
 
 
