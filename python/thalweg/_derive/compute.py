@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
 from thalweg._derive.derivation import Derivation
-from thalweg._derive.lazy import LazyForm, LazyRows
+from thalweg._derive.lazy import LazyForm, LazyRows, shallow
 from thalweg._derive.summaries import Summary, checked_values
 from thalweg._derive.types import columns_in
 from thalweg._reading.table import Table
@@ -28,9 +28,12 @@ class RowSource:
         self.lazy = LazyRows(table, start, stop, used)
         self._form = form
 
-    @cached_property
     def events(self) -> Any:
-        """The events as an Awkward array. It is not made if columns are only kept."""
+        """Returns the events as an Awkward array. Each call returns a record of its own over the same columns."""
+        return shallow(self._events)
+
+    @cached_property
+    def _events(self) -> Any:
         return self._form().events(self.lazy)
 
     def __len__(self) -> int:
@@ -75,25 +78,39 @@ def derived(derivation: Derivation, kept: Sequence[str], source: RowSource) -> D
     if derivation.only_keeps:
         summary.rows = count
         return Derived(source, None, {}, count, summary)
-    events, chosen = source.events, np.arange(count)
+    events, chosen = source.events(), np.arange(count)
     for cut, select in derivation.cuts:
-        mask = _mask(select(events), len(events), f"{name}: the selection '{cut}'")
+        what = f"{name}: the selection '{cut}'"
+        mask = _mask(_called(select, events, what), len(events), what)
         if not mask.all():
             events, chosen = events[mask], chosen[mask]
         summary.cuts[cut] = len(chosen)
     rows = len(chosen)
     computed = {}
     if derivation.function is not None:
-        computed = columns_in(derivation.function(events), f"{name}: the function")
+        computed = columns_in(_called(derivation.function, events, f"{name}: the function"), f"{name}: the function")
         rows = _checked_rows(computed, rows if derivation.one_row_an_event else None, name)
         if both := set(kept) & computed.keys():
             raise UsageError(
                 f"{name}: column '{min(both)}' is there twice (it is kept, and the function returns it): leave one out"
             )
     if derivation.summary is not None:
-        summary.values = checked_values(derivation.summary(source.events), name)
+        summary.values = checked_values(_called(derivation.summary, source.events(), f"{name}: the summary"), name)
     summary.rows = rows
     return Derived(source, chosen if len(chosen) < count else None, computed, rows, summary)
+
+
+def _called(function: Callable[[Any], Any], events: Any, what: str) -> Any:
+    """Calls a function with a record of its own, so that no other function sees the fields that it sets."""
+    try:
+        return function(shallow(events))
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise UsageError(
+            f"{what} changes events in place ({error}; the other functions have the same values): copy them first, "
+            "for example with np.array(events.x)"
+        ) from error
 
 
 def _mask(value: Any, count: int, what: str) -> Any:

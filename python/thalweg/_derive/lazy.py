@@ -73,7 +73,21 @@ class LazyForm:
 
     def _buffer(self, source: LazyRows, name: str, path: str, key: str) -> Any:
         layout = source.rows(path).to_awkward().layout.content(name)
-        return dict(_buffers(self._forms[name], layout))[key]
+        return _read_only(dict(_buffers(self._forms[name], layout))[key])
+
+
+def shallow(events: Any) -> Any:
+    """Returns an array over the same buffers. Fields that are set in one of the two do not appear in the other one."""
+    import awkward as ak
+
+    return ak.Array(events.layout, behavior=events.behavior, attrs=dict(events.attrs))
+
+
+def _read_only(buffer: Any) -> Any:
+    """Returns a view that cannot be written to, since all derivations of a train share the buffer."""
+    view = buffer.view()
+    view.flags.writeable = False
+    return view
 
 
 def _paths(form: Any, type_: Type, path: str, whole: str) -> Iterator[tuple[str, str]]:
