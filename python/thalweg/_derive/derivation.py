@@ -21,9 +21,9 @@ class Derivation:
     """One output file of a job: which events it has, which columns are kept, and which ones are computed.
 
     Each function gets an Awkward array with one range of the events of the input, whose fields have the names of the
-    input. A column is read when a function first uses it. Fields that a function sets are seen by no other function, and
-    the values are read-only: copy them before you change them in place. Functions must be deterministic, since a range
-    may be done again.
+    input. A column is read when a function first uses it. Fields that a function sets are seen by no other function.
+    Values are read-only: copy them before you change them in place. Functions must be deterministic, since a range may
+    be done again.
 
     Raises UsageError if the derivation has no columns, or if its members contradict each other.
     """
