@@ -10,7 +10,7 @@ import pytest
 from derive_cases import EVENTS, check, muons, train, two_muons, write_input
 
 import thalweg as tw
-from thalweg._derive.function_identity import hash_of
+from thalweg._derive.function_identity import identity_of
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +130,13 @@ def test_functions_are_told_apart_by_what_they_do() -> None:
     def helper(x: float, power: int = 2) -> float:
         return x**power
 
-    assert hash_of(made(2.0)) == hash_of(made(2.0))
-    assert hash_of(made(2.0)) != hash_of(made(3.0))
-    assert hash_of(lambda x: x + 1) != hash_of(lambda x: x + 2)
-    assert hash_of(lambda x: helper(x)) != hash_of(lambda x: helper(x, 3))
-    before = hash_of(calls_another)
+    assert identity_of(made(2.0)) == identity_of(made(2.0))
+    assert identity_of(made(2.0)) != identity_of(made(3.0))
+    assert identity_of(lambda x: x + 1) != identity_of(lambda x: x + 2)
+    assert identity_of(lambda x: helper(x)) != identity_of(lambda x: helper(x, 3))
+    before = identity_of(calls_another)
     globals()["another"] = lambda x: x - 2
-    assert hash_of(calls_another) != before
+    assert identity_of(calls_another) != before
 
 
 def another(x: float) -> float:

@@ -76,6 +76,10 @@ class Derivation:
             if each is not None and not callable(each):
                 raise UsageError(f"{name}: {what} is {each!r}, which is not a function")
 
+    def functions(self, loop: Any) -> tuple[Any, ...]:
+        """Returns all functions that make the output: those of the derivation, or the loop of the job."""
+        return (loop,) if loop is not None else (self.function, self.summary, *(cut for _, cut in self.cuts))
+
     @property
     def is_for_loop(self) -> bool:
         """Whether its rows come from the loop of the job."""

@@ -12,6 +12,7 @@ from thalweg._base.paths import Path
 from thalweg._derive.books import Books, Fault
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.executors import ExecutorWorkers, check_executor, executor_of, machines_of, workers_of
+from thalweg._derive.function_identity import identity_of
 from thalweg._derive.inputs import Inputs, open_inputs
 from thalweg._derive.interrupts import Interrupts
 from thalweg._derive.loop import JobLoop
@@ -21,6 +22,7 @@ from thalweg._derive.outputs import (
     RESULT,
     Machines,
     Output,
+    Resume,
     create_output,
     is_there,
     resume_output,
@@ -43,7 +45,7 @@ class DerivationJob:
     """Derivations from one input, done by several workers. `tw.derive` makes a job, and `run` runs it."""
 
     def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
-                 workers: int | None, executor: Any, order: str, resume: bool, force: bool, on_error: str,
+                 workers: int | None, executor: Any, order: str, resume: Resume, force: bool, on_error: str,
                  attempts: int, timeout: float | None, start: str, ranges_per_group: int | None,
                  range_bytes: int | None, nodes: int | None, node_timeout: float) -> None:  # fmt: skip
         self.inputs: Inputs = open_inputs(inputs)
@@ -56,6 +58,8 @@ class DerivationJob:
         for name, value, known in (("order", order, _ORDERS), ("on_error", on_error, _ON_ERROR)):
             if value not in known:
                 raise UsageError(f"{name} cannot be {value!r}: give one of {', '.join(map(repr, known))}")
+        if resume not in (True, False, "trust"):
+            raise UsageError(f"resume cannot be {resume!r}: give True, False or 'trust'")
         if attempts < 1:
             raise UsageError(f"attempts cannot be {attempts}: give at least 1")
         if ranges_per_group is not None and order != "input":
@@ -69,7 +73,8 @@ class DerivationJob:
         _check_loop(self._train, loop)
         kept = tuple(tuple(self.inputs.kept(each.patterns, f"{each.path}")) for each in self._train)
         tables = tuple(each.table or self.inputs.table.rpartition("/")[2] for each in self._train)
-        self._job = Job(self.inputs, self._train, kept, tables, loop)
+        identities = tuple(identity_of(*each.functions(loop)) for each in self._train)
+        self._job = Job(self.inputs, self._train, kept, tables, loop, identities)
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
@@ -154,7 +159,9 @@ class DerivationJob:
         try:
             for index, derivation in enumerate(self._train):
                 if self._resume and is_there(os.fspath(derivation.path)):
-                    outputs.append(resume_output(self._job, index))
+                    output, notes = resume_output(self._job, index, self._resume == "trust")
+                    outputs.append(output)
+                    self.report.notes += notes
                 else:
                     outputs.append(
                         create_output(self._job, index, self._plan, fields[index], self._force, self._machines)
@@ -249,6 +256,11 @@ class DerivationJob:
                 if bool(stored.per_group) != in_order:
                     began = "input" if stored.per_group else "any"
                     raise UsageError(f"{path} cannot be resumed (it was begun with order='{began}'): give that order")
+                if ranges_per_group not in (None, stored.per_group):
+                    raise UsageError(
+                        f"{path} cannot be resumed (it was begun with ranges_per_group={stored.per_group}): give that "
+                        "number, or leave it out"
+                    )
                 return stored
         return chosen
 
@@ -260,7 +272,7 @@ def _cut_of(train: Sequence[Derivation]) -> RangeCut:
     return RangeCut.clusters if any(each.copies for each in train) else RangeCut.pages
 
 
-def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: bool) -> int:
+def _checked_nodes(nodes: int | None, executor: Any, order: str, resume: Resume) -> int:
     if nodes is None:
         nodes = (machines_of(executor) if executor is not None else None) or 1
     if nodes < 1:

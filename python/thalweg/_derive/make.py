@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._base.paths import Path
 from thalweg._derive.derivation import Derivation
 from thalweg._derive.job import DerivationJob
+from thalweg._derive.outputs import Resume
 from thalweg._derive.unit import EventLoop
 
 
@@ -19,7 +20,7 @@ def derive(
     workers: int | None = None,
     executor: Any = None,
     order: str = "any",
-    resume: bool = False,
+    resume: Resume = False,
     force: bool = False,
     on_error: str = "retry",
     attempts: int = 3,
@@ -51,7 +52,8 @@ def derive(
     order: "input" keeps the order of the input, and the bytes of the pages are the same for any number of workers. Only
         RNTuple files can. With "any", the order of ranges is unspecified.
     resume: continue a job that ended early, in the same files. An output that does not exist yet is begun. Raises
-        UsageError if inputs, functions or options have changed.
+        UsageError if inputs, functions or options have changed, or if functions use values that cannot be compared.
+        "trust": take functions as those of the beginning; a note of the report names what differs.
     force: replace outputs that exist.
     on_error: what to do if a function raises, or its process dies or hangs. "retry" tries the range up to `attempts`
         times and then stops the job. "skip" then leaves its events out of all outputs, and the report names them.

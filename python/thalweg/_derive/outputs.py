@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from thalweg import _core
 from thalweg._base.errors import Error, UsageError
-from thalweg._derive.function_identity import PYTHON, hash_of
+from thalweg._derive.function_identity import PYTHON
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.ranges import RangePlan, as_text
 from thalweg._derive.session import Job
@@ -18,10 +18,12 @@ from thalweg._files.open import open  # noqa: A004
 from thalweg._files.recover import recover
 from thalweg._reading.run import Run
 from thalweg._schema.schema import Schema, TableSchema
-from thalweg._schema.types import Type
+from thalweg._schema.types import Type, as_type
 from thalweg._writing.create import create
 from thalweg._writing.writer import Writer
 
+Resume: TypeAlias = "bool | Literal['trust']"
+_COMPARED = ("table", "keep", "cuts", "schema", "codec", "one_row_an_event", "copy_pages", "tuning")
 PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
 """The names of the metadata of an output: ranges and inputs; functions and options; the result, written at the end; and
 the machines, if there were several."""
@@ -38,16 +40,21 @@ class Output:
 
 def creation_options_of(job: Job, index: int) -> dict[str, Any]:
     """Returns the options that determine an output, so that another job does not resume it."""
-    derivation = job.train[index]
-    functions: tuple[Any, ...] = (derivation.function, derivation.summary, *(cut for _, cut in derivation.cuts))
-    if job.loop is not None:
-        functions = (job.loop,)
+    derivation, identity = job.train[index], job.identities[index]
     return {
         "table": job.tables[index],
         "keep": list(job.kept[index]),
         "cuts": [name for name, _ in derivation.cuts],
-        "functions": [getattr(each, "__qualname__", repr(each)) if each else "" for each in functions],
-        "hash": hash_of(*functions),
+        "schema": {name: repr(as_type(like)) for name, like in (derivation.schema or {}).items()},
+        "codec": derivation.codec,
+        "one_row_an_event": derivation.one_row_an_event,
+        "copy_pages": derivation.copy_pages,
+        "tuning": {name: str(value) for name, value in (derivation.tuning or {}).items()},
+        "functions": [
+            getattr(each, "__qualname__", repr(each)) if each else "" for each in derivation.functions(job.loop)
+        ],
+        "hash": identity.digest,
+        "not_compared": list(identity.not_compared),
         "python": PYTHON,
         "thalweg": _core.version(),
     }
@@ -110,8 +117,12 @@ def _codec_of_input(job: Job, index: int) -> str | None:
     return stored.codec_of(job.kept[index]) if stored else None
 
 
-def resume_output(job: Job, index: int) -> Output:
-    """Resumes an output. Raises UsageError if its input, functions or options are not those of the job."""
+def resume_output(job: Job, index: int, trusts: bool) -> tuple[Output, list[str]]:
+    """Resumes an output, and returns notes for the report. Raises UsageError if its input, functions or options are not
+    those of the job.
+
+    trusts: functions that differ, or that cannot be compared, are taken to be those of the beginning, with a note.
+    """
     path = os.fspath(job.train[index].path)
     if os.path.isdir(f"{path}.parts"):
         raise UsageError(
@@ -119,7 +130,7 @@ def resume_output(job: Job, index: int) -> Output:
             "all_nodes_are_down=True), or begin anew with force=True"
         )
     run = opened_output(path)
-    _check(path, run.metadata, job, index)
+    notes = _check(path, run.metadata, job, index, trusts)
     if not run.is_open and os.path.exists(f"{path}.journal"):
         recover(path)  # the job was killed between completing the file and removing the journal; this removes it
     writer = create(path, resume=True) if run.is_open else None
@@ -131,7 +142,7 @@ def resume_output(job: Job, index: int) -> Output:
         if writer is not None:
             writer.abandon("the job could not be resumed")
         raise
-    return Output(path, writer, committed)
+    return Output(path, writer, committed), notes
 
 
 def stored_plan(path: str) -> RangePlan | None:
@@ -140,7 +151,7 @@ def stored_plan(path: str) -> RangePlan | None:
     return RangePlan.from_json(json.loads(text)["ranges"]) if text else None
 
 
-def _check(path: str, metadata: dict[str, str], job: Job, index: int) -> None:
+def _check(path: str, metadata: dict[str, str], job: Job, index: int, trusts: bool) -> list[str]:
     if PLAN not in metadata or OPTIONS not in metadata:
         raise UsageError(
             f"{path} cannot be resumed (no derivation job has written it): give another name, or force=True"
@@ -156,14 +167,29 @@ def _check(path: str, metadata: dict[str, str], job: Job, index: int) -> None:
         )
         raise UsageError(f"{path} cannot be resumed ({what}): begin anew with force=True")
     options, wanted = json.loads(metadata[OPTIONS]), creation_options_of(job, index)
-    for name in ("table", "keep", "cuts", "hash"):
-        if name == "hash" and options["python"] != wanted["python"]:
+    for name in _COMPARED:
+        if options.get(name) != wanted[name]:
             raise UsageError(
-                f"{path} cannot be resumed (it was begun by Python {options['python']}, and functions cannot be "
-                f"compared with those of Python {PYTHON}): resume it with Python {options['python']}"
+                f"{path} cannot be resumed ({name} was {options.get(name)!r}): give the same as at its beginning, or "
+                "begin anew with force=True"
             )
-        if options[name] != wanted[name]:
-            what = "its functions have changed" if name == "hash" else f"{name} was {options[name]!r}"
-            raise UsageError(
-                f"{path} cannot be resumed ({what}): give the same as at its beginning, or begin anew with force=True"
-            )
+    why = _why_functions_differ(options, wanted)
+    if why and not trusts:
+        raise UsageError(f"{path} cannot be resumed ({why[0]}): {why[1]}")
+    return [f"{path}: {why[0]}; the job was resumed with resume='trust'"] if why else []
+
+
+def _why_functions_differ(options: dict[str, Any], wanted: dict[str, Any]) -> tuple[str, str] | None:
+    """Returns why functions are not known to be the same, and what can be done; None if they are the same."""
+    trust = "if they do the same, give resume='trust' (--resume trust); otherwise begin anew with force=True"
+    if options["python"] != wanted["python"]:
+        began = f"it was begun by Python {options['python']}"
+        return (
+            f"{began}, and functions cannot be compared with those of Python {PYTHON}",
+            f"resume it with Python {options['python']}, or, {trust}",
+        )
+    if options["hash"] != wanted["hash"]:
+        return "its functions have changed", f"give the same as at its beginning; {trust}"
+    if there := [*options.get("not_compared", ()), *wanted["not_compared"]]:
+        return f"its functions use what cannot be compared: {'; '.join(dict.fromkeys(there))}", trust
+    return None

@@ -14,6 +14,7 @@ from thalweg._append.columns import columns_of
 from thalweg._base.errors import UsageError
 from thalweg._derive.compute import Derived, RowSource, derived
 from thalweg._derive.derivation import Derivation
+from thalweg._derive.function_identity import Identity
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.kept import Kept, kept_columns
 from thalweg._derive.lazy import LazyForm
@@ -43,6 +44,8 @@ class Job:
     """The table of each output."""
     loop: EventLoop | None = None
     """The event loop, if rows come from one and not from functions."""
+    identities: tuple[Identity, ...] = ()
+    """What identifies the functions of each derivation, as they are before they are called."""
 
 
 @dataclass(frozen=True)

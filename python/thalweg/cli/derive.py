@@ -29,6 +29,9 @@ def derive(
             help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs` and `loop`.",
         ),
     ],
+    trust: Annotated[
+        str | None, typer.Argument(hidden=True, metavar="", help="The word `trust` after --resume.")
+    ] = None,
     input_: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +51,13 @@ def derive(
         ),
     ] = "any",
     resume: Annotated[
-        bool, typer.Option("--resume", show_default=False, help="Continue a job that was stopped.")
+        bool,
+        typer.Option(
+            "--resume",
+            show_default=False,
+            help="Continue a job that was stopped, if functions and options are the same. `--resume trust` takes "
+            "functions that have changed, or that cannot be compared, as those of the beginning.",
+        ),
     ] = False,
     force: Annotated[bool, typer.Option(help="Replace outputs that exist.", show_default=False)] = False,
     on_error: Annotated[
@@ -81,6 +90,10 @@ def derive(
     exit code is 1 if the job stopped, if events are left out because a function failed, or if a column to keep cannot
     be read.
     """
+    if file == "trust" and resume and trust is not None:  # --resume trust FILE.py
+        file, trust = trust, file
+    if trust is not None and (trust != "trust" or not resume):
+        raise UsageError(f"'{trust}' is one argument too many: give one FILE.py")
     module = _loaded(Path(file))
     train = getattr(module, "train", None)
     if not isinstance(train, list | tuple):
@@ -94,7 +107,7 @@ def derive(
         loop=getattr(module, "loop", None),
         workers=workers,
         order=order,
-        resume=resume,
+        resume="trust" if trust else resume,
         force=force,
         on_error=on_error,
         attempts=attempts,
