@@ -60,7 +60,7 @@ _BUILTIN = (
     WrapperDescriptorType,
 )
 _INNER = ("__wrapped__", "py_func", "pyfunc", "_dispatcher")
-"""Where wrappers of lru_cache, Numba and NumPy hold the function of the user."""
+"""The attributes in which wrappers of lru_cache, Numba and NumPy hold the function of the user."""
 
 
 @dataclass(frozen=True)
