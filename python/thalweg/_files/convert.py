@@ -13,6 +13,7 @@ from thalweg._base.errors import Error, UsageError
 from thalweg._base.given import MOST_THREADS, integer_of, path_of
 from thalweg._base.paths import Path
 from thalweg._files.open import open  # noqa: A004
+from thalweg._files.root_names import names_for_root, original_names, renamed
 from thalweg._reading.run import Run
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import Schema
@@ -44,6 +45,10 @@ def convert(
     Rows keep their order. From a run that is still being written, the rows that are in pages are copied. Tables are
     copied in parallel and in batches, so that memory is bounded for files of any size.
 
+    In a .root file, names that an RNTuple cannot have, such as those with dots and spaces, are replaced. The attribute
+    "thalweg_name" of the table or column keeps the name, a conversion to HDF5 restores it, and `notes` of the report
+    lists the names.
+
     codec: the compression of `target`, as in `create`. The default is that of the container.
     force: replace `target` if it exists.
     threads: the number of threads that copy and compress; 0: one for each usable core.
@@ -67,16 +72,18 @@ def convert(
         raise UsageError(f"{target} cannot be converted into itself: give the new file another name")
     usable = threads or len(os.sched_getaffinity(0))
     copiers = max(1, min(usable, len(schema)))  # at most one for each table, since one producer keeps the row order
+    written, note = names_for_root(schema) if target.endswith(".root") else (original_names(schema), "")
     out = create(
         target,
-        schema,
+        written,
         force=force,
         metadata={key: run.metadata[key] for key in run.metadata.keys() - _OF_FILES_THAT_CONTINUE},
         tuning={"threads": usable // copiers if usable > copiers else 0, **with_codec(tuning, codec)},
     )
     try:
-        _Copy(run, schema, out, progress).all_tables(copiers, max(1, usable // copiers))
-        return replace(out.close(), problems=problems)
+        _Copy(run, schema, written, out, progress).all_tables(copiers, max(1, usable // copiers))
+        report = out.close()
+        return replace(report, problems=problems, notes=(*report.notes, *([note] if note else [])))
     except BaseException:
         out.abandon()
         _remove(target)
@@ -89,9 +96,13 @@ def _remove(target: Path) -> None:
 
 
 class _Copy:
-    def __init__(self, run: Run, schema: Schema, out: Writer, progress: Callable[[float], None] | None) -> None:
+    def __init__(
+        self, run: Run, schema: Schema, written: Schema, out: Writer, progress: Callable[[float], None] | None
+    ) -> None:
+        """`written` is the schema of `out`: the same tables and columns, perhaps with other names."""
         self._run = run
         self._schema = schema
+        self._written = dict(zip(schema, written.tables, strict=True))
         self._out = out
         self._progress = progress
         self._raw_bytes = {name: _raw_bytes(run, name) for name in schema}
@@ -115,12 +126,13 @@ class _Copy:
     def _table(self, name: str, threads: int) -> None:
         if self._stopped.is_set():
             return
-        table = self._run[name]
-        with self._out.producer(name) as producer:
+        table, written = self._run[name], self._written[name]
+        old, new = self._schema[name].row, written.row
+        with self._out.producer(written.name) as producer:
             # Values that are decoded together with those of a batch, in wide pages, are kept for the next one.
             size, columns = self._batch_rows(name), list(_leaves(self._schema[name].row))
             for rows in table.batches(columns, rows=size, memory_bytes=_KEPT_BYTES, threads=threads):
-                producer.append(rows)
+                producer.append(rows if old == new else renamed(rows, old, new))
                 self._is_done(self._raw_bytes[name] * rows.row_count / len(table))
                 if self._stopped.is_set():
                     return

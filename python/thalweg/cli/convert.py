@@ -69,6 +69,7 @@ def convert(
         before, after = as_bytes(os.path.getsize(source)), as_bytes(report.file_bytes)
         tables = f"{len(report.tables)} table{'s'[: len(report.tables) != 1]}"
         say(f"{source} ({before}) is copied to {target} ({after}): {report.rows:,} rows in {tables}.")
+        say(*report.notes)
     say_problems(source, report.problems)
     return exit_code(report.problems, allow_missing)
 
