@@ -208,3 +208,22 @@ def test_real_events(real_data: Path, tmp_path: Path, name: str) -> None:
     found, expected = (each[ak.argsort(each[column])] for each in (found, expected))
     for each in expected.fields:
         assert ak.array_equal(found[each], expected[each], equal_nan=True), each
+
+
+def test_attributes_of_the_table_come_along(tmp_path: Path) -> None:
+    """Those that all inputs share; the report names the others."""
+    paths = []
+    for number in range(2):
+        attrs = {"events": {"beam": "p", "energy": np.float32(6.8), "file": number, "description": "collisions"}}
+        paths.append(tmp_path / f"in{number}.root")
+        with tw.create(paths[-1], tw.schema({"events": {"x": tw.int32}}, attrs=attrs)) as out:
+            out.producer("events").append(x=range(10))
+    job = tw.derive(paths, [tw.Derivation(tmp_path / "out.root", keep=["x"])], workers=1)
+    report = job.run()
+    table = tw.open(tmp_path / "out.root")["events"]
+    assert dict(table.schema.attrs) == {"beam": "p", "energy": np.float32(6.8)}
+    assert table.schema.description == "collisions"
+    assert report.notes == ["the outputs lack attributes that differ between the input files: file"]
+    one = tw.derive(paths[0], [tw.Derivation(tmp_path / "one.h5", keep=["x"])], workers=1).run()
+    assert tw.open(tmp_path / "one.h5")["events"].attrs["file"] == 0
+    assert one.notes == []

@@ -18,6 +18,7 @@ from thalweg._derive.opened import OpenInput, OpenInputs, opened_input
 from thalweg._files.open import open  # noqa: A004
 from thalweg._reading.run import Run
 from thalweg._reading.table import Table
+from thalweg._schema.attributes import Attributes
 from thalweg._schema.left_out import LeftOut
 from thalweg._schema.schema import TableSchema
 from thalweg._schema.types import Type
@@ -53,6 +54,11 @@ class Inputs:
     """The fields that all files have."""
     absent: dict[str, str]
     """All other columns, each with the reason why it is not among the fields."""
+    attrs: Attributes = field(default_factory=Attributes)
+    """The attributes of the table that all files have with the same value."""
+    description: str = ""
+    different: tuple[str, ...] = ()
+    """The names of its other attributes."""
     opened: OpenInputs = field(default_factory=OpenInputs, compare=False, repr=False)
 
     @property
@@ -114,7 +120,9 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice as input (its events would count twice): give it once")
     fields, absent = _common(files, schemas)
-    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent}, kept)
+    attrs, different = _common_attributes(schemas)
+    about = schemas[0].description if len({each.description for each in schemas}) == 1 else ""
+    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent}, attrs, about, different, kept)
 
 
 def _files_of(given: str) -> list[tuple[str, str | None]]:
@@ -177,6 +185,16 @@ def _common(
         absent |= dict.fromkeys(first.keys() - other.keys(), f"{file.path} does not have it")
         absent |= dict.fromkeys(other.keys() - first.keys(), f"{files[0].path} does not have it")
     return tuple((name, type_) for name, type_ in schemas[0].fields if name not in absent), dict(sorted(absent.items()))
+
+
+def _common_attributes(schemas: Sequence[TableSchema]) -> tuple[Attributes, tuple[str, ...]]:
+    """Returns the attributes that all tables have with the same value, and the names of the others."""
+    stored = [each.attrs.to_json() for each in schemas]
+    names = sorted({name for each in stored for name in each})
+    same = [name for name in names if all(each.get(name) == stored[0].get(name) for each in stored)]
+    return Attributes({name: schemas[0].attrs[name] for name in same}), tuple(
+        name for name in names if name not in same
+    )
 
 
 def _bare(type_: Type) -> Type:

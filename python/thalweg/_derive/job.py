@@ -79,6 +79,9 @@ class DerivationJob:
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
         """The report of the work so far. `run` returns the same report."""
+        if self.inputs.different:
+            names = ", ".join(self.inputs.different)
+            self.report.notes.append(f"the outputs lack attributes that differ between the input files: {names}")
 
     @property
     def ranges(self) -> int:

@@ -89,7 +89,7 @@ def create_output(
     job: Job, index: int, plan: RangePlan, fields: Sequence[tuple[str, Type]], force: bool, machines: Machines
 ) -> Output:
     derivation = job.train[index]
-    schema = Schema((TableSchema(job.tables[index], tuple(fields)),))
+    schema = Schema((TableSchema(job.tables[index], tuple(fields), job.inputs.description, job.inputs.attrs),))
     metadata = {PLAN: plan_text(plan, job.inputs), OPTIONS: as_text(creation_options_of(job, index))}
     writer = create(
         derivation.path,
