@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>
@@ -149,7 +151,14 @@ void Writer::start_committer(BegunRun& begun) {
 
 Writer::~Writer() {
     bool const is_open = committer_ || (part_ && part_->has_finished());
-    if (is_open && fork_generation_ == base::fork_generation()) abandon();
+    if (is_open && fork_generation_ == base::fork_generation()) {
+        // An exception that leaves the block of the writer says enough.
+        if (std::uncaught_exceptions() == 0)
+            fmt::print(stderr,
+                       "thalweg: {} is not complete (its writer was not closed): complete it with `thalweg recover`\n",
+                       path());
+        abandon();
+    }
     // In a forked child the threads of the committer do not exist: there is nothing to stop, and nothing to join.
     if (fork_generation_ != base::fork_generation()) new (std::nothrow) std::shared_ptr<Committer>(committer_);
 }

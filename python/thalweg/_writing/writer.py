@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import math
 import os
+import sys
 import time
+import warnings
+import weakref
 from collections.abc import Mapping
 from typing import Self
 
@@ -33,6 +36,7 @@ class Writer:
         self.schema = Schema.from_json(core.schema)
         self._producers = Producers(self.schema)
         self._pid = os.getpid()
+        self._forgotten = weakref.finalize(self, _abandon_forgotten, core, self._producers, self._pid)
         self._end = ""
         self._failed_end: SystemError | None = None  # the error of a producer, raised once the file is complete
         self.path = core.path
@@ -155,7 +159,7 @@ class Writer:
                 if error.errno != errno.ETIMEDOUT or time.monotonic() >= end:
                     raise
             else:
-                self._core, self._units, self._end = None, None, "closed"
+                self._release("closed")
                 return report
 
     def abandon(self, reason: str = "the run was abandoned") -> None:
@@ -167,7 +171,12 @@ class Writer:
             return
         self._producers.abandon(reason)
         self._core.abandon()
-        self._core, self._units, self._end = None, None, "abandoned"  # this releases the lock, for `recover`
+        self._release("abandoned")
+
+    def _release(self, end: str) -> None:
+        """Drops the core, which releases the lock, for `recover`."""
+        self._forgotten.detach()
+        self._core, self._units, self._end = None, None, end
 
     def _open_units(self) -> _core.WorkUnits:
         self._open_core()
@@ -195,3 +204,14 @@ class Writer:
 
     def __repr__(self) -> str:
         return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"
+
+
+def _abandon_forgotten(core: _core.Writer, producers: Producers, pid: int) -> None:
+    """Ends a run whose writer is neither closed nor abandoned when the last reference to it goes, or at exit."""
+    if os.getpid() != pid:
+        return
+    message = f"{core.path} is not complete (its writer was not closed): close it, or complete it with tw.recover"
+    sys.stderr.write(f"thalweg: {message}\n")
+    producers.abandon("finish() was not called")
+    core.abandon()
+    warnings.warn(message, ResourceWarning, stacklevel=2)
