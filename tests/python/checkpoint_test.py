@@ -320,3 +320,29 @@ def test_a_save_that_nobody_waits_for_is_not_lost_in_silence(tmp_path: Path, dis
     else:
         assert f"{path} is not saved" in said
         assert not path.exists()
+
+
+def save_with_attributes(comm: Any, path: Path, given: list[dict[str, Any] | None]) -> str:
+    rank = comm.Get_rank()
+    try:
+        save(path, {"x": Block(np.full(2, rank), (4,), (2 * rank,))}, comm, attributes=given[rank])
+    except tw.UsageError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("other", [{"step": 2}, {"more": 1}, {"step": 1.0}])
+def test_attributes_that_differ_between_ranks_are_refused(other: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "psi.h5"
+    said = on_ranks(2, save_with_attributes, path, [{"step": 1}, other])
+    (name,) = other
+    assert said[0] == said[1]
+    assert f"the attribute '{name}' of rank 1 differs from that of rank 0" in said[0]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("other", [{"step": 1, "nan": float("nan")}, {"step": 1}, {}, None])
+def test_the_other_ranks_may_give_the_same_attributes_or_none(other: dict[str, Any] | None, tmp_path: Path) -> None:
+    path = tmp_path / "psi.h5"
+    assert on_ranks(2, save_with_attributes, path, [{"step": 1, "nan": float("nan")}, other]) == ["", ""]
+    assert restore(path).attributes["step"] == 1

@@ -58,6 +58,23 @@ std::string what_one_syncs(std::string const& path) {
     return fmt::format("{}:{}:{}", base::boot_id(), status.st_dev, status.st_ino);
 }
 
+Json attributes_as_json(model::Attributes const& attributes) {
+    return Json::parse(model::to_json({.attributes = attributes})).value("attributes", Json::object());
+}
+
+// Refuses attributes that would be lost, since the file has those of rank 0. A rank may give none.
+void check_same_attributes(std::string const& path, std::vector<Json> const& said) {
+    auto const& kept = said.front().at("attributes");
+    for (std::size_t rank = 1; rank < said.size(); ++rank) {
+        for (auto const& [name, value] : said[rank].at("attributes").items()) {
+            if (auto const found = kept.find(name); found != kept.end() && *found == value) continue;
+            base::fail_usage({fmt::format("{} cannot be saved", path),
+                              fmt::format("the attribute '{}' of rank {} differs from that of rank 0", name, rank),
+                              "give the same attributes on all ranks, or on rank 0 alone"});
+        }
+    }
+}
+
 } // namespace
 
 Saving::Saving(std::string path, std::vector<Array> arrays, Communicator& comm, SaveOptions options)
@@ -67,7 +84,9 @@ Saving::Saving(std::string path, std::vector<Array> arrays, Communicator& comm, 
         [&] {
             if (!options_.refusal.empty()) throw base::UsageError(options_.refusal);
             auto arrays_said = declare(arrays);
-            return Json{{"arrays", std::move(arrays_said)}, {"may_copy", bytes_of(arrays) <= options_.most_copy_bytes}};
+            return Json{{"arrays", std::move(arrays_said)},
+                        {"attributes", attributes_as_json(options_.attributes)},
+                        {"may_copy", bytes_of(arrays) <= options_.most_copy_bytes}};
         },
         [&](std::vector<Json> const& said) { return begin(said); });
     attempt([&] {
@@ -89,6 +108,7 @@ template <class Step> void Saving::attempt(Step const& step) {
 
 Json Saving::begin(std::vector<Json> const& said) {
     model::check_attributes(path_, options_.attributes);
+    check_same_attributes(path_, said);
     std::vector<Json> declarations;
     for (auto const& each : said) {
         declarations.push_back(each.at("arrays"));

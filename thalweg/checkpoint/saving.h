@@ -49,7 +49,7 @@ namespace thalweg::checkpoint {
 class SaveEnding; // which needs the headers of HDF5
 
 struct SaveOptions {
-    model::Attributes attributes = {}; // those of rank 0 count
+    model::Attributes attributes = {}; // those of rank 0 are kept; other ranks give the same or none
     unsigned keep = 2;                 // checkpoints that stay: path, path.1, ...
     storage::Engine engine = storage::Engine::automatic;
     // For `save_async`: a rank whose blocks are larger does not copy them, and the save is not done in a thread then.

@@ -49,7 +49,7 @@ def save(
     All ranks must call it with the same names and their own blocks: `save("psi.h5", {"psi": Block(...)}, comm)`. It
     returns when the file is durable. The previous checkpoint becomes `psi.h5.1`.
 
-    attributes: numbers and texts to keep with the checkpoint; those of rank 0 count.
+    attributes: numbers and texts to keep with the checkpoint: the same on all ranks, or on rank 0 alone.
     keep: the number of checkpoints that stay, this one included.
     codec: the lossless compression, such as "bitshuffle+lz4", of all arrays, or a dictionary with one for each name.
 
