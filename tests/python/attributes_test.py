@@ -141,6 +141,7 @@ def test_columns_that_are_tables_of_their_own_have_theirs(tmp_path: Path) -> Non
     assert {name: dict(table.attrs) for name, table in run.items() if table.attrs} == {"g": {"of": "g"}}
     assert run.group_attrs["apart"] == tw.Attributes({"of": "apart"})
     carried = {str(attrs.get("of")) for attrs in run.group_attrs.values()} | {each.path for each in run.problems}
+    carried.add(str(run.attrs.get("run@of")))
     assert {"the group that is called like the file", "the attributes of /run"} & carried
     tw.convert(path, tmp_path / "own.h5")
     assert tw.open(tmp_path / "own.h5").group_attrs == run.group_attrs

@@ -46,20 +46,19 @@ def open(  # noqa: A001 (tw.open, as h5py.File and uproot.open)
     try:
         core = _core.Reader.open(name, even_without_tables=True)
     except DataError:
-        if trees := _with_trees(name, None):
-            return trees
-        raise
+        trees = _with_trees(name, None)
+        if trees is None:
+            raise
+        return _with_tables(trees)
     if any(each.reason == _core.LeftOutReason.tree for each in core.left_out):
         stored = StoredRun(core, open)
-        return _with_trees(name, stored) or stored
+        trees = _with_trees(name, stored)
+        return _with_tables(stored if trees is None else trees)
     return run_of(core, folders)
 
 
 def _of_far(file: FarFile) -> Run:
-    run = StoredRun(_core.Reader.open_far(file.name, file.size_bytes, file.read_ranges), open)
-    if not run and run.problems:
-        _core.fail_without_tables(run.path, [str(problem) for problem in run.problems])
-    return run
+    return _with_tables(StoredRun(_core.Reader.open_far(file.name, file.size_bytes, file.read_ranges), open))
 
 
 def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
@@ -73,9 +72,13 @@ def external_folders(given: Path | Iterable[Path]) -> tuple[str, ...]:
 
 def run_of(core: _core.Reader, external: tuple[str, ...] = ()) -> Run:
     """Returns the run, with what h5py can read besides the core. Raises DataError if there is no table."""
-    run = (_with_h5py(core, external) if core.left_out else None) or StoredRun(core, open)
+    return _with_tables((_with_h5py(core, external) if core.left_out else None) or StoredRun(core, open))
+
+
+def _with_tables(run: Run) -> Run:
+    """Returns the run. Raises DataError if it has no table, but parts that are left out."""
     if not run and run.problems:
-        _core.fail_without_tables(core.path, [str(problem) for problem in run.problems])
+        _core.fail_without_tables(run.path, [str(problem) for problem in run.problems])
     return run
 
 

@@ -142,6 +142,20 @@ class H5Plan:
         Schema((schema,))
         table.schema = schema
 
+    def add_attribute_above(self, path: str, name: str, value: Any) -> None:
+        """Adds an attribute of an object that is not shown itself, such as a dataset without rows, to what it lies in.
+
+        It is called like those of NeXus, "energy@units". Raises NoTypeError or UsageError if nothing can have it."""
+        names: list[str] = []
+        while path.strip("/"):
+            path, _, last = path.rpartition("/")
+            names.insert(0, last)
+            try:
+                return self.add_attribute(path, f"{'/'.join(names)}@{name}", value)
+            except (NoTypeError, UsageError):
+                pass
+        raise NoTypeError("nothing can have the attribute")
+
     def schema(self) -> Schema:
         tables = tuple(each.schema for each in self.tables.values() if each.schema.fields)
         return Schema(tables, self.attrs, tuple(self.groups.items()))

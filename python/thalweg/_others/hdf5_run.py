@@ -35,6 +35,10 @@ _NEVER_TRIED = ("it says that it has ", "it is a link ", "it is nested too deepl
 
 _SCALAR = object()
 
+# The possible owners of an attribute: the object that has it in the file, and what that object lies in.
+_OWN, _ABOVE, _OWN_OR_ABOVE = (True, False), (False, True), (True, True)
+_NO_OWNER = "its object is no column and no group of its own, and nothing that it lies in can have the attribute"
+
 
 class H5Run(StoredRun):
     """A run that is partly read by h5py."""
@@ -52,18 +56,21 @@ class H5Run(StoredRun):
         nameless = {each.path for each in core.left_out if each.reason == _core.LeftOutReason.group_name}
         found = [(each, self._found(each)) for each in problems_of(core.left_out)]
         columns = [object_ for _, object_ in found if isinstance(object_, H5Column)]
-        for path, why in self._plan.add(columns):
-            self._left_out.append(LeftOut(path, why))
+        failed = self._plan.add(columns)
+        self._left_out += [LeftOut(path, why) for path, why in failed]
         for problem, object_ in found:
             if object_ is _SCALAR:
                 self._add_scalar(problem)
-            elif problem.path in nameless:
-                self._left_out.append(problem)
-            elif attribute := attribute_in(problem.path):
-                self._add_old_attribute(problem, *attribute)
+            if attribute := attribute_in(problem.path):
+                self._add_old_attributes(problem, *attribute, _OWN_OR_ABOVE if problem.path in nameless else _OWN)
+            elif (not isinstance(object_, H5Column) or problem.path in dict(failed)) and self._is_no_group(
+                problem.path
+            ):
+                lost = LeftOut(f"the attributes of {problem.path}", _NO_OWNER)
+                self._add_old_attributes(lost, None, problem.path, _ABOVE)
         for path, name, value in self._plan.homeless:
-            problem = LeftOut(f"the attribute '{name}' of {path}", "its group is in a table, and is no struct of it")
-            self._add_attribute(problem, path, name, value)
+            problem = LeftOut(f"the attribute '{name}' of {path}", _NO_OWNER)
+            self._add_attribute(problem, path, name, value, _OWN_OR_ABOVE)
         self._schema = self._plan.schema()
         del self._file
 
@@ -149,11 +156,20 @@ class H5Run(StoredRun):
             why = f"{problem.why}; it cannot be an attribute of its group, either ({type(error).__name__}: {error})"
             self._left_out.append(LeftOut(problem.path, why))
 
-    def _add_old_attribute(self, problem: LeftOut, name: str | None, path: str) -> None:
+    def _is_no_group(self, path: str) -> bool:
+        """Returns whether there is a dataset or a named type. The page map reads the attributes of groups."""
+        try:
+            return class_of(self._file, path) is not h5py.Group
+        except Exception:
+            return False
+
+    def _add_old_attributes(self, problem: LeftOut, name: str | None, path: str, owners: tuple[bool, bool]) -> None:
         """Adds an attribute that the page map leaves out; without a name, all attributes of the object."""
         try:
             attrs = find_object(self._file, path).attrs
             names = [each for each in attrs if each not in NOT_SHOWN] if name is None else [name]
+        except NotFoundError:  # the link itself is left out
+            return
         except Exception:
             self._left_out.append(problem)
             return
@@ -164,13 +180,18 @@ class H5Run(StoredRun):
             except Exception:
                 self._left_out.append(one)
             else:
-                self._add_attribute(one, path, each, value)
+                self._add_attribute(one, path, each, value, owners)
 
-    def _add_attribute(self, problem: LeftOut, path: str, name: str, value: Any) -> None:
-        try:
-            self._plan.add_attribute(path, name, value)
-        except (NoTypeError, UsageError):
-            self._left_out.append(problem)
+    def _add_attribute(self, problem: LeftOut, path: str, name: str, value: Any, owners: tuple[bool, bool]) -> None:
+        may_be_own, may_be_above = owners
+        ways = [self._plan.add_attribute] * may_be_own + [self._plan.add_attribute_above] * may_be_above
+        for add in ways:
+            try:
+                add(path, name, value)
+            except (NoTypeError, UsageError):
+                continue
+            return
+        self._left_out.append(problem)
 
 
 def open_with_h5py(core: _core.Reader, open_: Callable[[str], Run], external: Iterable[str] = ()) -> Run | None:

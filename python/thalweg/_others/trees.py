@@ -119,7 +119,12 @@ class TreeRun(Run):
         self._trees: dict[str, TreeTable] = {}
         self._names = frozenset(tree_names(file))
         for name in tree_names(file):
-            self._add(origin, name)
+            try:
+                self._add(origin, name)
+            except Exception as error:  # damage, or a compression that uproot does not know
+                self._left_out.append(LeftOut(name, f"uproot cannot open this TTree ({type(error).__name__}: {error})"))
+        if others is None:  # otherwise the core has named them
+            self._left_out += _objects_beside(file)
         stored = others.schema.tables if others else ()
         super().__init__(origin, Schema((*stored, *(table.schema for table in self._trees.values()))))
 
@@ -135,6 +140,10 @@ class TreeRun(Run):
             except NoTypeError as error:
                 self._left_out.append(LeftOut(f"{name}/{path}", str(error)))
         title = tree.title if tree.title != tree.name else ""
+        longest = max((int(each.num_entries) for each in branches.values()), default=0)
+        if longest > tree.num_entries:
+            why = f"the TTree has {tree.num_entries} rows, but branches with up to {longest}"
+            self._left_out.append(LeftOut(f"the end of {name}", f"{why}, which are not read beyond its rows"))
         if fields:
             schema = TableSchema(name, tuple(fields.items()), title)
             self._trees[name] = TreeTable(origin, tree, schema, branches, self._lock)
@@ -182,6 +191,15 @@ def open_trees(path: str, others: StoredRun | None, open_: Callable[[str], Run])
     if not tree_names(file) or (others is None and "ROOT::RNTuple" in file.classnames().values()):
         return None
     return TreeRun(Origin(path, "", False, open_), file, others)
+
+
+def _objects_beside(file: Any) -> list[LeftOut]:
+    """Returns the objects that are neither tables nor folders."""
+    known = (*_CLASSES, "TDirectory", "TDirectoryFile", "ROOT::RNTuple")
+    classes = file.classnames(cycle=False).items()
+    return [
+        LeftOut(name, f"it is a {class_name} and no table") for name, class_name in classes if class_name not in known
+    ]
 
 
 def tree_names(file: Any) -> list[str]:

@@ -113,7 +113,7 @@ void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) 
     for (auto const& tree : input.content.trees)
         result.left_out.push_back({input.path + ":" + tree, "it is a TTree, and only RNTuples are merged"});
     for (auto const& other : input.content.others)
-        result.left_out.push_back({input.path + ":" + other, "it is no RNTuple"});
+        result.left_out.push_back({input.path + ":" + other.path, "it is no RNTuple"});
     if (with_run || !input.content.text) return;
     result.left_out.push_back(
         {input.path + ":thalweg", "metadata, attributes and work units are kept only if all files are Thalweg's"});

@@ -111,7 +111,8 @@ ObjectFacts facts_of(FileHandle const& file, std::string const& path) {
     ObjectInfo info;
     check(H5Oget_info_by_name2(file.get(), path.c_str(), &info, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS, H5P_DEFAULT),
           path + " cannot be read");
-    return {{info.fileno, info.addr}, info.type == H5O_TYPE_GROUP, info.num_attrs};
+    return {
+        {info.fileno, info.addr}, info.type == H5O_TYPE_GROUP, info.num_attrs, info.type == H5O_TYPE_NAMED_DATATYPE};
 }
 
 std::string why_of(std::string message, std::string const& path) {

@@ -40,6 +40,7 @@ struct ObjectFacts {
     ObjectId id;
     bool is_group = false;
     std::uint64_t attributes = 0;
+    bool is_named_type = false;
 };
 
 // Without opening the object: damaged metadata of a virtual dataset, once opened, can keep libhdf5 busy without an end.

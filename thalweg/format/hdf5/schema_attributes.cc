@@ -101,22 +101,31 @@ class AttributeReader {
 
     // Groups that are no tables and in none.
     void groups(model::Schema& schema, std::string const& path, std::size_t depth) {
+        if (depth == 0) seen_.insert(facts_if_readable("/").id);
         if (depth > kMaxTypeDepth) return;
         for (auto const& name : names_in(path)) {
             auto const own = path + "/" + name;
-            if (own == "/thalweg" || fields_.contains(own)) continue;
+            if (own == "/thalweg") continue;
             // Hard links may show one group in very many places: the first one counts.
             auto const facts = facts_if_readable(own);
+            if (facts.attributes > 0 && facts.is_named_type) {
+                left_out_.push_back({"the attributes of " + base::readable(own), "a named type is no object of ours",
+                                     model::LeftOut::Reason::group_name});
+            }
             if (!facts.is_group || !seen_.insert(facts.id).second) continue;
+            if (fields_.contains(own)) { // its own attributes are those of the field
+                groups(schema, own, depth + 1);
+                continue;
+            }
             // Tables may be called otherwise than their groups.
             auto const is_taken = [&](auto const& table) { return (own + "/").starts_with("/" + table.name + "/"); };
             auto attributes = read(own, {});
             if (!base::is_utf8(own) || own.find_first_of("*{},") != own.npos ||
                 std::ranges::any_of(schema.tables, is_taken)) {
                 if (!attributes.empty())
-                    left_out_.push_back(
-                        {"the attributes of " + base::readable(own), "no group of ours can have that name",
-                         model::LeftOut::Reason::group_name});
+                    left_out_.push_back({"the attributes of " + base::readable(own),
+                                         "no group of ours can have that name, or lie in a table",
+                                         model::LeftOut::Reason::group_name});
             } else if (!attributes.empty()) {
                 schema.groups.push_back({own.substr(1), std::move(attributes)});
             }

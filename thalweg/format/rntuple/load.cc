@@ -13,8 +13,9 @@ namespace {
 constexpr char const* kWhyNoTree =
     "it is a TTree, which tw.open and `thalweg convert` read where uproot is installed: pip install thalweg[uproot]";
 
-void leave_out(model::RunMap& map, std::vector<std::string> const& trees) {
-    for (auto const& tree : trees) map.left_out.push_back({tree, kWhyNoTree, model::LeftOut::Reason::tree});
+void leave_out(model::RunMap& map, NTupleFile const& file) {
+    map.left_out.insert(map.left_out.end(), file.others.begin(), file.others.end());
+    for (auto const& tree : file.trees) map.left_out.push_back({tree, kWhyNoTree, model::LeftOut::Reason::tree});
 }
 
 // One physical column for each of ours, in the same order.
@@ -67,7 +68,7 @@ model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
     if (is_own(ntuples)) {
         auto const units = std::move(ntuples.text->units);
         auto map = load_own(ntuples);
-        leave_out(map, ntuples.trees);
+        leave_out(map, ntuples);
         try {
             map.units = read_units(file, units);
         } catch (base::DataError const& error) {
@@ -77,7 +78,7 @@ model::RunMap RNTupleFormat::load(storage::Storage const& file) const {
     }
     if (ntuples.ntuples.empty()) fail_without_ntuple(file.path(), ntuples.trees);
     auto map = load_foreign(ntuples);
-    leave_out(map, ntuples.trees);
+    leave_out(map, ntuples);
     return map;
 }
 

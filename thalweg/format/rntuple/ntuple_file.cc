@@ -102,7 +102,7 @@ NTupleFile read_ntuples(storage::Storage const& file) {
         } else if (is_text && key.path == kMergedName) {
             result.merged_from = read_text(file, key);
         } else if (key.class_name != "TDirectory" && key.class_name != "TDirectoryFile") {
-            result.others.push_back(key.path);
+            result.others.push_back({key.path, fmt::format("it is a {} and no table", key.class_name)});
         }
     }
     return result;

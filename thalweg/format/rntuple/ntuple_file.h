@@ -7,6 +7,7 @@
 
 #include "thalweg/format/rntuple/descriptions.h"
 #include "thalweg/format/rntuple/file_parts.h"
+#include "thalweg/model/run.h"
 #include "thalweg/storage/storage.h"
 
 namespace thalweg::format::rntuple {
@@ -26,10 +27,10 @@ SchemaDescription whole_schema(StoredNTuple const& ntuple);
 
 struct NTupleFile {
     std::vector<StoredNTuple> ntuples;
-    std::vector<std::string> trees;  // the paths of its TTrees, which are not read here
-    std::optional<RunText> text;     // of a file that Thalweg wrote
-    std::string merged_from;         // of a file that Thalweg merged from others': what it tells of them
-    std::vector<std::string> others; // the paths of all other objects
+    std::vector<std::string> trees;     // the paths of its TTrees, which are not read here
+    std::optional<RunText> text;        // of a file that Thalweg wrote
+    std::string merged_from;            // of a file that Thalweg merged from others': what it tells of them
+    std::vector<model::LeftOut> others; // all other objects, such as histograms
 };
 
 // Throws base::DataError that names the part of the file and the reason.
