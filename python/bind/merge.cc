@@ -1,3 +1,4 @@
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,9 +21,11 @@ void run_signal_handlers(std::uint64_t& next_ns) {
     next_ns = base::monotonic_ns() + kIntervalNs;
 }
 
-MergeResult merge_files(std::vector<std::string> const& inputs, std::string const& out, bool force) {
+MergeResult merge_files(std::vector<std::string> const& inputs, std::string const& out, bool force,
+                        std::map<std::string, std::string> const& metadata) {
     std::uint64_t next_ns = 0;
-    return merge(inputs, out, {.force = force, .while_copying = [&] { run_signal_handlers(next_ns); }});
+    return merge(inputs, out,
+                 {.force = force, .while_copying = [&] { run_signal_handlers(next_ns); }, .metadata = metadata});
 }
 
 } // namespace
@@ -40,7 +43,7 @@ void bind_merge(nb::module_& module) {
         .def_ro("copied_bytes", &MergeResult::copied_bytes)
         .def_ro("file_bytes", &MergeResult::file_bytes)
         .def_ro("problems", &MergeResult::left_out);
-    module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"),
+    module.def("merge", merge_files, nb::arg("inputs"), nb::arg("out"), nb::arg("force"), nb::arg("metadata"),
                nb::call_guard<nb::gil_scoped_release>());
 }
 

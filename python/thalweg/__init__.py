@@ -141,9 +141,10 @@ if TYPE_CHECKING:
     from thalweg._derive.derivation import Derivation
     from thalweg._derive.job import DerivationJob
     from thalweg._derive.make import derive
+    from thalweg._derive.merge import merge
     from thalweg._derive.report import DerivationError, DerivationReport
     from thalweg._files.convert import convert
-    from thalweg._files.merge import MergedTable, MergeReport, merge
+    from thalweg._files.merge import MergedTable, MergeReport
     from thalweg._files.verification import Verification
     from thalweg._files.verify import verify
     from thalweg._schema.left_out import LeftOut
@@ -166,7 +167,8 @@ _LATE = {
     "_derive.job": ("DerivationJob",),
     "_derive.make": ("derive",),
     "_derive.report": ("DerivationError", "DerivationReport"),
-    "_files.merge": ("MergeReport", "MergedTable", "merge"),
+    "_derive.merge": ("merge",),
+    "_files.merge": ("MergeReport", "MergedTable"),
     "_writing.reports": (
         "AbandonedProducer",
         "EndedProducers",

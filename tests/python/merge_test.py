@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import awkward as ak
+import hist
 import numpy as np
 import pytest
 import uproot
@@ -158,3 +159,77 @@ def test_a_merge_that_is_killed_leaves_nothing_or_all(tmp_path: Path) -> None:
             assert len(tw.open(tmp_path / "out.root")["t"]) == 16 * len(values)
             (tmp_path / "out.root").unlink()
         assert sorted(os.listdir(tmp_path)) == wanted
+
+
+def derived(folder: Path, name: str, of: Path) -> Path:
+    def sums(events: Any) -> dict[str, Any]:
+        histogram = hist.Hist.new.StrCat([], growth=True, name="kind").Double()
+        histogram.fill(kind=[f"kind {event % 3} of {name}" for event in events.event])
+        return {"n": len(events), "events": np.array([ak.sum(events.event)]), "kinds": histogram}
+
+    train = [tw.Derivation(folder / name, keep="event", select={"even": lambda one: one.event % 2 == 0}, summary=sums)]
+    tw.derive(f"{of}:events", train, workers=2, range_bytes=2000).run()
+    return folder / name
+
+
+def result(path: Path) -> Any:
+    return json.loads(tw.open(path).metadata["derive.result"])
+
+
+def test_summaries_and_cut_flows_are_added(inputs: list[Path], tmp_path: Path) -> None:
+    """This holds for files of the same summaries, and for merged files that are merged again."""
+    parts = [derived(tmp_path, f"of_{each.name}", each) for each in inputs]
+    tw.merge(parts[:2], tmp_path / "two.root")
+    tw.merge([tmp_path / "two.root", parts[2]], tmp_path / "three.root")
+    events = np.concatenate([np.arange(1000 * i, 1000 * i + 700 + i) for i in range(3)])
+    for out, last in (("two.root", 2), ("three.root", 3)):
+        of = events[events < 1000 * last]
+        found = result(tmp_path / out)
+        assert (found["events"], found["cuts"], found["rows"]) == (
+            len(of),
+            {"even": sum(of % 2 == 0)},
+            sum(of % 2 == 0),
+        )
+        assert found["values"]["n"] == len(of)
+        assert found["values"]["events"] == [of.sum()]
+        kinds = dict(zip(found["values"]["kinds"]["axes"][0]["bins"], found["values"]["kinds"]["values"], strict=False))
+        assert len(kinds) == 3 * last
+        assert sum(kinds.values()) == len(of)
+
+
+def test_equal_summaries_are_added(inputs: list[Path], tmp_path: Path) -> None:
+    """The metadata of both files are the same."""
+    parts = [derived(tmp_path, "x.root", inputs[0])]
+    parts[0].rename(tmp_path / "first.root")
+    parts = [tmp_path / "first.root", derived(tmp_path, "x.root", inputs[0])]
+    assert result(parts[0]) == result(parts[1])
+    tw.merge(parts, tmp_path / "out.root")
+    assert result(tmp_path / "out.root")["events"] == 1400
+    assert len(tw.open(tmp_path / "out.root")["events"]) == 2 * result(parts[0])["rows"]
+
+
+def test_files_that_hold_each_other_are_refused(inputs: list[Path], tmp_path: Path) -> None:
+    tw.merge(inputs[:2], tmp_path / "two.root")
+    tw.merge([tmp_path / "two.root", inputs[2]], tmp_path / "three.root")
+    tw.merge(inputs[1:], tmp_path / "others.root")
+    for both in (["a.root", "two.root"], ["three.root", "b.root"], ["two.root", "others.root"]):
+        with pytest.raises(tw.UsageError, match=r"both hold the rows of run .*count twice"):
+            tw.merge([tmp_path / each for each in both], tmp_path / "out.root")
+    assert not (tmp_path / "out.root").exists()
+
+
+def test_summaries_that_cannot_be_added_are_refused(inputs: list[Path], tmp_path: Path) -> None:
+    part = derived(tmp_path, "part.root", inputs[0])
+    with tw.create(tmp_path / "plain.root", tw.open(part).schema) as out, out.producer("events") as producer:
+        producer.append(event=1)
+    with pytest.raises(tw.UsageError, match=r"plain\.root cannot be merged .*summaries"):
+        tw.merge([part, tmp_path / "plain.root"], tmp_path / "out.root")
+
+    def other(_: Any) -> dict[str, Any]:
+        return {"n": np.ones(2)}
+
+    train = [tw.Derivation(tmp_path / "other.root", keep="event", summary=other)]
+    tw.derive(f"{inputs[1]}:events", train, workers=1).run()
+    with pytest.raises(tw.UsageError, match=r"other\.root cannot be merged .*summary 'n'"):
+        tw.merge([part, tmp_path / "other.root"], tmp_path / "out.root")
+    assert not (tmp_path / "out.root").exists()

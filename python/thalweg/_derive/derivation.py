@@ -40,7 +40,8 @@ class Derivation:
     """Columns of the input to keep unchanged, as names or patterns such as "MET_*"."""
     summary: Callable[[Any], Mapping[str, Any]] | None = None
     """Computes sums over the input: takes all events, selected or not, and returns values by name, which are added up
-    over all ranges. A value is a number, a NumPy array, or an object that has `merge(other)` and can be pickled."""
+    over all ranges. A value is a number, a NumPy array, a histogram of hist, or an object that has `merge(other)`
+    and can be pickled."""
     table: str | None = None
     """The name of the table in the output. The default is its name in the input."""
     schema: Mapping[str, TypeLike] | None = None

@@ -227,7 +227,8 @@ class DerivationJob:
         if nodes is not None:
             nodes.close()
         for index, output in enumerate(outputs):
-            summary = merged(books.summaries[index], [name for name, _ in self._train[index].cuts])
+            cuts = [name for name, _ in self._train[index].cuts]
+            summary = merged(books.summaries[index], cuts, f"the derivation of {output.path}")
             file, has_all_ranges = None, False
             if output.writer is not None:
                 output.writer.set_metadata(RESULT, as_text(self._result(summary)))

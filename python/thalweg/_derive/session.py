@@ -82,6 +82,7 @@ class WorkerSession:
         self._attached: dict[int, Attached] = {}
         self._kept: dict[tuple[int, int], Kept | None] = {}  # by output and file
         self._computed: dict[int, TableSchema] = {}  # the schema of each output without the columns that it keeps
+        self._first_sums: dict[int, bytes] = {}  # the summary of the first events, by output
         self._counted = (0, 0)
         self.used: set[str] = set()
 
@@ -110,7 +111,7 @@ class WorkerSession:
                 announce(("began", each.number))
                 begin = time.monotonic()
                 for out, result in self._results(each, task.outputs):
-                    summary = result.summary.encoded(f"the derivation of {self._job.train[out].path}")
+                    summary = self._encoded(out, each, result.summary)
                     if task.in_order:
                         with groups[out].work_unit(each.number, summary) as part:
                             self._append(part, out, each.file, result)
@@ -146,6 +147,28 @@ class WorkerSession:
             return self._looped(self._job.loop, each, outputs)
         source = self._source(each.file, each.start, each.stop)
         return [(out, derived(self._job.train[out], self._job.kept[out], source)) for out in outputs]
+
+    def _encoded(self, out: int, range_: Range, summary: Summary) -> bytes:
+        """Returns the summary of a range. Raises UsageError if it cannot be added to that of the first events."""
+        what = f"the derivation of {self._job.train[out].path}, range {range_.number}"
+        if summary.values and self._job.loop is None:
+            if out not in self._first_sums:
+                self._first_sums[out] = self._sum_of_first_events(out)
+            both = Summary.decoded(self._first_sums[out])
+            try:
+                both.add(Summary.decoded(summary.encoded(what)))  # adding may change objects
+            except Exception as error:
+                raise UsageError(f"{what}: the {error}") from error
+        return summary.encoded(what)
+
+    def _sum_of_first_events(self, out: int) -> bytes:
+        """Returns the summary of the first events, so that all workers compare theirs with the same one."""
+        file = next((number for number, each in enumerate(self._job.inputs.files) if each.rows), 0)
+        rows = min(self._job.inputs.files[file].rows, _SAMPLE_ROWS)
+        derivation = self._job.train[out]
+        return derived(derivation, self._job.kept[out], self._source(file, 0, rows)).summary.encoded(
+            f"the derivation of {derivation.path}, the first events"
+        )
 
     def _looped(self, loop: EventLoop, each: Range, outputs: Sequence[int]) -> list[tuple[int, Made]]:
         file = self._job.inputs.files[each.file]

@@ -89,7 +89,7 @@ MergeResult merge(std::vector<std::string> const& inputs, std::string const& out
 
     MergeResult result;
     result.path = out;
-    auto const text = merged_text(read, result);
+    auto const text = merged_text(read, options.metadata, result);
     storage::UnpublishedFile made(out);
     auto const merged = format::rntuple::merge(read, made, text, options.while_copying);
     for (auto const& table : merged.tables)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace thalweg::dataset {
 struct MergeOptions {
     bool force = false;                       // a file of that name is replaced
     std::function<void()> while_copying = {}; // called now and then; may throw
+    // Entries of the metadata of the result, if all inputs are Thalweg's. They replace those that the inputs share.
+    std::map<std::string, std::string> metadata = {};
 };
 
 struct MergedTableReport {

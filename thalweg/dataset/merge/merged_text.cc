@@ -121,7 +121,8 @@ void list_left_out(MergeInput const& input, bool with_run, MergeResult& result) 
 
 } // namespace
 
-MergedText merged_text(std::vector<MergeInput> const& inputs, MergeResult& result) {
+MergedText merged_text(std::vector<MergeInput> const& inputs, std::map<std::string, std::string> const& metadata,
+                       MergeResult& result) {
     auto const all_own = std::ranges::all_of(inputs, [](auto const& each) { return is_own(each.content); });
     for (auto const& input : inputs) list_left_out(input, all_own, result);
     MergedText text;
@@ -133,8 +134,10 @@ MergedText merged_text(std::vector<MergeInput> const& inputs, MergeResult& resul
     }
     list_other_attributes(inputs, result);
     auto const& first = inputs.front().content.text->head;
-    auto const common = common_metadata(inputs);
+    auto common = common_metadata(inputs);
+    for (auto const& [key, value] : metadata) common.erase(key); // each input tells its own
     text.metadata = common;
+    for (auto const& [key, value] : metadata) text.metadata[key] = value;
     text.metadata[kMergedName] = told(inputs, common);
     text.head = model::make_run_head(first.schema, {}, text.metadata);
     text.head->layouts = first.layouts;
