@@ -50,7 +50,7 @@ class ManyFiles(Files):
 
     def statuses(self) -> list[tuple[float, int, float]]:
         all_ = [file.writer.status() for file in self.all if not file.is_closed]
-        return [(s.durable_lag_ns / 1e9, s.units_not_durable, s.units_oldest_age_ns / 1e9) for s in all_]
+        return [(s.durable_lag, s.units_not_durable, s.oldest_unit_age) for s in all_]
 
     def step(self) -> None:
         self.rotate_if_due()
