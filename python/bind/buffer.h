@@ -17,6 +17,7 @@ class Buffer {
     Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, Py_buffer{})) {}
     ~Buffer() { PyBuffer_Release(&view_); }
 
+    Py_buffer const& view() const { return view_; }
     std::span<std::byte> bytes() const {
         return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
     }

@@ -9,6 +9,7 @@
 
 #include "bind.h"
 #include "buffer.h"
+#include "exact_rows.h"
 #include "open_unit.h"
 #include "signals.h"
 #include "thalweg/base/error.h"
@@ -37,6 +38,17 @@ void append(Producer& producer, std::uint64_t rows, nb::typed<nb::sequence, nb::
     }
     nb::gil_scoped_release const released;
     producer.append(rows, spans);
+}
+
+// Returns whether it took the rows, which it does if they need no conversion.
+bool append_exact(Producer& producer, ExactRows& exact, nb::handle values) {
+    if (!exact.read(values)) return false;
+    {
+        nb::gil_scoped_release const released;
+        producer.append(exact.rows(), exact.columns());
+    }
+    exact.clear();
+    return true;
 }
 
 std::unique_ptr<Writer> create(std::string const& path, std::string const& schema, CreateOptions const& options,
@@ -283,8 +295,14 @@ void bind_units(nb::module_& module) {
 }
 
 void bind_writing(nb::module_& module) {
+    nb::class_<ExactRows>(module, "ExactRows")
+        .def(
+            "__init__",
+            [](ExactRows* self, Producer const& producer) { new (self) ExactRows(producer.table()); },
+            nb::arg("producer"), nb::keep_alive<1, 2>());
     nb::class_<Producer>(module, "Producer")
         .def("append", append, nb::arg("rows"), nb::arg("columns"))
+        .def("append_exact", append_exact, nb::arg("exact"), nb::arg("values"))
         .def("finish", &Producer::finish, WithoutGil())
         .def("idle", &Producer::idle, WithoutGil())
         .def(

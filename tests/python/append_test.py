@@ -215,8 +215,8 @@ def test_python_numbers_that_fit_are_taken(appended: Append) -> None:
         ({"hits": [[{"x": 1.0, "labels": []}], "abc"]}, "column 'hits'.*'abc' is not a list"),
         ({"tag": ["a", 3]}, "column 'tag', row 1 .*: 3 is not a string"),
         ({"tag": ["a", "\ud800"]}, "column 'tag', row 1 .*not valid text"),
-        ({"tag": pa.array(["a", None])}, "column 'tag': item 1 of the Arrow array is null"),
-        ({"energy": ak.Array([1.0, None])}, "column 'energy': item 1 of the Awkward array is missing"),
+        ({"tag": pa.array(["a", None])}, "column 'tag', row 1 .*: the value is missing .*null"),
+        ({"energy": ak.Array([1.0, None])}, "column 'energy', row 1 .*: the value is missing"),
         ({"other": [1, 2]}, "there is no field 'other'"),
     ],
 )

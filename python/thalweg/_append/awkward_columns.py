@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -62,7 +63,8 @@ def flat_columns(row: Type, given: Any) -> tuple[int, list[Array]] | None:
 
 
 def _is_awkward(value: Any) -> bool:
-    return type(value).__name__ == "Array" and type(value).__module__.startswith("awkward.")
+    awkward = sys.modules.get("awkward")
+    return awkward is not None and isinstance(value, awkward.Array)
 
 
 def _flatten(type_: Type, layout: Any, part: _Part, columns: list[Array]) -> None:
@@ -85,7 +87,12 @@ def _flatten(type_: Type, layout: Any, part: _Part, columns: list[Array]) -> Non
         if data.dtype != type_.dtype or data.shape[1:] != type_.shape:
             raise _OtherError
         columns.append(np.ascontiguousarray(part.of(data)))
-    elif not type_.is_scalar and not type_.is_optional and not type_.shape and kind in ("ListOffsetArray", "ListArray"):
+    elif (
+        type_.name in ("list", "string")
+        and not type_.is_optional
+        and not type_.shape
+        and kind in ("ListOffsetArray", "ListArray")
+    ):
         _flatten_lists(type_, layout, part, columns)
     else:
         raise _OtherError

@@ -4,14 +4,17 @@ many rows."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from thalweg._base.errors import UsageError
 from thalweg._schema.types import Type
-from thalweg._values.from_others import plain
-from thalweg._values.ragged import Ragged, Text, length_of
+from thalweg._values.from_others import is_missing, plain
+from thalweg._values.ragged import Optional, Ragged, Text, length_of
+from thalweg._values.rows import Rows
 
 
 class ValuePlace(NamedTuple):
@@ -20,14 +23,22 @@ class ValuePlace(NamedTuple):
     table: str
     column: str = ""
     item: str = "row"
+    present: npt.NDArray[Any] | None = None
+    """The items that have a value, if some are missing: the first value is that of item `present[0]`."""
 
     def inside(self, name: str) -> ValuePlace:
-        return ValuePlace(self.table, f"{self.column}/{name}" if self.column else name, self.item)
+        return self._replace(column=f"{self.column}/{name}" if self.column else name)
 
     def elements(self) -> ValuePlace:
         return ValuePlace(self.table, f"{self.column}/*", "element")
 
+    def of_present(self, lengths: npt.NDArray[Any]) -> ValuePlace:
+        """Returns the place of the values of an optional column, which has so many (one or none) for each item."""
+        return self._replace(present=np.flatnonzero(lengths.reshape(-1)))
+
     def fail(self, problem: str, why: str = "", index: int | None = None) -> NoReturn:
+        if index is not None and self.present is not None:
+            index = int(self.present[index])
         where = f"table '{self.table}'"
         where += f", column '{self.column}'" if self.column else ""
         where += f", {self.item} {index} of this append" if index is not None else ""
@@ -52,11 +63,21 @@ def row_count(row: Type, values: Mapping[str, Any], place: ValuePlace) -> int | 
     if (max(decided.values()) if decided else max(axes for axes, _ in excess.values())) <= 0:
         return None
     first, *others = values
-    count = length_of(values[first])
+    count = _rows_of(values[first], place.inside(first))
     for name in others:
-        if (length := length_of(values[name])) != count:
+        if (length := _rows_of(values[name], place.inside(name))) != count:
             place.inside(name).fail(f"{length} rows were given", f"'{first}' has {count}")
     return count
+
+
+def _rows_of(value: Any, place: ValuePlace) -> int:
+    """Returns the number of rows of a value that is known to be many rows."""
+    if isinstance(value, Mapping) and not isinstance(value, Rows):
+        name, member = next(iter(value.items()))
+        return _rows_of(plain(member), place.inside(name))
+    if not has_items(value):
+        place.fail("one row was given, but many rows of another value", "all values need the same number")
+    return length_of(value)
 
 
 def _excess(type_: Type, value: Any) -> tuple[int, bool]:
@@ -70,13 +91,15 @@ def _excess(type_: Type, value: Any) -> tuple[int, bool]:
     if isinstance(value, Mapping) and type_.element is not None:
         axes, is_known = _excess(type_.element, value)
         return axes - rank - 1, is_known
-    if isinstance(value, Ragged) and type_.element is not None:
+    if isinstance(value, Ragged) and not isinstance(value, Text | Optional) and type_.element is not None:
         axes, is_known = _excess(type_.element, value.content)
         return (axes if is_known else 1) - 1 + len(value.shape) - rank, True
-    while type_.element is not None:
+    while type_.element is not None and not type_.is_optional:
         type_ = type_.element
         rank += 1 + len(type_.shape)
     axes, is_known = _depth(value)
+    if type_.is_optional and axes - rank == 2:
+        axes -= 1  # each value is a list of one value or none
     return axes - rank, is_known
 
 
@@ -88,11 +111,13 @@ def _depth(value: Any) -> tuple[int, bool]:
     if isinstance(value, Text):
         return len(value.shape), True
     if isinstance(value, Ragged):
-        return len(value.shape) + max(1, _depth(value.content)[0]), True
+        return len(value.shape) + max(1, _depth(value.content)[0]) - isinstance(value, Optional), True
     if isinstance(value, Mapping) or not has_items(value):
         return 0, True
-    inner = next((each for each in value if not (has_items(each) and len(each) == 0)), None)
+    inner = next((each for each in value if not is_missing(each) and not (has_items(each) and len(each) == 0)), None)
     if inner is None:
+        if len(value) and all(map(is_missing, value)):
+            return 1, True
         return (2, False) if len(value) else (1, False)
     axes, is_known = _depth(inner)
     return axes + 1, is_known
@@ -103,6 +128,20 @@ def has_items(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return hasattr(value, "__len__") and not isinstance(value, str | bytes)
+
+
+def items_at(value: Any, shape: tuple[int, ...], place: ValuePlace, what: str) -> list[Any]:
+    """Returns the items at all positions of `shape`, in C order."""
+    items = [value]
+    for axis, size in enumerate(shape):
+        for index, item in enumerate(items):
+            if isinstance(item, Mapping) or not has_items(item):
+                where = index if axis else None
+                place.fail(f"{item!r} was given", f"{what} is needed for each of {shape[axis:]}", where)
+            if len(item) != size:
+                place.fail(f"{len(item)} items were given", f"{size} are needed", index if axis else None)
+        items = list(chain.from_iterable(items))
+    return items
 
 
 def one_row(value: Any) -> Any:

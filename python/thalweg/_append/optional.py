@@ -1,86 +1,49 @@
-"""Converts optional values to lists of one element or none, and times to numbers, as they are stored."""
+"""Converts optional values to lists of one value or none, and refuses missing values in all other columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from thalweg._append.count import ValuePlace
+from thalweg._append.count import ValuePlace, has_items, items_at
 from thalweg._values.from_others import plain
-from thalweg._values.ragged import Ragged, Text
+from thalweg._values.ragged import Optional, Ragged, Text, in_shape
 
 
-def lists_of_optional(value: Any) -> Any:
-    """Returns optional values, one or many, as lists of one element or none. Lists stay as they are."""
-    if value is None:
-        return []
-    if isinstance(value, str | bytes | int | float | np.generic):
-        return [value]
+def lists_of_optional(value: Any, shape: tuple[int, ...], place: ValuePlace) -> Any:
+    """Returns optional values, one for each position of `shape`, as lists of one value or none. Lists stay as they are.
+
+    NaN and NaT are values."""
     if isinstance(value, Text):
-        return Ragged(np.arange(len(value) + 1), value)
+        return Optional.from_mask(np.ones(value.shape, bool), Text(value.offsets, value.content))
     if isinstance(value, Ragged):
         return value
-    if isinstance(value, np.ma.MaskedArray):
-        return _lists(~np.ma.getmaskarray(value), value.compressed())
-    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object):
-        return _of_objects(value)
-    library = type(value).__module__.partition(".")[0]
-    if library == "awkward":
-        return _of_awkward(value)
-    if library == "pyarrow":
-        return _lists(np.asarray(value.is_valid()), plain(value.drop_null()))
-    if library == "pandas" and not (isinstance(value.dtype, np.dtype) and value.dtype.kind != "O"):
-        return _lists(~np.asarray(value.isna()), value.dropna().tolist())  # in NumPy's dtypes, NaN is a value
-    array = plain(value)
-    return _lists(np.ones(len(array), bool), array) if getattr(array, "ndim", 0) == 1 else array
+    if isinstance(value, Mapping):
+        place.fail("a struct was given", "an optional value is declared")
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return Optional.from_mask(np.ones(shape, bool), value.reshape(-1)) if value.shape == shape else value
+    items = [plain(item) for item in items_at(value, shape, place, "a value")]
+    if not any(map(has_items, items)):
+        is_there = np.array([item is not None for item in items], bool)
+        return Optional.from_mask(is_there.reshape(shape), [item for item in items if item is not None])
+    lists = [item if has_items(item) else [] if item is None else [item] for item in items]
+    return Ragged.from_lengths(np.reshape([len(each) for each in lists], shape), list(chain.from_iterable(lists)))
 
 
-def _lists(is_there: npt.NDArray[Any], content: Any) -> Ragged:
-    return Ragged.from_lengths(is_there.astype(np.uint64), content)
+def present_values(value: Optional, shape: tuple[int, ...], place: ValuePlace, in_lists: bool = False) -> Any:
+    """Returns values of which none is missing. Raises UsageError if one is, and names its row.
 
-
-def _of_objects(values: Any) -> Any:
-    if any(isinstance(each, list | tuple | np.ndarray | Ragged) for each in values):
-        return values  # the values are lists already
-    is_there = np.array([each is not None for each in values], bool)
-    return _lists(is_there, [each for each in values if each is not None])
-
-
-def _of_awkward(value: Any) -> Any:
-    import awkward as ak
-
-    if value.layout.is_list and value.layout.parameter("__array__") != "string":
-        return value
-    is_there = ~np.asarray(ak.is_none(value))
-    return _lists(is_there, plain(value[is_there]) if is_there.all() else plain(ak.drop_none(value)))
-
-
-def numbers_of_times(value: Any, declared: np.dtype[Any], place: ValuePlace) -> Any:
-    """Returns times as numbers in the declared unit; numbers stay as they are.
-
-    Raises UsageError if a time does not fit or would lose digits."""
-    array = value if isinstance(value, np.ndarray | np.generic) else _of_list(value, declared, place)
-    if array.dtype == object:
-        array = _of_list(array.tolist(), declared, place)
-    if array.dtype.kind not in "mM":
-        return array
-    if array.dtype.kind != declared.kind:
-        place.fail(f"values of type {array.dtype} were given", f"{declared} is declared")
-    held = array.astype(declared)
-    changed = np.atleast_1d(~((held.astype(array.dtype) == array) | np.isnat(array)))
-    if np.any(changed):
-        index = int(np.argwhere(changed)[0][0])
-        place.fail(f"{np.atleast_1d(array)[changed].flat[0]} does not fit", f"{declared} is declared", index)
-    return held.view(np.int64)
-
-
-def _of_list(value: Any, declared: np.dtype[Any], place: ValuePlace) -> Any:
-    array = np.asarray(value)
-    if array.dtype.kind in "mMiu" or array.size == 0:
-        return array
-    try:
-        return np.asarray(value, declared)
-    except (TypeError, ValueError):
-        place.fail(f"{value!r:.60} is not a time", f"{declared} is declared")
+    in_lists: further axes of the values are lists, whose elements may be missing."""
+    if in_lists and len(value.shape) > len(shape):
+        length, *inner = value.shape[len(shape) :]
+        outer = value.shape[: len(shape)]
+        elements = Optional(value.offsets, value.content, (int(np.prod(outer)) * length, *inner))
+        return Ragged.from_lengths(np.full(outer, length), elements)
+    missing = np.flatnonzero(value.lengths.reshape(-1) == 0)
+    if missing.size:
+        why = "it is null, None or masked: fill it, leave its row out, or declare tw.optional"
+        place.fail("the value is missing", why, int(missing[0]) // max(1, int(np.prod(value.shape[1:]))))
+    return in_shape(value.content, value.shape)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from thalweg._base.errors import UsageError
-from thalweg._schema.types import Type, as_type
+from thalweg._schema.types import Type, as_type, float32, string
 
 
 class UnknownTypeError(UsageError):
@@ -36,7 +37,7 @@ def type_of_values(value: Any, what: str) -> Type:
         array = np.asarray(value)
         if array.ndim == 0:
             raise UsageError(f"{what} is one number, {value!r}: return a column with one row for each event")
-        return as_type((array.dtype, array.shape[1:])) if array.ndim > 1 else as_type(array.dtype)
+        return replace(_stored(array.dtype), shape=array.shape[1:])
     try:
         layout = ak.to_packed(ak.Array(value), highlevel=False)
     except Exception as error:
@@ -63,5 +64,11 @@ def _of_layout(layout: Any, what: str) -> Type:
     if layout.is_list:
         return Type("list", element=_of_layout(layout.content, what))
     array = np.asarray(layout.to_backend_array())
-    inner = as_type(array.dtype)
-    return Type(inner.name, array.shape[1:]) if array.ndim > 1 else inner
+    return replace(_stored(array.dtype), shape=array.shape[1:])
+
+
+def _stored(dtype: np.dtype[Any]) -> Type:
+    """Returns the type in which one value is stored: float32 for float16, which files do not have."""
+    if dtype.kind in "UT":  # text of NumPy
+        return string
+    return float32 if dtype == np.float16 else as_type(dtype)

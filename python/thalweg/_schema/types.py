@@ -212,11 +212,15 @@ def _from_dtype(dtype: np.dtype[Any]) -> Type:
     return Type(dtype.name)
 
 
-def array(type: TypeLike, *shape: int, unit: str = "", description: str = "") -> Type:  # noqa: A002
+def array(type: TypeLike, *shape: int | tuple[int, ...], unit: str = "", description: str = "") -> Type:  # noqa: A002
     """Returns the type of a fixed-size array with any number of dimensions: `tw.array(tw.uint16, 10_496)`.
+
+    The sizes may come as one tuple, such as the `shape` of a NumPy array.
 
     Raises UsageError if a size is missing or is not an integer from 0 on."""
     item = as_type(type)
+    if len(shape) == 1 and isinstance(shape[0], tuple | list):
+        shape = tuple(shape[0])
     if not shape:
         raise UsageError(
             "an array needs its sizes: write tw.array(tw.uint16, 1000), or tw.list_(tw.uint16) if the length varies"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
@@ -107,6 +107,19 @@ class Text(Ragged):
         return array.reshape(self.shape)
 
 
+class Optional(Ragged):
+    """Values of which some are missing, as `tw.optional` stores them: lists of one value or none."""
+
+    @classmethod
+    def from_mask(cls, is_there: npt.ArrayLike, content: Any) -> Self:
+        """Returns values that are there where `is_there` says so; `content` has only these, in C order."""
+        return cls.from_lengths(np.asarray(is_there).astype(np.int64), content)
+
+    def _list(self, start: int, stop: int) -> Any:
+        part = super()._list(start, stop)
+        return part[0] if stop > start else None
+
+
 def length_of(content: Any) -> int:
     """Returns the number of items of an array, or of a mapping of arrays."""
     while isinstance(content, Mapping) and not hasattr(content, "row_count"):
@@ -121,3 +134,25 @@ def part_of(content: Any, start: int, stop: int) -> Any:
     if isinstance(content, Mapping):
         return {name: part_of(member, start, stop) for name, member in content.items()}
     return content[start:stop]
+
+
+def in_shape(content: Any, shape: tuple[int, ...]) -> Any:
+    """Returns the items of an array, or of a mapping of arrays, in fixed-size arrays of that shape."""
+    content = part_of(content, 0, int(np.prod(shape, dtype=np.int64)))
+    if isinstance(content, Mapping):
+        return {name: in_shape(member, shape) for name, member in content.items()}
+    if isinstance(content, Ragged):
+        return type(content)(content.offsets, content.content, (*shape, *content.shape[1:]))
+    return content.reshape(*shape, *content.shape[1:])
+
+
+def named(columns: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Returns columns by name. Raises UsageError if two have the same name, or a name is not a string."""
+    by_name: dict[str, Any] = {}
+    for name, column in columns:
+        if not isinstance(name, str):
+            raise UsageError(f"the name of a column is {name!r}, not a string: rename it, as by rename(columns=str)")
+        if name in by_name:
+            raise UsageError(f"two columns are named '{name}': rename or drop one of them")
+        by_name[name] = column
+    return by_name

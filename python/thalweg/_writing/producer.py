@@ -21,6 +21,7 @@ class Producer:
 
     def __init__(self, core: _core.Producer, schema: Schema, table: str) -> None:
         self._core: _core.Producer | None = core
+        self._exact = _core.ExactRows(core)
         self._schema = schema[table]
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -39,10 +40,11 @@ class Producer:
     def append(self, rows: Any = None, /, **fields: Any) -> None:
         """Appends one row or, if every value has one more leading axis of the same length, that number of rows.
 
-        Values are numbers, strings, NumPy arrays, lists, dictionaries (structs), Awkward or Arrow arrays; lists of
-        different lengths may be a `Ragged`. `rows` gives all fields at once, as a dictionary (names may be paths such
-        as "waveform/values"), a structured NumPy array, an Awkward array of records, or an Arrow table. If all values
-        are empty Python lists, they count as one row.
+        Values are numbers, strings, lists, dictionaries (structs), or arrays of NumPy, Awkward, Arrow, pandas or
+        polars; lists of different lengths may be a `Ragged`. `rows` gives all fields at once, as a dictionary (names
+        may be paths such as "waveform/values"), a structured NumPy array, an Awkward array of records, or a table of
+        Arrow, pandas or polars. If all values are empty Python lists, they count as one row. A missing value (None,
+        null, masked) fits into an optional column only; NaN and NaT are values.
 
         Contiguous arrays of the declared type are copied once. When `append` returns, the rows survive the death of
         this process. It waits while storage is slower than the producers; Ctrl-C interrupts this.
@@ -52,7 +54,9 @@ class Producer:
         the errno of the SystemError is ENOSPC (or EDQUOT, EFBIG), and `rows` says how many rows were taken. None of
         these is lost, and the producer takes more once the disk has room again.
         """
-        self._append(*columns_of(self._schema, rows, fields))
+        given_twice = rows is not None and bool(fields)
+        if given_twice or not self._took_exact(fields if rows is None else rows):
+            self._append(*columns_of(self._schema, rows, fields))
 
     def append_columns(self, rows: int, columns: Sequence[Array]) -> None:
         """Appends rows as flat columns. Only the sizes of the columns are checked.
@@ -61,6 +65,17 @@ class Producer:
         lengths of a list or string (uint64) come before its elements or its UTF-8 bytes (uint8).
         """
         self._append(rows, stored_columns(self._schema, columns))
+
+    def _took_exact(self, values: Any) -> bool:
+        """Returns whether the core took the rows, which it does if no value needs a conversion."""
+        self._check_process()
+        with self._lock:
+            if self._core is None:
+                return False
+            try:
+                return self._core.append_exact(self._exact, values)
+            finally:
+                self._rows = self._core.rows
 
     def _append(self, count: int, columns: Sequence[Array]) -> None:
         self._check_process()
