@@ -1,4 +1,5 @@
 // One function a file: each adds to thalweg._core what its C++ folder has. No logic: the package is python/thalweg.
+// `exact_rows` alone looks at values, since one row would else cost more in Python than in all of the core.
 #pragma once
 
 #include <nanobind/nanobind.h>

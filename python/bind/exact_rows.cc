@@ -210,6 +210,7 @@ bool ExactRows::read_array(Field const& field, PyObject* value, bool is_list) {
         return false;
     }
     auto const& view = buffers_.back().view();
+    if (!is_array && view.ndim != 0) return false; // NumPy shows a single time as eight bytes
     auto const more_axes = view.ndim - static_cast<int>(field.shape.size());
     if (more_axes < 0 || more_axes > 1 || !is_format_of(field.scalar, view)) return false;
     if (!has_shape(view, more_axes, field.shape)) return false;

@@ -1,0 +1,87 @@
+"""Rows that need no conversion are read by the core; what it takes, and what is refused, are the same without it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg._writing.producer import Producer
+
+INTEGERS = [0, -1, 127, 128, 255, 256, -128, -129, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63)]
+REALS = [0.5, -0.0, float("nan"), float("inf"), 3e38, 1e39, 1e-50]
+NUMPYS = [
+    np.float64(0.5),
+    np.float32(0.5),
+    np.int64(3),
+    np.uint8(3),
+    np.bool_(True),
+    np.str_("a"),
+    np.datetime64(1, "s"),
+]
+ARRAYS = [
+    np.arange(3, dtype=np.int32),
+    np.arange(3.0),
+    np.arange(3, dtype=">i4"),
+    np.arange(6, dtype=np.int32)[::2],
+    np.arange(6, dtype=np.int32).reshape(2, 3),
+    np.zeros((0, 3), np.int32),
+    np.zeros(0, np.int32),
+    np.array(5, np.int32),
+    np.array([5], np.int32),
+    np.ma.MaskedArray(np.arange(3, dtype=np.int32), [0, 1, 0]),
+    np.array([True, False, True]),
+    np.array([1, 2, 3], "M8[s]"),
+]
+OTHERS = [True, None, "zwölf", "", "\ud800", "a\0b", b"abc", [1, 2, 3], [], {"y": 1}, {}, 1j]
+TYPES = [tw.Type(name) for name in ("bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64")]
+TYPES += [tw.string, tw.array(tw.int32, 3), tw.list_(tw.int32), tw.struct({"y": tw.int64}), tw.optional(tw.int32)]
+TYPES += [tw.complex64, tw.datetime64("s"), tw.list_(tw.array(tw.int32, 3))]
+
+
+def outcomes(path: Path, type_: tw.Type, with_text: bool) -> list[Any]:
+    """Returns the error of each value, or None, and then what the file has."""
+    found: list[Any] = []
+    fields = {"x": type_, "s": tw.string} if with_text else {"x": type_}
+    more = {"s": "text"} if with_text else {}
+    with tw.create(path, {"t": fields}, force=True) as out, out.producer("t") as producer:
+        for value in [*INTEGERS, *REALS, *NUMPYS, *ARRAYS, *OTHERS]:
+            for arguments in ((None, {"x": value, **more}), ({"x": value, **more}, {})):
+                try:
+                    producer.append(arguments[0], **arguments[1])
+                    found.append(producer.rows)
+                except tw.UsageError as error:
+                    found.append(str(error))
+    return [*found, repr(tw.open(path)["t"].read().to_awkward().to_list())]
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("name", ["run.h5", "run.root"])
+@pytest.mark.parametrize("with_text", [False, True])
+def test_values_are_the_same_with_and_without_the_core(
+    tmp_path: Path, name: str, type_: tw.Type, with_text: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_core = outcomes(tmp_path / name, type_, with_text)
+    monkeypatch.setattr(Producer, "_took_exact", lambda *_: False)
+    assert with_core == outcomes(tmp_path / name, type_, with_text)
+
+
+def test_the_core_takes_rows_of_the_declared_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {
+        "a": tw.uint8,
+        "b": tw.float32,
+        "c": tw.string,
+        "d": tw.array(tw.int16, 2),
+        "e": {"f": tw.list_(tw.int64)},
+    }
+    row = {"a": 255, "b": 1, "c": "µ", "d": np.array([1, 2], np.int16), "e": {"f": np.array([3])}}
+    monkeypatch.setattr("thalweg._writing.producer.columns_of", None)  # the way of all other values
+    with tw.create(tmp_path / "run.h5", {"t": fields, "n": {"x": tw.int64}}) as out:
+        out.producer("t").append(**row)
+        out.producer("t").append(row)
+        out.producer("n").append(x=np.arange(1000))
+    run = tw.open(tmp_path / "run.h5")
+    wanted = {"a": 255, "b": 1.0, "c": "µ", "d": [1, 2], "e": {"f": [3]}}
+    assert run["t"].read().to_awkward().to_list() == [wanted, wanted]
+    assert run["n"]["x"][:].tolist() == list(range(1000))
