@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from thalweg._derive.derivation import Derivation
 from thalweg._derive.lazy import LazyForm, LazyRows, shallow
 from thalweg._derive.summaries import Summary, checked_values
 from thalweg._derive.types import columns_in
-from thalweg._reading.table import Table
 from thalweg._values.take import taken_of
 
 Array = npt.NDArray[Any]
@@ -24,9 +23,10 @@ Array = npt.NDArray[Any]
 class RowSource:
     """A range of the input. All outputs share it, so that each column is read once."""
 
-    def __init__(self, form: Callable[[], LazyForm], table: Table, start: int, stop: int, used: set[str]) -> None:
-        self.lazy = LazyRows(table, start, stop, used)
+    def __init__(self, form: Callable[[], LazyForm], lazy: LazyRows, attrs: Mapping[str, Any]) -> None:
+        self.lazy = lazy
         self._form = form
+        self._attrs = attrs
 
     def events(self) -> Any:
         """Returns the events as an Awkward array. Each call returns a record of its own over the same columns."""
@@ -34,7 +34,7 @@ class RowSource:
 
     @cached_property
     def _events(self) -> Any:
-        return self._form().events(self.lazy)
+        return self._form().events(self.lazy, self._attrs)
 
     def __len__(self) -> int:
         return len(self.lazy)

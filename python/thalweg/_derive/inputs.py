@@ -5,11 +5,13 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 from typing import Any
+
+import numpy as np
 
 from thalweg._base.errors import DataError, UsageError
 from thalweg._base.paths import Path
@@ -69,6 +71,29 @@ class Inputs:
     def raw_bytes(self) -> int:
         return sum(file.raw_bytes for file in self.files)
 
+    missing: Mapping[str, Any] = field(default_factory=dict)
+    """The values that stand for columns that a file lacks, by pattern."""
+    lacking: tuple[frozenset[str], ...] = ()
+    """The columns that each file lacks, and that another file has."""
+
+    def fills_of(self, file: int) -> dict[str, tuple[Type, Any]]:
+        """Returns the columns that a file lacks and that are filled, with type and value."""
+        lacking = self.lacking[file] if self.lacking else frozenset()
+        return {name: (type_, _fill(self.missing, name)) for name, type_ in self.fields if name in lacking}
+
+    def notes(self) -> list[str]:
+        """Returns a sentence for each file that lacks columns of other files."""
+        fields, notes = dict(self.fields), []
+        for file, lacking in zip(self.files, self.lacking, strict=False):
+            for names, what in (
+                (lacking & fields.keys(), "they are filled as missing= says"),
+                (lacking - fields.keys(), "no function sees them; missing= fills them"),
+            ):
+                if names:
+                    shown = ", ".join(sorted(names)[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+                    notes.append(f"{file.path} lacks columns that other files have ({shown}): {what}")
+        return notes
+
     def kept(self, patterns: Sequence[str], output: str) -> list[str]:
         """Returns the columns that match. Raises UsageError if a pattern matches no column that can be read."""
         names = [name for name, _ in self.fields]
@@ -78,6 +103,9 @@ class Inputs:
                 raise UsageError(f"{output}: column '{pattern}' cannot be kept ({self.absent[pattern]})")
             # Most patterns are plain names, and there may be thousands of them.
             matching = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
+            absent = sorted(name for name in self.absent if fnmatchcase(name, pattern))
+            if not matching and absent:
+                raise UsageError(f"{output}: column '{absent[0]}' cannot be kept ({self.absent[absent[0]]})")
             if not matching:
                 raise UsageError(
                     f"{output}: keep='{pattern}' matches no column of table '{self.table}' in {self.files[0].path}"
@@ -94,7 +122,7 @@ class Inputs:
         return [LeftOut(f"{self.table}/{name}", why) for name, why in found]
 
 
-def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
+def open_inputs(inputs: Path | Iterable[Path], missing: Mapping[str, Any] | None = None) -> Inputs:
     """Opens the input: "file", "file:Table", a pattern such as "data/*.root:Events", or several of these.
 
     Raises UsageError if there is no such input, or if the tables of several files do not fit together.
@@ -119,10 +147,21 @@ def open_inputs(inputs: Path | Iterable[Path]) -> Inputs:
     repeated = [file.path for index, file in enumerate(files) if file.path in [each.path for each in files[:index]]]
     if repeated:
         raise UsageError(f"{repeated[0]} is given twice as input (its events would count twice): give it once")
-    fields, absent = _common(files, schemas)
+    fields, absent, lacking = _common(files, schemas, missing or {})
     attrs, different = _common_attributes(schemas)
     about = schemas[0].description if len({each.description for each in schemas}) == 1 else ""
-    return Inputs(tuple(files), files[0].table, fields, {**problems, **absent}, attrs, about, different, kept)
+    return Inputs(
+        tuple(files),
+        files[0].table,
+        fields,
+        {**problems, **absent},
+        attrs,
+        about,
+        different,
+        kept,
+        dict(missing or {}),
+        lacking,
+    )
 
 
 def _files_of(given: str) -> list[tuple[str, str | None]]:
@@ -170,21 +209,28 @@ def _identity(path: str) -> str:
 
 
 def _common(
-    files: Sequence[InputFile], schemas: Sequence[TableSchema]
-) -> tuple[tuple[tuple[str, Type], ...], dict[str, str]]:
-    first = dict(schemas[0].fields)
-    absent: dict[str, str] = {}
-    for file, schema in zip(files[1:], schemas[1:], strict=True):
-        other = dict(schema.fields)
-        for name in first.keys() & other.keys():
-            if _bare(first[name]) != _bare(other[name]):
+    files: Sequence[InputFile], schemas: Sequence[TableSchema], missing: Mapping[str, Any]
+) -> tuple[tuple[tuple[str, Type], ...], dict[str, str], tuple[frozenset[str], ...]]:
+    """Returns the fields of all files, other columns with the reason why they are absent, and what each file lacks."""
+    first: dict[str, tuple[Type, InputFile]] = {}
+    for file, schema in zip(files, schemas, strict=True):
+        for name, type_ in schema.fields:
+            there, other = first.setdefault(name, (type_, file))
+            if _bare(there) != _bare(type_):
                 raise UsageError(
-                    f"{file.path}: column '{name}' of table '{file.table}' is {other[name]}, but {first[name]} in "
-                    f"{files[0].path}: derive from these files in separate jobs"
+                    f"{file.path}: column '{name}' of table '{file.table}' is {type_}, but {there} in {other.path}: "
+                    "derive from these files in separate jobs"
                 )
-        absent |= dict.fromkeys(first.keys() - other.keys(), f"{file.path} does not have it")
-        absent |= dict.fromkeys(other.keys() - first.keys(), f"{files[0].path} does not have it")
-    return tuple((name, type_) for name, type_ in schemas[0].fields if name not in absent), dict(sorted(absent.items()))
+    lacking = tuple(frozenset(first.keys() - {name for name, _ in schema.fields}) for schema in schemas)
+    absent: dict[str, str] = {}
+    for file, names in zip(files, lacking, strict=True):
+        for name in names:
+            if _is_filled(missing, name):
+                _check_fill(name, first[name][0], _fill(missing, name))
+            else:
+                absent.setdefault(name, f"{file.path} does not have it")
+    fields = tuple((name, type_) for name, (type_, _) in first.items() if name not in absent)
+    return fields, dict(sorted(absent.items())), lacking
 
 
 def _common_attributes(schemas: Sequence[TableSchema]) -> tuple[Attributes, tuple[str, ...]]:
@@ -195,6 +241,26 @@ def _common_attributes(schemas: Sequence[TableSchema]) -> tuple[Attributes, tupl
     return Attributes({name: schemas[0].attrs[name] for name in same}), tuple(
         name for name in names if name not in same
     )
+
+
+def _is_filled(missing: Mapping[str, Any], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in missing)
+
+
+def _fill(missing: Mapping[str, Any], name: str) -> Any:
+    return next(value for pattern, value in missing.items() if fnmatchcase(name, pattern))
+
+
+def _check_fill(name: str, type_: Type, value: Any) -> None:
+    """Raises UsageError if a value does not stand for a column."""
+    if not type_.is_scalar or type_.shape:
+        raise UsageError(f"missing: column '{name}' is {type_}, and only numbers can be filled: leave it out")
+    try:
+        is_same = np.isscalar(value) and bool(np.array(value, type_.dtype) == value or value != value)
+    except (TypeError, ValueError, OverflowError):
+        is_same = False
+    if not is_same:
+        raise UsageError(f"missing: {value!r} is no value of column '{name}', which is {type_}: give one")
 
 
 def _bare(type_: Type) -> Type:

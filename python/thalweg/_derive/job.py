@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thalweg._base.errors import Error, UsageError
@@ -47,8 +47,9 @@ class DerivationJob:
     def __init__(self, inputs: Path | Iterable[Path], train: Sequence[Derivation], *, loop: EventLoop | None,
                  workers: int | None, executor: Any, order: str, resume: Resume, force: bool, on_error: str,
                  attempts: int, timeout: float | None, start: str, ranges_per_group: int | None,
-                 range_bytes: int | None, nodes: int | None, node_timeout: float) -> None:  # fmt: skip
-        self.inputs: Inputs = open_inputs(inputs)
+                 range_bytes: int | None, nodes: int | None, node_timeout: float,
+                 missing: Mapping[str, Any] | None = None) -> None:  # fmt: skip
+        self.inputs: Inputs = open_inputs(inputs, missing)
         self._train = _checked_train(train, self.inputs)
         executor = executor_of(executor)
         if executor is not None:
@@ -78,6 +79,7 @@ class DerivationJob:
         self._plan = self._chosen_plan(ranges_per_group, range_bytes)
         left_out = {each.path: each for output in self._train for each in self.inputs.left_out(output.patterns)}
         self.report = DerivationReport(events=self.inputs.rows, left_out=list(left_out.values()))
+        self.report.notes += self.inputs.notes()
         """The report of the work so far. `run` returns the same report."""
         if self.inputs.different:
             names = ", ".join(self.inputs.different)

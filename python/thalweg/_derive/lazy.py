@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,8 +21,11 @@ _BASE_CLASS = re.compile(r":_[0-9]+")
 class LazyRows:
     """Rows [start, stop) of a table. `used` collects the paths of the columns that were read."""
 
-    def __init__(self, table: Table, start: int, stop: int, used: set[str]) -> None:
+    def __init__(
+        self, table: Table, start: int, stop: int, used: set[str], fills: Mapping[str, tuple[Type, Any]] | None = None
+    ) -> None:
         self.table = table
+        self._fills = fills or {}  # the columns that the table lacks, with the value that stands for each
         self._between = start, stop
         self._used = used
         self._kept: dict[str, Rows] = {}
@@ -36,6 +39,10 @@ class LazyRows:
 
     def rows(self, path: str) -> Rows:
         """Returns the rows with only that column."""
+        if path in self._fills:
+            type_, value = self._fills[path]
+            filled = np.full(len(self), value, type_.dtype)
+            return Rows(Type("struct", members=((path, type_),)), {path: filled}, len(self))
         if path not in self._kept:
             self._kept[path] = self.table.read([path], rows=slice(*self._between), threads=1)
             self._used.add(path)
@@ -64,12 +71,12 @@ class LazyForm:
             self._buffers += [(name, paths[key.partition("|")[0]], key) for key in keys]
         self._form = ak.forms.RecordForm(list(self._forms.values()), list(self._forms), form_key="rows")
 
-    def events(self, source: LazyRows) -> Any:
+    def events(self, source: LazyRows, attrs: Mapping[str, Any] | None = None) -> Any:
         """Returns an Awkward array whose columns are read when they are first used."""
         import awkward as ak
 
         buffers = {key: partial(self._buffer, source, name, path, key) for name, path, key in self._buffers}
-        return ak.from_buffers(self._form, len(source), buffers, buffer_key=_KEY)
+        return ak.from_buffers(self._form, len(source), buffers, buffer_key=_KEY, attrs=dict(attrs or {}))
 
     def _buffer(self, source: LazyRows, name: str, path: str, key: str) -> Any:
         layout = source.rows(path).to_awkward().layout.content(name)

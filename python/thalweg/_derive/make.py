@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thalweg._base.paths import Path
@@ -30,6 +30,7 @@ def derive(
     range_bytes: int | None = None,
     nodes: int | None = None,
     node_timeout: float = 60,
+    missing: Mapping[str, Any] | None = None,
 ) -> DerivationJob:
     """Returns a job that reads events once and writes all outputs of a train. `tw.derive(...).run()` runs it.
 
@@ -38,7 +39,8 @@ def derive(
 
     inputs: a file, "file:Table", a pattern such as "data/*.root:Events", or several of these. Files are RNTuples, HDF5
         files and, if uproot is installed, TTrees; their columns must have the same types. Columns that one of the files
-        lacks, or that cannot be read, are left out.
+        lacks, or that cannot be read, are left out, and the report names the files. Functions find file, table and
+        first event in `events.attrs` ("file", "dataset", "first_event").
     train: one derivation for each output.
     loop: an event loop for code that does not use Awkward arrays, called as `loop(job, range)` for each range of
         events. It makes rows by `with job.unit(range) as unit: unit["muons.root"].append(...)` and sums by
@@ -70,6 +72,8 @@ def derive(
     node_timeout: the time in seconds within which all machines must join, and after which a machine that gives no sign
         counts as failed. The job then goes on without it and repeats the ranges that it had not made durable; each
         range counts once. A job of several machines cannot be resumed.
+    missing: the values of columns that a file lacks, by name or pattern, such as `{"HLT_*": False}`. They stand for
+        numbers only.
 
     Raises UsageError if inputs, outputs or options are wrong.
     """
@@ -90,4 +94,5 @@ def derive(
         range_bytes=range_bytes,
         nodes=nodes,
         node_timeout=node_timeout,
+        missing=missing,
     )

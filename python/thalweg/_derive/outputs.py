@@ -23,7 +23,7 @@ from thalweg._writing.create import create
 from thalweg._writing.writer import Writer
 
 Resume: TypeAlias = "bool | Literal['trust']"
-_COMPARED = ("table", "keep", "cuts", "schema", "codec", "one_row_an_event", "copy_pages", "tuning")
+_COMPARED = ("table", "keep", "cuts", "schema", "codec", "missing", "one_row_an_event", "copy_pages", "tuning")
 PLAN, OPTIONS, RESULT, NODES = "derive.plan", "derive.options", "derive.result", "derive.nodes"
 """The names of the metadata of an output: ranges and inputs; functions and options; the result, written at the end; and
 the machines, if there were several."""
@@ -47,6 +47,7 @@ def creation_options_of(job: Job, index: int) -> dict[str, Any]:
         "cuts": [name for name, _ in derivation.cuts],
         "schema": {name: repr(as_type(like)) for name, like in (derivation.schema or {}).items()},
         "codec": derivation.codec,
+        "missing": {pattern: repr(value) for pattern, value in job.inputs.missing.items()},
         "one_row_an_event": derivation.one_row_an_event,
         "copy_pages": derivation.copy_pages,
         "tuning": {name: str(value) for name, value in (derivation.tuning or {}).items()},

@@ -17,7 +17,7 @@ from thalweg._derive.derivation import Derivation
 from thalweg._derive.function_identity import Identity
 from thalweg._derive.inputs import Inputs
 from thalweg._derive.kept import Kept, kept_columns
-from thalweg._derive.lazy import LazyForm
+from thalweg._derive.lazy import LazyForm, LazyRows
 from thalweg._derive.opened import OpenInput
 from thalweg._derive.ranges import Range
 from thalweg._derive.summaries import Summary
@@ -216,6 +216,8 @@ class WorkerSession:
     def _kept_of(self, out: int, file: int) -> Kept | None:
         """Returns the kept columns, or None if they must go through Python: the core does not read that file, or its
         columns differ."""
+        if self._job.inputs.fills_of(file).keys() & set(self._job.kept[out]):
+            return None
         if (out, file) not in self._kept:
             name, derivation, each = self._job.tables[out], self._job.train[out], self._input(file)
             self._kept[out, file] = kept_columns(
@@ -229,7 +231,10 @@ class WorkerSession:
         return self._inputs[file]
 
     def _source(self, file: int, start: int, stop: int) -> RowSource:
-        return RowSource(lambda: self._form, self._input(file).table, start, stop, self.used)
+        inputs, table = self._job.inputs, self._input(file).table
+        lazy = LazyRows(table, start, stop, self.used, inputs.fills_of(file))
+        attrs = {"file": inputs.files[file].path, "dataset": table.name, "first_event": start}
+        return RowSource(lambda: self._form, lazy, attrs)
 
     def _fields_of(self, index: int, ranges: Sequence[Range]) -> tuple[tuple[str, Type], ...]:
         derivation = self._job.train[index]

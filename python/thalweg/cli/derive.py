@@ -26,7 +26,7 @@ def derive(
         str,
         typer.Argument(
             metavar="FILE.py",
-            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs` and `loop`.",
+            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs`, `loop` and `missing`.",
         ),
     ],
     trust: Annotated[
@@ -113,6 +113,7 @@ def derive(
         attempts=attempts,
         timeout=duration_ns(timeout) / 1e9 if timeout else None,
         start=start,
+        missing=getattr(module, "missing", None),
     )
     try:
         with DerivationProgress(quiet, job.inputs.rows) as progress:
