@@ -12,7 +12,7 @@ from derive_cases import EVENTS, events, write_input
 
 import thalweg as tw
 
-_MANY = {"workers": 2, "range_bytes": 20_000, "attempts": 1}
+_MANY: dict[str, Any] = {"workers": 2, "range_bytes": 20_000, "attempts": 1}
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,8 @@ def derive(
         str,
         typer.Argument(
             metavar="FILE.py",
-            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs`, `loop` and `missing`.",
+            help="A Python file that defines `train` (a list of tw.Derivation) and, optionally, `inputs`, `loop` and "
+            "`missing`.",
         ),
     ],
     trust: Annotated[
