@@ -73,11 +73,14 @@ class Schema(Mapping[str, TableSchema]):
 
     def index(self, name: str) -> int:
         """Returns the position of a table. Raises UnknownNameError if there is no such table."""
-        for index, table in enumerate(self.tables):
-            if table.name == name:
-                return index
+        if type(name) is str and (index := self._indices.get(name)) is not None:
+            return index
         some = ", ".join(list(self)[:8]) + (f" and {len(self) - 8} more" if len(self) > 8 else "")
         raise UnknownNameError(f"there is no table '{name}'; the tables are {some}")
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {table.name: index for index, table in enumerate(self.tables)}
 
     @cached_property
     def columns(self) -> list[list[_core.Column]]:

@@ -36,7 +36,8 @@ class Writer:
         self.schema = Schema.from_json(core.schema)
         self._producers = Producers(self.schema)
         self._pid = os.getpid()
-        self._forgotten = weakref.finalize(self, _abandon_forgotten, core, self._producers, self._pid)
+        self._failures: list[SystemError] = []  # errors of `close`
+        self._forgotten = weakref.finalize(self, _abandon_forgotten, core, self._producers, self._pid, self._failures)
         self._end = ""
         self._failed_end: SystemError | None = None  # the error of a producer, raised once the file is complete
         self.path = core.path
@@ -157,6 +158,7 @@ class Writer:
                 report = report_of(core.close(int(wait * 1e9)))
             except SystemError as error:
                 if error.errno != errno.ETIMEDOUT or time.monotonic() >= end:
+                    self._failures.append(error)
                     raise
             else:
                 self._release("closed")
@@ -206,9 +208,12 @@ class Writer:
         return f"<Writer of {self.path}{f' ({self._end})' if self._end else ''}>"
 
 
-def _abandon_forgotten(core: _core.Writer, producers: Producers, pid: int) -> None:
+def _abandon_forgotten(core: _core.Writer, producers: Producers, pid: int, failures: list[SystemError]) -> None:
     """Ends a run whose writer is neither closed nor abandoned when the last reference to it goes, or at exit."""
     if os.getpid() != pid:
+        return
+    if failures:  # `close` has raised why the run is not complete
+        core.abandon()
         return
     message = f"{core.path} is not complete (its writer was not closed): close it, or complete it with tw.recover"
     sys.stderr.write(f"thalweg: {message}\n")
