@@ -24,12 +24,12 @@ def rows(of: Any) -> dict[str, Any]:
     return {"event": of.event}
 
 
-def empty(storage: str) -> hist.Hist[Any]:
+def empty(storage: str) -> Any:
     axes = hist.Hist.new.StrCat([], growth=True, name="kind").Reg(10, 0, 100, name="met", label="MET (GeV)")
     return getattr(axes, storage)()
 
 
-def filled(of: Any, storage: str) -> hist.Hist[Any]:
+def filled(of: Any, storage: str) -> Any:
     """The categories appear in another order in each range."""
     histogram = empty(storage)
     for kind in np.unique(ak.to_numpy(of.event) // 100 % 7)[::-1]:
@@ -52,8 +52,7 @@ def test_histograms_keep_axes_and_storage(inputs: Path, tmp_path: Path, storage:
     assert found.storage_type is expected.storage_type
     assert set(found.axes[0]) == set(expected.axes[0])
     for kind in expected.axes[0]:  # with the bins of underflow and overflow
-        each = [one[kind, :].view(flow=True) for one in (found, expected)]
-        np.testing.assert_array_equal(*each)
+        np.testing.assert_array_equal(found[kind, :].view(flow=True), expected[kind, :].view(flow=True))
     stored = json.loads(tw.open(out).metadata["derive.result"])["values"]["met"]
     assert stored["axes"][1]["bins"] == list(range(0, 101, 10))
     assert np.sum(stored["values"]) == (EVENTS if storage == "Int64" else EVENTS / 2)
@@ -77,11 +76,12 @@ def test_what_cannot_be_added_is_named_at_once(inputs: Path, tmp_path: Path, kin
 
     def sums(of: Any) -> dict[str, Any]:
         late = int(not right.exists() and len(of) > 0 and of.event[-1] > EVENTS // 2)
-        return {
+        values: dict[str, dict[str, Any]] = {
             "shape": {"c": np.ones(3 + late)},
             "type": {"c": np.ones(3) if late else 1},
             "axes": {"c": hist.Hist.new.Reg(3 + late, 0, 1).Double()},
-        }[kind]
+        }
+        return values[kind]
 
     one = [tw.Derivation(tmp_path / "a.root", rows, summary=sums)]
     with pytest.raises(tw.DerivationError, match=r"a\.root, range \d+: the summary 'c' cannot be added") as error:

@@ -39,7 +39,7 @@ def scaled(factor: float) -> Callable[[Any], Rows]:
     return of_variation
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> Any:
     with uproot.open(path) as file:
         found = file["Events"].arrays()
     return found[np.argsort(found.event)]
