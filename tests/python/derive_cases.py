@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import awkward as ak
+import hist
 import numpy as np
 import uproot
 
@@ -77,7 +78,9 @@ def two_muons(of: ak.Array) -> Any:
 
 def sums(of: ak.Array) -> dict[str, Any]:
     histogram, _ = np.histogram(ak.to_numpy(of.MET_pt), 10, (0, 130))
-    return {"weight": ak.sum(of.weight), "met": histogram}
+    kinds = hist.Hist.new.StrCat([], growth=True, name="label").Reg(10, 0, 130, name="met").Double()
+    kinds.fill(of.label, ak.to_numpy(of.MET_pt))
+    return {"weight": ak.sum(of.weight), "met": histogram, "kinds": kinds}
 
 
 def train(folder: Path, ending: str = ".root") -> list[tw.Derivation]:
@@ -114,6 +117,10 @@ def check(folder: Path, report: tw.DerivationReport, ending: str = ".root", of: 
     assert (second.rows, second.cuts) == (len(last), {"two muons": len(chosen), "met": len(last)})
     np.testing.assert_allclose(first.values["weight"], ak.sum(of.weight), rtol=1e-12)
     np.testing.assert_array_equal(first.values["met"], sums(of)["met"])
+    found, expected = first.values["kinds"], sums(of)["kinds"]
+    assert set(found.axes[0]) == set(expected.axes[0])
+    for label in expected.axes[0]:
+        np.testing.assert_array_equal(found[label, :].view(flow=True), expected[label, :].view(flow=True))
     for output in report.outputs:
         stored = tw.open(output.path).metadata["derive.result"]
         assert f'"rows":{output.rows}' in stored
