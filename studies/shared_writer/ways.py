@@ -23,6 +23,7 @@ from shared_writer.watch import Watch, pss_mib
 
 import thalweg as tw
 from thalweg import _core
+from thalweg._derive.kept import kept_columns
 
 AUTO_FLUSH = 4000  # events of a file in memory
 WAYS = ("own", "shared", "legacy", "merge", "serial")
@@ -181,7 +182,7 @@ def shared(job: Job) -> dict[str, float]:
                 reader = _core.Reader.open(path)
                 table = tw.open(path)["Events"]
                 stored = _core.stored_clusters(reader, 0)
-                kept = each.kept_columns(table, stored, "Events", list(output.schema), True)
+                kept = kept_columns(each, table, stored, "Events", list(output.schema), True)
                 assert kept is not None
                 with each.work_unit(number) as unit:
                     unit["Events"].append_kept(kept, 0, reader.rows(0), None, [])

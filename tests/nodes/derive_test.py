@@ -178,7 +178,7 @@ def test_a_machine_that_never_comes_is_missed(make_machines: Make, inputs: Path,
     job = EngineJob(make_machines(3), inputs, tmp_path / "out", ".root", [0, 1], 3)
     code, _, err = job.ends()
     assert code != 0
-    assert "besides this one, machine1, workers of machine2 have come within 8 s" in err
+    assert "besides machine1, which runs the job, machine2 joined within 8 s" in err
     assert os.listdir(job.folder) == []
 
 
@@ -188,7 +188,7 @@ def test_what_is_there_is_left_alone(make_machines: Make, inputs: Path, tmp_path
     job = EngineJob(make_machines(2), inputs, tmp_path / "out", ".root", [1], 2)
     code, _, err = job.ends()
     assert code != 0
-    assert "lite.root is there already" in err
+    assert "lite.root exists already" in err
     assert (tmp_path / "out" / "lite.root").read_bytes() == b"mine"
     assert os.listdir(tmp_path / "out") == ["lite.root"]
 

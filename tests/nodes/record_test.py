@@ -48,7 +48,7 @@ def test_two_digitizer_hosts_record_into_one_file(make_machines: Make, name: str
         (["--nodes", "2"], "--node is not given"),
         (["--nodes", "2", "--node", "3"], "--node 3 is too large"),
         (["--node", "2"], "without --nodes"),
-        (["--nodes", "2", "--node", "1", "--max-file-time", "1h"], "another file"),
+        (["--nodes", "2", "--node", "1", "--max-file-time", "1h"], "cannot be divided into files"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: list[str], why: str, tmp_path: Path) -> None:
