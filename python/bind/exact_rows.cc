@@ -71,11 +71,12 @@ template <class T> bool is_real(PyObject* value, T& number) {
 }
 
 std::size_t column_count(Field const& field) {
-    std::size_t count = field.kind == Kind::record ? 0 : field.kind == Kind::scalar ? 1 : 2;
-    if (field.kind == Kind::record)
-        for (auto const& member : field.members) count += column_count(member);
+    std::size_t count = field.kind == Kind::record ? 0 : field.kind == Kind::string ? 2 : 1;
+    for (auto const& member : field.members) count += column_count(member);
     return count;
 }
+
+bool is_optional(Field const& field) { return field.type_name.starts_with("std::optional<"); }
 
 } // namespace
 
@@ -101,9 +102,9 @@ bool ExactRows::add_part(Field const& field, std::vector<Part>& parts) {
         case Kind::string: return field.shape.empty();
         case Kind::list: {
             auto const& element = field.members.front();
-            auto const is_optional = field.type_name.starts_with("std::optional<");
-            return !is_optional && field.shape.empty() && element.kind == Kind::scalar &&
-                   !model::is_complex(element.scalar);
+            if (!field.shape.empty()) return false;
+            if (is_optional(field) && element.kind == Kind::string) return element.shape.empty();
+            return element.kind == Kind::scalar && !model::is_complex(element.scalar);
         }
         case Kind::record:
             if (!field.shape.empty()) return false;
@@ -144,11 +145,25 @@ bool ExactRows::read_value(Part const& part, PyObject* value) {
     switch (field.kind) {
         case Kind::record: return read_struct(part.members, value);
         case Kind::string: return read_string(value);
-        case Kind::list: return read_array(field.members.front(), value, true);
-        case Kind::scalar:
-            return (field.shape.empty() && read_number(field.scalar, value)) || read_array(field, value, false);
+        case Kind::list:
+            if (is_optional(field)) return read_optional(field.members.front(), value);
+            return read_array(field.members.front(), value, true);
+        case Kind::scalar: return read_scalar(field, value);
     }
     return false;
+}
+
+bool ExactRows::read_scalar(Field const& field, PyObject* value) {
+    return (field.shape.empty() && read_number(field.scalar, value)) || read_array(field, value, false);
+}
+
+// A list of one value or none.
+bool ExactRows::read_optional(Field const& element, PyObject* value) {
+    auto const is_there = value != Py_None;
+    if (!add_number(static_cast<std::uint64_t>(is_there))) return false;
+    if (is_there) return element.kind == Kind::string ? read_string(value) : read_scalar(element, value);
+    columns_.insert(columns_.end(), column_count(element), columns_.back().first(0));
+    return true;
 }
 
 bool ExactRows::has_rows(std::uint64_t rows) {

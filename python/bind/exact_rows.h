@@ -39,6 +39,8 @@ class ExactRows {
     bool add_part(model::Field const& field, std::vector<Part>& parts);
     bool read_struct(std::vector<Part> const& parts, PyObject* values);
     bool read_value(Part const& part, PyObject* value);
+    bool read_scalar(model::Field const& field, PyObject* value);
+    bool read_optional(model::Field const& element, PyObject* value);
     bool read_number(model::Scalar scalar, PyObject* value);
     bool read_string(PyObject* value);
     bool read_array(model::Field const& field, PyObject* value, bool is_list);

@@ -34,9 +34,10 @@ ARRAYS = [
     np.array([True, False, True]),
     np.array([1, 2, 3], "M8[s]"),
 ]
-OTHERS = [True, None, "zwölf", "", "\ud800", "a\0b", b"abc", [1, 2, 3], [], {"y": 1}, {}, 1j]
+OTHERS = [True, None, "zwölf", "", "\ud800", "a\0b", b"abc", [1, 2, 3], [], {"y": 1}, {"y": None}, {}, 1j]
 TYPES = [tw.Type(name) for name in ("bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64")]
 TYPES += [tw.string, tw.array(tw.int32, 3), tw.list_(tw.int32), tw.struct({"y": tw.int64}), tw.optional(tw.int32)]
+TYPES += [tw.optional(tw.string), tw.optional(tw.float64), tw.struct({"y": tw.optional(tw.int64)})]
 TYPES += [tw.complex64, tw.datetime64("s"), tw.list_(tw.array(tw.int32, 3))]
 
 
@@ -75,13 +76,15 @@ def test_the_core_takes_rows_of_the_declared_types(tmp_path: Path, monkeypatch: 
         "d": tw.array(tw.int16, 2),
         "e": {"f": tw.list_(tw.int64)},
     }
+    fields |= {"g": tw.optional(tw.string), "h": tw.optional(tw.float64), "i": tw.optional(tw.string)}
     row = {"a": 255, "b": 1, "c": "µ", "d": np.array([1, 2], np.int16), "e": {"f": np.array([3])}}
+    row |= {"g": None, "h": 1.5, "i": "text"}
     monkeypatch.setattr("thalweg._writing.producer.columns_of", None)  # the way of all other values
     with tw.create(tmp_path / "run.h5", {"t": fields, "n": {"x": tw.int64}}) as out:
         out.producer("t").append(**row)
         out.producer("t").append(row)
         out.producer("n").append(x=np.arange(1000))
     run = tw.open(tmp_path / "run.h5")
-    wanted = {"a": 255, "b": 1.0, "c": "µ", "d": [1, 2], "e": {"f": [3]}}
+    wanted = {"a": 255, "b": 1.0, "c": "µ", "d": [1, 2], "e": {"f": [3]}, "g": None, "h": 1.5, "i": "text"}
     assert run["t"].read().to_awkward().to_list() == [wanted, wanted]
     assert run["n"]["x"][:].tolist() == list(range(1000))
